@@ -1,0 +1,3 @@
+"""hpcbench: benchmark deep-learning frameworks on Slurm clusters."""
+
+__version__ = "0.1.0"

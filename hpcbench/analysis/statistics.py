@@ -1,0 +1,98 @@
+"""Median, its interval, and percentiles. Samples are not assumed to be normal.
+
+The interval comes from a two-stage bootstrap (Davison and Hinkley, 1997, "Bootstrap Methods and their Application",
+section 3.8): repetitions are drawn with replacement, and within each its samples. The inner stage needs no drawing of
+samples: the median of a bootstrap sample is an order statistic whose rank can be drawn directly (Efron, 1982, "The
+Jackknife, the Bootstrap and Other Resampling Plans", section 10.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.95
+RESAMPLES = 1000
+_SEED = 20210611
+
+Floats = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """An estimate with its confidence limits; they are None where a single sample gives none."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Interval:
+    """The median of the repetitions' medians, with its percentile-bootstrap interval.
+
+    `repetitions` holds the samples of each repetition, each in any order and of any length above 0.
+    Raises ValueError where there is no sample.
+    """
+    ordered = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
+    if not ordered or any(samples.size == 0 for samples in ordered):
+        raise ValueError("an interval needs at least one sample in each repetition")
+    estimate = float(np.median([np.median(samples) for samples in ordered]))
+    if len(ordered) == 1 and ordered[0].size == 1:
+        return Interval(estimate, None, None)
+    medians = np.column_stack([_bootstrap_medians(samples, column) for column, samples in enumerate(ordered)])
+    chosen = medians[_inner_rows(len(ordered)), _draws(len(ordered))]
+    statistic = np.sort(np.median(chosen, axis=1))
+    tail = (1 - level) / 2
+    low, high = np.quantile(statistic, [tail, 1 - tail])
+    return Interval(estimate, float(low), float(high))
+
+
+def percentile(samples: Floats, quantile: float) -> float | None:
+    """A high quantile; None where there are fewer than 1 / (1 - quantile) samples, so that none would lie above it."""
+    if samples.size * (1 - quantile) < 1 - 1e-9:
+        return None
+    return float(np.quantile(samples, quantile))
+
+
+def _bootstrap_medians(ordered: Floats, column: int) -> Floats:
+    lower, upper = _median_ranks(ordered.size, column)
+    medians: Floats = (ordered[lower] + ordered[upper]) / 2
+    return medians
+
+
+@lru_cache(maxsize=512)
+def _median_ranks(size: int, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Ranks of the two middle order statistics of RESAMPLES bootstrap samples of `size` (equal where it is odd).
+
+    The k-th smallest of n uniform numbers is Beta(k, n - k + 1); of the n - k above it, the next is the smallest of
+    that many uniform numbers on what is left. A uniform number u picks the sample of rank floor(n u).
+    """
+    generator = np.random.default_rng([_SEED, size, column])
+    middle = (size + 1) // 2
+    first = generator.beta(middle, size - middle + 1, RESAMPLES)
+    second = first
+    if size % 2 == 0:
+        above = size - middle
+        second = 1 - (1 - first) * (1 - generator.random(RESAMPLES)) ** (1 / above)
+    return _rank(first, size), _rank(second, size)
+
+
+def _rank(uniform: Floats, size: int) -> NDArray[np.intp]:
+    return np.minimum((uniform * size).astype(np.intp), size - 1)
+
+
+@lru_cache(maxsize=64)
+def _draws(repetitions: int) -> NDArray[np.intp]:
+    generator = np.random.default_rng([_SEED, repetitions])
+    return generator.integers(0, repetitions, size=(RESAMPLES, repetitions))
+
+
+@lru_cache(maxsize=64)
+def _inner_rows(repetitions: int) -> NDArray[np.intp]:
+    """Where to take the inner draw from, so that a repetition drawn twice gets two different ones."""
+    shifts = np.arange(repetitions) * (RESAMPLES // repetitions if repetitions <= RESAMPLES else 1)
+    rows: NDArray[np.intp] = (np.arange(RESAMPLES)[:, None] + shifts[None, :]) % RESAMPLES
+    return rows

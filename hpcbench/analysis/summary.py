@@ -1,0 +1,141 @@
+"""From the table of repetitions to the table of cases: times with intervals, throughput, speedup, rank."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.statistics import median_interval, percentile
+
+SAMPLES = "times_s"
+COMPLETED = "completed"
+# Cases may be compared only where all of these agree: equal work or no comparison.
+WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode")
+
+_KEYS = ["sweep", "case"]
+_FRONT = ["sweep", "case", "status"]
+_MEASURED = [
+    "repetitions",
+    "samples",
+    "time_median_s",
+    "time_ci_low_s",
+    "time_ci_high_s",
+    "time_mean_s",
+    "time_std_s",
+    "time_p95_s",
+    "time_p99_s",
+    "throughput_items_per_s",
+    "speedup",
+]
+_LARGEST = ("peak_memory_bytes", "peak_device_bytes")
+_PER_REPETITION = ("repetition", "attempt", "steps_per_sample", "warmup_steps", "started_at", "ended_at", SAMPLES)
+_JOINED = ("nodes_used", "job_id")
+_TYPICAL = ("first_step_s", "import_s", "build_s")  # the median of the repetitions
+
+Row = dict[Any, Any]
+
+
+def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """One row per case, in the order of the sweep. `speedup` is left empty: see add_speedup."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in repetitions.to_dict("records"):  # thousands of small frames would take far longer
+        groups.setdefault((row["sweep"], row["case"]), []).append(row)
+    frame = pd.DataFrame([_case(rows) for rows in groups.values()])
+    frame = frame.sort_values(["sweep", "case_index"], ignore_index=True, kind="stable")
+    for name in frame.columns.intersection(repetitions.columns):
+        if repetitions[name].dtype == "Int64":
+            frame[name] = frame[name].astype("Int64")
+    rest = [name for name in frame.columns if name not in {*_FRONT, *_MEASURED, "error", "case_index"}]
+    parameters = rest[: rest.index("first_step_s")]
+    return frame[[*_FRONT, *parameters, *_MEASURED, *rest[len(parameters) :], "error", "case_index"]]
+
+
+def _case(rows: list[Row]) -> Row:
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did."""
+    completed = [row for row in rows if row["status"] == COMPLETED]
+    failed = [row for row in rows if row["status"] != COMPLETED]
+    case = dict((completed or rows)[0])
+    for name in _PER_REPETITION:
+        case.pop(name, None)
+    for name in _LARGEST:
+        case[name] = max(_present(rows, name), default=None)
+    for name in _TYPICAL:
+        values = _present(completed, name)
+        case[name] = median(values) if values else None
+    for name in _JOINED:
+        case[name] = ",".join(dict.fromkeys(_present(rows, name))) or None
+    case["status"] = failed[0]["status"] if failed else COMPLETED
+    case["error"] = failed[0]["error"] if failed else None
+    return {**case, **_times([row[SAMPLES] for row in completed], case["items_per_step"])}
+
+
+def _present(rows: list[Row], name: str) -> list[Any]:
+    return [row[name] for row in rows if not pd.isna(row[name])]
+
+
+def _times(repetitions: list[Any], items_per_step: Any) -> Row:
+    measured: Row = dict.fromkeys(_MEASURED)
+    measured["repetitions"] = len(repetitions)
+    measured["samples"] = sum(len(samples) for samples in repetitions)
+    if not measured["samples"]:
+        return measured
+    pooled = np.concatenate(repetitions)
+    estimate, low, high = median_interval(repetitions)
+    measured.update(
+        time_median_s=estimate,
+        time_ci_low_s=low,
+        time_ci_high_s=high,
+        time_mean_s=float(pooled.mean()),
+        time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
+        time_p95_s=percentile(pooled, 0.95),
+        time_p99_s=percentile(pooled, 0.99),
+        throughput_items_per_s=float(items_per_step) / estimate,
+    )
+    return measured
+
+
+def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
+    """A number for each case that was measured, equal for cases that do the same work; -1 for the others."""
+    measured = cases["time_median_s"].notna()
+    numbers = cases[measured].groupby(list(WORK), sort=False, dropna=False).ngroup()
+    return numbers.reindex(cases.index, fill_value=-1)
+
+
+def differing_work(cases: pd.DataFrame) -> list[str]:
+    """In what the work of the measured cases differs."""
+    measured = cases[cases["time_median_s"].notna()]
+    return [name for name in WORK if measured[name].nunique(dropna=False) > 1]
+
+
+def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
+    """The cases with `speedup`: throughput over that of the base case, within cases of equal work.
+
+    `base` is the index of a row; without one, the first measured case of each kind of work is its base. A case whose
+    work differs from the base case's has no speedup.
+    """
+    groups = work_groups(cases)
+    result = cases.copy()
+    result["speedup"] = np.nan
+    for number in sorted(set(groups[groups >= 0])):
+        members = groups.index[groups == number]
+        if base is not None and base not in members:
+            continue
+        reference = members[0] if base is None else base
+        throughput = cases.loc[members, "throughput_items_per_s"].astype(float)
+        result.loc[members, "speedup"] = throughput / float(throughput[reference])
+    return result
+
+
+def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:
+    """The cases best first within each kind of work; what was not measured comes last."""
+    order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max))
+    order = order.sort_values(["_group", metric], ascending=[True, ascending], kind="stable", na_position="last")
+    return order.drop(columns="_group").reset_index(drop=True)
+
+
+def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
+    """Which of the columns tell the cases apart."""
+    return [name for name in candidates if name in cases and cases[name].astype(str).nunique() > 1]

@@ -1,0 +1,79 @@
+"""Reading record files: one JSON line per repetition, from whatever wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hpcbench.errors import UserError
+from hpcbench.node.record import SCHEMA
+from hpcbench.workspace import SweepPaths
+
+Record = dict[str, Any]
+RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
+
+
+@dataclass
+class RecordFiles:
+    """The records of a sweep, and the lines that could not be read."""
+
+    records: list[Record] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
+def read_records(paths: SweepPaths) -> RecordFiles:
+    """Every record of a sweep. A line that is no record is counted as damaged, never an end to reading.
+
+    Raises UserError for records of a schema that this version does not know.
+    """
+    found = RecordFiles()
+    for path in _files(paths.records):
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            record = _parsed(line)
+            if record is None:
+                found.damaged.append(f"{path}:{number}")
+            elif record.get("schema") != SCHEMA:
+                raise UserError(
+                    f"the record has schema {record.get('schema')}, and this hpcbench reads {SCHEMA}",
+                    where=f"{path}:{number}",
+                    hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
+                )
+            else:
+                found.records.append(record)
+    return found
+
+
+def read_element(paths: SweepPaths, job: str, element: int) -> list[Record]:
+    """The records that one element of a job has written so far."""
+    try:
+        lines = paths.record(job, element).read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    return [record for record in map(_parsed, lines) if record is not None]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob("*.jsonl"))
+    yield from sorted(folder.glob("*/*.jsonl"))
+
+
+def _parsed(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "status" in record else None
+
+
+def latest(records: list[Record]) -> list[Record]:
+    """One record for each repetition: the last completed one, else the last one."""
+    chosen: dict[tuple[str, int], Record] = {}
+    for record in sorted(records, key=lambda record: str(record["ended_at"])):
+        key = (record["case_id"], record["repetition"])
+        before = chosen.get(key)
+        if before is None or record["status"] == "completed" or before["status"] != "completed":
+            chosen[key] = record
+    return list(chosen.values())

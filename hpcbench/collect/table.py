@@ -1,0 +1,105 @@
+"""From records to tidy tables: one row per repetition, or one per sample."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.collect.records import Record
+from hpcbench.config.parameters import NAMES
+
+PARAMETERS = [
+    "framework",
+    "framework_version",
+    "model",
+    "model_options",
+    "task",
+    "strategy",
+    "device",
+    "dtype",
+    "compile",
+    "batch_size",
+    "nodes",
+    "tasks_per_node",
+    "cpus_per_task",
+    "gpus_per_task",
+    "intra_op_threads",
+    "inter_op_threads",
+    "seed",
+    "environment",
+]
+_WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step"]
+_WHOLE += ["peak_memory_bytes", "peak_device_bytes", "effective_intra_op_threads", "effective_inter_op_threads"]
+_WHOLE += ["attempt"]
+SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
+
+if missing := NAMES - set(PARAMETERS):
+    raise AssertionError(f"parameters without a column: {sorted(missing)}")
+
+
+def repetition_table(records: list[Record]) -> pd.DataFrame:
+    """One row per record, its samples as an array of seconds in the column `times_s`."""
+    frame = pd.DataFrame([_row(record) for record in records])
+    for column in _WHOLE:
+        if column in frame:
+            frame[column] = frame[column].astype("Int64")
+    return frame
+
+
+def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """One row per sample of the completed repetitions, numbered from 0 in the order of time."""
+    keys = ["sweep", "case", "repetition"]
+    filled = repetitions[repetitions[SAMPLES].map(len) > 0]
+    frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)
+    frame = frame.rename(columns={SAMPLES: "time_s"}).astype({"time_s": "float64"})
+    frame.insert(3, "sample", frame.groupby(keys, sort=False).cumcount())
+    return frame
+
+
+def _row(record: Record) -> dict[str, Any]:
+    parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
+    threads, error = record["threads"] or {}, record["error"] or {}
+    row: dict[str, Any] = {
+        "sweep": record["sweep"],
+        "case": record["case_id"],
+        "case_index": record["case_index"],
+        "repetition": record["repetition"],
+        "attempt": record["attempt"],
+        "status": record["status"],
+        **{name: parameters.get(name) for name in PARAMETERS},
+        "framework_version": next(iter((record["packages"] or {}).values()), None),
+        "model_options": json.dumps(parameters.get("model_options") or {}, sort_keys=True),
+        "steps_per_sample": samples.get("steps_per_sample"),
+        "warmup_steps": samples.get("warmup_steps"),
+        "first_step_s": samples.get("first_step_s"),
+        "import_s": record["import_s"],
+        "build_s": record["build_s"],
+        "effective_intra_op_threads": threads.get("intra_op"),
+        "effective_inter_op_threads": threads.get("inter_op"),
+        "parameter_count": work.get("parameter_count"),
+        "flops_per_item": work.get("flops_per_item"),
+        "items_per_step": work.get("items_per_step"),
+        "input_shape": json.dumps(work["input_shape"]) if work else None,
+        "math_mode": work.get("math_mode"),
+        "peak_memory_bytes": record["peak_memory_bytes"],
+        "peak_device_bytes": record["peak_device_bytes"],
+        "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
+        "cpu_model": record["nodes"][0]["cpu_model"] if record["nodes"] else None,
+        "job_id": _job_id(record["slurm"]),
+        "started_at": record["started_at"],
+        "ended_at": record["ended_at"],
+        "warnings": "; ".join(record["warnings"]) or None,
+        "error": error.get("message"),
+    }
+    row.update({f"tag_{name}": value for name, value in record["tags"].items()})
+    row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
+    return row
+
+
+def _job_id(slurm: dict[str, str]) -> str | None:
+    if "array_job_id" in slurm:
+        return f"{slurm['array_job_id']}_{slurm.get('array_task_id', '')}"
+    return slurm.get("job_id")

@@ -1,0 +1,38 @@
+"""hpcbench cancel: end what has not ended."""
+
+from __future__ import annotations
+
+import click
+
+from hpcbench.collect.progress import ACTIVE, survey
+from hpcbench.commands.common import err, sweep_argument, workspace_of
+from hpcbench.submit.journal import Journal, locked
+from hpcbench.submit.sweep import load
+
+EPILOG = """\b
+Examples:
+  hpcbench cancel latest
+  hpcbench cancel lstm-threads-20260311-101500
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Cancel the jobs of a sweep that have not ended.")
+@sweep_argument()
+@click.pass_context
+def cancel(context: click.Context, sweep: str) -> int:
+    """Cancel every job of SWEEP that is pending or running. What has completed stays."""
+    found = load(workspace_of(context).find(sweep))
+    if found.scheduler == "local":
+        err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
+        return 0
+    from hpcbench.submit.slurm import adopt_orphans
+    from hpcbench.submit.slurm import cancel as cancel_submissions
+
+    with locked(found.paths.jobs):
+        journal = Journal.read(found.paths.journal)
+        adopt_orphans(found.paths, journal)
+        active = [run for run in survey(found).runs if run.state in ACTIVE]
+        arrays = {run.slurm_id for run in active}
+        cancel_submissions(found.paths, [s for s in journal.submissions if s.slurm_id in arrays], journal)
+    err.print(f"cancelled {len(active)} repetitions in {len(arrays)} jobs")
+    return 0

@@ -1,0 +1,83 @@
+"""What the commands share: finding the workspace, the site and the sweep, and the two streams they print to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+from rich.console import Console
+
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.site import Site, load_site
+from hpcbench.errors import UserError, nearest
+from hpcbench.resources import shipped
+from hpcbench.workspace import Workspace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def workspace_of(context: click.Context) -> Workspace:
+    """The workspace that the command line names. Raises UserError where there is no such folder."""
+    root = Path(context.obj).absolute()
+    if not root.is_dir():
+        raise UserError("there is no such folder", where=str(root), hint="make a workspace: hpcbench init DIR")
+    return Workspace(root)
+
+
+def complete_sweep(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    root = context.find_root().params.get("workspace") or "."
+    names = [*Workspace(Path(root).absolute()).sweeps(), "latest"]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def sweep_argument(**settings: Any) -> Callable[[Command], Command]:
+    """The SWEEP argument: a name, a unique prefix, or latest."""
+    return click.argument("sweep", shell_complete=complete_sweep, **settings)
+
+
+def file_in(workspace: Workspace, kind: str, name: str) -> Path:
+    """A site or experiment by its path, or by its name in the workspace or among the shipped ones.
+
+    Raises UserError where there is none.
+    """
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or "/" in name:
+        if not path.is_file():
+            raise UserError("there is no such file", where=name)
+        return path
+    folders = [workspace.root / "configs" / kind, shipped("configs") / kind]
+    for folder in folders:
+        if (folder / f"{name}.yaml").is_file():
+            return folder / f"{name}.yaml"
+    known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    raise UserError(f"no file of configs/{kind} is called '{name}'", hint=nearest(name, known))
+
+
+def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
+    """--site, else HPCBENCH_SITE, else Slurm where it answers, else this machine; `local` runs here in any case."""
+    name = name or os.environ.get("HPCBENCH_SITE") or None
+    if name:
+        site = load_site(load_yaml(file_in(workspace, "sites", name)))
+    elif local:
+        site = load_site(load_yaml(file_in(workspace, "sites", "laptop")))
+    else:
+        site = _found_site(workspace)
+    return site.model_copy(update={"scheduler": "local"}) if local else site
+
+
+def _found_site(workspace: Workspace) -> Site:
+    from hpcbench.submit import probe
+
+    if not probe.slurm_answers():
+        return load_site(load_yaml(file_in(workspace, "sites", "laptop")))
+    own = workspace.root / "configs" / "sites" / f"{probe.cluster_name()}.yaml"
+    if own.is_file():
+        return load_site(load_yaml(own))
+    return Site.model_validate(probe.probe().site)

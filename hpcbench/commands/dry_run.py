@@ -1,0 +1,86 @@
+"""What sweep --dry-run prints: cases, jobs, the most they can use, and one script."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from hpcbench.commands.common import out
+from hpcbench.config.parameters import Parameters
+from hpcbench.plan.case import Case
+from hpcbench.plan.packing import Job
+from hpcbench.plan.plan import Plan, budget
+from hpcbench.submit.script import ScriptWriter
+from hpcbench.workspace import SweepPaths, Workspace
+
+MOST_ROWS = 20
+
+
+def show(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
+    """Print the plan; nothing is written or submitted."""
+    from hpcbench.submit.sweep import find_python
+
+    out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
+    out.print(_cases(plan))
+    out.print(_jobs(plan.jobs))
+    most = budget(plan.jobs)
+    out.print(
+        f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
+        f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
+    )
+    _price(plan, most.core_hours, most.gpu_hours)
+    job = plan.jobs[0]
+    writer = ScriptWriter(workspace, paths, plan.site)
+    name = job.resources.environment
+    script = writer.render(job, find_python(plan.site.environment(name), name, workspace))
+    out.print(f"\n[bold]{job.name}.sh[/bold], from {escape(str(writer.template_file))}:", soft_wrap=True)
+    sys.stdout.write(script)
+
+
+def _price(plan: Plan, core_hours: float, gpu_hours: float) -> None:
+    cost = plan.site.cost
+    if cost.core_hour is not None or cost.gpu_hour is not None:
+        price = core_hours * (cost.core_hour or 0) + gpu_hours * (cost.gpu_hour or 0)
+        out.print(f"At the site's prices that is at most {price:,.2f} {cost.currency}.")
+
+
+def _cases(plan: Plan) -> Table:
+    names = list(dict.fromkeys([*plan.experiment.axis_names, *_derived(plan.cases)]))
+    table = Table(title=f"{len(plan.cases)} cases", title_justify="left", box=None, pad_edge=False)
+    for name in ("case", *names):
+        table.add_column(name, justify="right" if name != "case" else "left")
+    for case in plan.cases[:MOST_ROWS]:
+        values = {**case.parameters.model_dump(), **case.tags}
+        table.add_row(case.id, *(escape(str(values.get(name))) for name in names))
+    if len(plan.cases) > MOST_ROWS:
+        table.caption = f"... and {len(plan.cases) - MOST_ROWS} more"
+    return table
+
+
+def _derived(cases: tuple[Case, ...]) -> list[str]:
+    """Parameters that are no axis, and yet differ between the cases."""
+
+    def values(name: str) -> set[Any]:
+        return {str(getattr(case.parameters, name)) for case in cases}
+
+    return [name for name in Parameters.model_fields if len(values(name)) > 1]
+
+
+def _jobs(jobs: tuple[Job, ...]) -> Table:
+    table = Table(title=f"{len(jobs)} jobs", title_justify="left", box=None, pad_edge=False)
+    for name in ("job", "elements", "nodes", "tasks per node", "CPUs per task", "GPUs per task", "time", "environment"):
+        table.add_column(name, justify="left" if name in ("job", "environment") else "right")
+    for job in jobs[:MOST_ROWS]:
+        r = job.resources
+        numbers = (len(job.runs), r.nodes, r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
+        table.add_row(job.name, *map(str, numbers), r.slurm.time, r.environment)
+    if len(jobs) > MOST_ROWS:
+        table.caption = f"... and {len(jobs) - MOST_ROWS} more"
+    return table
+
+
+def _time(seconds: int) -> str:
+    return f"{seconds // 3600}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"

@@ -1,0 +1,74 @@
+"""hpcbench init: a workspace with a site file made by asking Slurm, and examples."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from hpcbench.commands.common import err, out
+from hpcbench.config.site import Site
+from hpcbench.resources import shipped
+from hpcbench.submit import probe
+
+IGNORED = "jobs/\nresults/\n"
+
+EPILOG = """\b
+Examples:
+  hpcbench init my-study
+  cd my-study && hpcbench sweep quickstart
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Make a workspace with a probed site file and examples.")
+@click.argument("directory", default=".", metavar="[DIR]", type=click.Path(file_okay=False))
+def init(directory: str) -> int:
+    """Make DIR a workspace: examples, and a site file of this cluster or machine. Files that exist are kept."""
+    root = Path(directory).absolute()
+    for folder in ("jobs", "results", "configs/sites", "configs/experiments"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    _write(root / ".gitignore", IGNORED)
+    for example in sorted((shipped("configs") / "experiments").glob("*.yaml")):
+        _copy(example, root / "configs" / "experiments" / example.name)
+    if probe.slurm_answers():
+        _site_of_cluster(root)
+    else:
+        err.print("no Slurm answers here: sweeps will run on this machine")
+        _copy(shipped("configs") / "sites" / "laptop.yaml", root / "configs" / "sites" / "laptop.yaml")
+    out.print(f"next: cd {root} && hpcbench sweep quickstart --dry-run", soft_wrap=True, markup=False)
+    return 0
+
+
+def _site_of_cluster(root: Path) -> None:
+    found = probe.probe()
+    Site.model_validate(found.site)
+    file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
+    _write(file, _site_text(found.site, found.unknown))
+    for missing in found.unknown:
+        err.print(f"could not learn {missing}", markup=False)
+
+
+def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
+    lines = [f"# The cluster {site['name']}, as sinfo, scontrol and sacctmgr describe it."]
+    lines += [f"# Could not learn {missing}" for missing in unknown]
+    lines += ["# Every key is explained in the documentation of the site file.", ""]
+    return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
+
+
+def _write(file: Path, text: str) -> None:
+    if file.exists():
+        err.print(f"kept {file}", soft_wrap=True, markup=False)
+    else:
+        file.write_text(text, encoding="utf-8")
+        err.print(f"wrote {file}", soft_wrap=True, markup=False)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.exists():
+        err.print(f"kept {target}", soft_wrap=True, markup=False)
+    else:
+        shutil.copyfile(source, target)
+        err.print(f"wrote {target}", soft_wrap=True, markup=False)

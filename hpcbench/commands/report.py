@@ -1,0 +1,119 @@
+"""hpcbench report: the results of one or more sweeps."""
+
+from __future__ import annotations
+
+import click
+import pandas as pd
+from rich.markup import escape
+
+from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
+from hpcbench.collect.progress import survey
+from hpcbench.collect.records import Record
+from hpcbench.collect.table import PARAMETERS, SAMPLES, repetition_table, sample_table
+from hpcbench.commands.common import err, out, sweep_argument, workspace_of
+from hpcbench.errors import UserError, nearest
+from hpcbench.report import tables, terminal
+from hpcbench.submit.sweep import load
+from hpcbench.workspace import SweepPaths
+
+EPILOG = """\b
+Examples:
+  hpcbench report                                   the latest sweep, best first
+  hpcbench report --csv results.csv                 one row per case
+  hpcbench report --csv - --level sample            every sample, to stdout
+  hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
+
+Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Print the results, best first; write CSV or Parquet.")
+@sweep_argument(nargs=-1)
+@click.option("--metric", default="time_median_s", show_default=True, help="Column to rank by.")
+@click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
+@click.option("--level", type=click.Choice(["case", "repetition", "sample"]), default="case", show_default=True,
+              help="What a row of the files stands for.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
+@click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
+@click.pass_context
+def report(
+    context: click.Context,
+    sweep: tuple[str, ...],
+    metric: str,
+    base: str | None,
+    level: str,
+    csv_file: str | None,
+    parquet_file: str | None,
+) -> int:
+    """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together."""
+    if metric not in terminal.METRICS:
+        raise UserError(f"no metric is called '{metric}'", where="--metric", hint=nearest(metric, terminal.METRICS))
+    workspace = workspace_of(context)
+    records = []
+    for name in dict.fromkeys(sweep or ("latest",)):
+        records += _records(workspace.find(name))
+    if not records:
+        err.print("there are no records yet; see: hpcbench status")
+        return 1
+    repetitions = repetition_table(records)
+    cases = case_table(repetitions)
+    cases = add_speedup(cases, None if base is None else _base_row(cases, base))
+    cases = ranked(cases, metric, terminal.METRICS[metric]).drop(columns="case_index")
+    frames = {
+        "case": lambda: cases,
+        "repetition": lambda: repetitions.drop(columns=[SAMPLES, "case_index"]),
+        "sample": lambda: sample_table(repetitions),
+    }
+    frame = frames[level]() if csv_file or parquet_file else cases
+    if csv_file != "-":
+        terminal.print_report(cases, _telling_apart(cases), out)
+    if csv_file:
+        tables.write_csv(frame, csv_file)
+    if parquet_file:
+        tables.write_parquet(frame, parquet_file)
+    for file in (csv_file, parquet_file):
+        if file and file != "-":
+            err.print(f"wrote {len(frame)} rows to {file}", soft_wrap=True, markup=False)
+    return int((cases["status"] != COMPLETED).any())
+
+
+def _records(paths: SweepPaths) -> list[Record]:
+    """The latest record of each repetition, after a word on what is still missing."""
+    sweep = load(paths)
+    try:
+        progress = survey(sweep)
+    except UserError as error:  # the records can be read where Slurm cannot be asked
+        err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; jobs that left no record are not counted")
+        progress = survey(sweep, ask_slurm=False)
+    for warning in progress.warnings:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    missing = sum(not run.ended for run in progress.runs)
+    if missing:
+        err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
+    return [run.record for run in progress.runs if run.record is not None]
+
+
+def _telling_apart(cases: pd.DataFrame) -> list[str]:
+    tags = [name for name in cases.columns if name.startswith("tag_")]
+    return ["sweep", *PARAMETERS, *tags]
+
+
+def _base_row(cases: pd.DataFrame, base: str) -> int:
+    """The row that --base names. Raises UserError unless it is exactly one measured case."""
+    if "=" in base:
+        chosen = pd.Series(True, index=cases.index)
+        for part in base.split(","):
+            name, _, value = part.partition("=")
+            if name not in cases:
+                raise UserError(f"no column is called '{name}'", where="--base", hint=nearest(name, cases.columns))
+            chosen &= cases[name].astype(str) == value
+    else:
+        chosen = cases["case"].str.startswith(base)
+    rows = cases.index[chosen]
+    if len(rows) != 1:
+        raise UserError(
+            f"'{base}' names {len(rows)} cases, and a base is one", where="--base", hint="the ids are in --csv"
+        )
+    if pd.isna(cases.loc[rows[0], "time_median_s"]):
+        raise UserError(f"the base case '{base}' was not measured", where="--base")
+    return int(rows[0])

@@ -1,0 +1,21 @@
+"""Submitting with a progress bar, and what a user hears when it is interrupted: shared by sweep and resume."""
+
+from __future__ import annotations
+
+from rich.progress import Progress
+
+from hpcbench.commands.common import err
+from hpcbench.submit.journal import Journal
+from hpcbench.submit.slurm import Job, submit
+from hpcbench.workspace import SweepPaths
+
+
+def submit_with_progress(paths: SweepPaths, jobs: list[Job], journal: Journal) -> None:
+    """Submit these elements of these jobs."""
+    try:
+        with Progress(console=err, transient=True) as bar:
+            task = bar.add_task("submitting", total=len(jobs))
+            submit(paths, jobs, journal, lambda job: bar.advance(task))
+    except KeyboardInterrupt:
+        err.print(f"interrupted; what was submitted is known. Go on with: hpcbench resume {paths.name}")
+        raise

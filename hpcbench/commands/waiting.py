@@ -1,0 +1,33 @@
+"""Waiting for the jobs of a sweep: sweep --wait and resume --wait."""
+
+from __future__ import annotations
+
+import time
+
+from hpcbench.collect.progress import Progress, survey
+from hpcbench.commands.common import err
+from hpcbench.node import outcomes
+from hpcbench.submit.sweep import Sweep
+
+FIRST_S, LONGEST_S = 2.0, 60.0
+
+
+def wait_for(sweep: Sweep) -> int:
+    """Return 0 when every repetition has completed, 1 when all have ended otherwise."""
+    pause = FIRST_S
+    shown = ""
+    while True:
+        progress = survey(sweep)
+        line = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
+        if line != shown:
+            err.print(f"{sweep.paths.name}: {line}")
+            shown, pause = line, FIRST_S
+        if all(run.ended for run in progress.runs):
+            return exit_status(progress)
+        time.sleep(pause)
+        pause = min(LONGEST_S, pause * 1.5)
+
+
+def exit_status(progress: Progress) -> int:
+    """0 where every repetition has completed, else 1."""
+    return int(any(run.state != outcomes.COMPLETED for run in progress.runs))

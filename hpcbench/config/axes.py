@@ -1,0 +1,68 @@
+"""An axis of the matrix: a list of values, or a range written in short."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from hpcbench.config.loading import Model
+
+MAX_AXIS_VALUES = 100_000
+
+
+class Range(Model):
+    """`{range: [1, 8]}` or `{range: [1, 64], step: "*2"}`; the first and the last number always belong to it."""
+
+    range: tuple[int | float, int | float] = Field(strict=False)
+    step: int | float | str = 1
+
+    @model_validator(mode="after")
+    def _finite(self) -> Range:
+        self.values()
+        return self
+
+    def values(self) -> list[int | float]:
+        """The numbers. Raises ValueError for a step that never arrives."""
+        first, last = self.range
+        factor = self._factor()
+        step = None if factor else _number(self.step)
+        if first > last:
+            raise ValueError(f"the range starts at {first}, above its end {last}")
+        if step is not None and step <= 0:
+            raise ValueError(f"the step {self.step} never reaches the end")
+        if factor is not None and (factor <= 1 or first <= 0):
+            raise ValueError(f"multiplying {first} by {factor} never reaches the end")
+        values: list[int | float] = []
+        value = first
+        while value < last:
+            values.append(value)
+            if len(values) > MAX_AXIS_VALUES:
+                raise ValueError(f"the range has more than {MAX_AXIS_VALUES:,} values")
+            value = value * factor if factor is not None else first + len(values) * (step or 0)
+        return [*values, last]
+
+    def _factor(self) -> int | float | None:
+        if isinstance(self.step, str) and self.step.startswith("*"):
+            return _number(self.step[1:])
+        return None
+
+
+def _number(text: int | float | str) -> int | float:
+    if not isinstance(text, str):
+        return text
+    try:
+        return int(text) if re.fullmatch(r"\s*[-+]?\d+\s*", text) else float(text)
+    except ValueError:
+        raise ValueError(f'the step {text!r} is not a number, nor "*" and a number') from None
+
+
+
+Axis = list[Any] | Range
+Axes = dict[str, Axis]
+
+
+def axis_values(axis: Axis) -> list[Any]:
+    """The values of an axis, whichever way it was written."""
+    return list(axis.values()) if isinstance(axis, Range) else axis

@@ -1,0 +1,155 @@
+"""The experiment file: constants, axes, how to measure, and what to ask Slurm for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from hpcbench.config.axes import Axes, Range, axis_values
+from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
+from hpcbench.config.parameters import NAMES
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import nearest
+
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
+
+
+class Measure(Model):
+    """How each repetition is timed."""
+
+    warmup_s: float = Field(default=1.0, ge=0, description="seconds of steps that are thrown away first")
+    min_time_s: float = Field(default=3.0, gt=0, description="sample for at least this many seconds")
+    min_samples: int = Field(default=10, ge=1, description="and take at least this many samples")
+    repetitions: int = Field(default=3, ge=1, le=1000, description="fresh processes for each case")
+    shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
+
+
+class Experiment(Model):
+    """A checked experiment file. What its parameters mean is checked when they are resolved, case by case."""
+
+    name: str = Field(description="names the sweep; letters, digits, dot, dash and underscore")
+    description: str = Field(default="", description="one line for people")
+    parameters: dict[str, Any] = Field(
+        default_factory=dict, description='constants, or "{{ expressions }}" over other parameters'
+    )
+    matrix: Axes = Field(default_factory=dict, description="axes whose product is measured")
+    zip: list[Axes] = Field(default_factory=list, description="groups of axes, each group walked together")
+    exclude: list[dict[str, Any] | str] = Field(
+        default_factory=list, description='points to drop: values to match, or a "{{ condition }}"'
+    )
+    include: list[dict[str, Any]] = Field(
+        default_factory=list, description="points to add; a value may be a list"
+    )
+    tags: list[str] = Field(
+        default_factory=list, description="names of parameters of your own, carried into the table"
+    )
+    measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
+    slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
+
+    @field_validator("name")
+    @classmethod
+    def _valid_name(cls, value: str) -> str:
+        return check_name(value)
+
+    @field_validator("matrix", "zip", mode="before")
+    @classmethod
+    def _something(cls, value: Any) -> Any:
+        if not value:
+            raise ValueError("it is empty: give it an axis, or leave the key out for a single case")
+        return value
+
+    @property
+    def axis_names(self) -> list[str]:
+        """The parameters that the matrix, the zip groups and the included points set, in order of appearance."""
+        groups = [self.matrix, *self.zip, *self.include]
+        return list(dict.fromkeys(name for group in groups for name in group))
+
+
+def check_name(value: str) -> str:
+    """A name that becomes a folder. Raises ValueError for one that could leave it, or surprise a shell."""
+    if not NAME_PATTERN.match(value) or ".." in value:
+        raise ValueError(
+            "a name has letters, digits, '.', '-' and '_' only, starts with a letter or digit, and has no '..'"
+        )
+    return value
+
+
+def load_experiment(document: Document) -> Experiment:
+    """Check an experiment document. Raises UserError that names file, line and key."""
+    _check_axes(document)
+    experiment = build(Experiment, document)
+    _check_parameter_names(experiment, document)
+    for key in experiment.slurm:
+        if key not in SlurmOptions.model_fields:
+            hint = nearest(key, SlurmOptions.model_fields)
+            raise document.error(f"unknown key '{key}'", ("slurm", key), hint)
+    constants = {key: value for key, value in experiment.slurm.items() if not _has_expression(value)}
+    try:
+        SlurmOptions.model_validate(constants)
+    except ValidationError as error:
+        raise schema_error(error, SlurmOptions, document, ("slurm",)) from error
+    return experiment
+
+
+def _has_expression(value: Any) -> bool:
+    return "{{" in str(value)
+
+
+def _check_axes(document: Document) -> None:
+    """Axes are checked before the schema, whose words for `a list or a range` would help nobody."""
+    groups: list[tuple[KeyPath, Any]] = [(("matrix",), document.data.get("matrix"))]
+    zipped = document.data.get("zip")
+    groups += [(("zip", index), group) for index, group in enumerate(zipped if isinstance(zipped, list) else [])]
+    for path, group in groups:
+        for name, axis in group.items() if isinstance(group, dict) else ():
+            where = (*path, name)
+            if isinstance(axis, dict):
+                try:
+                    Range.model_validate(axis)
+                except ValidationError as error:
+                    raise schema_error(error, Range, document, where) from error
+            elif not isinstance(axis, list):
+                raise document.error(f"an axis is a list or a range, not {axis!r}", where, f"write [{axis}]")
+            elif not axis:
+                raise document.error("the axis has no values", where)
+
+
+def _check_parameter_names(experiment: Experiment, document: Document) -> None:
+    for index, tag in enumerate(experiment.tags):
+        if tag in NAMES:
+            raise document.error(f"'{tag}' is a standard parameter and needs no tag", ("tags", index))
+        if not tag.isidentifier():
+            raise document.error(f"the tag {tag!r} must be a plain word, as in run_of_the_week", ("tags", index))
+    known = NAMES | set(experiment.tags)
+    groups: list[tuple[KeyPath, dict[str, Any]]] = [(("parameters",), experiment.parameters)]
+    groups.append((("matrix",), dict(experiment.matrix)))
+    groups += [(("zip", index), dict(group)) for index, group in enumerate(experiment.zip)]
+    groups += [(("include", index), group) for index, group in enumerate(experiment.include)]
+    groups += [
+        (("exclude", index), group) for index, group in enumerate(experiment.exclude) if isinstance(group, dict)
+    ]
+    for path, group in groups:
+        for name in group:
+            if name not in known:
+                raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
+    _check_axes_apart(experiment, document)
+
+
+def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
+    return f"{nearest(name, known)} A parameter of your own is declared in tags: [{name}]"
+
+
+def _check_axes_apart(experiment: Experiment, document: Document) -> None:
+    """One parameter on two axes has no meaning."""
+    seen: dict[str, str] = dict.fromkeys(experiment.matrix, "matrix")
+    for index, group in enumerate(experiment.zip):
+        lengths = {name: len(axis_values(axis)) for name, axis in group.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+            raise document.error(f"axes that are walked together need equal lengths: {shown}", ("zip", index))
+        for name in group:
+            if name in seen:
+                raise document.error(f"'{name}' is an axis twice, here and in {seen[name]}", ("zip", index, name))
+            seen[name] = f"zip[{index}]"

@@ -1,0 +1,240 @@
+"""YAML as data: read with positions, strictly, and turned into a checked object.
+
+PyYAML composes the nodes; the values are built here, by the rules of YAML 1.2's core schema, for three reasons:
+an error can name file, line and key; `00:10:00` stays the text that Slurm expects (YAML 1.1 reads it as the
+number 600); and no tag can construct anything but plain data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hpcbench.errors import UserError, nearest
+
+KeyPath = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+MAX_FILE_BYTES = 10_000_000
+MAX_VALUES = 500_000  # counted after aliases are expanded, so that an alias bomb ends here
+MAX_DEPTH = 40
+
+
+class Model(BaseModel):
+    """Base of every schema: frozen, strict about unknown keys, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML file as plain data, and where each of its keys stands."""
+
+    name: str
+    data: dict[str, Any]
+    places: Mapping[KeyPath, str]
+
+    def where(self, path: KeyPath) -> str:
+        """`file:line: key.path` of the closest enclosing key whose place is known."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.places:
+                return f"{self.places[path[:length]]}: {dotted(path)}"
+        return f"{self.name}: {dotted(path)}" if path else self.name
+
+    def error(self, what: str, path: KeyPath, hint: str = "") -> UserError:
+        return UserError(what, where=self.where(path), hint=hint)
+
+
+def dotted(path: KeyPath) -> str:
+    """`("zip", 0, "nodes")` as `zip[0].nodes`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def load_yaml(path: Path) -> Document:
+    """Read a YAML file. Raises UserError for whatever is wrong with the file or its syntax."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise UserError("the file is larger than 10 MB", where=str(path))
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8 text", where=str(path)) from error
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, name: str) -> Document:
+    """Parse the text of a YAML mapping; `name` stands for the file in messages."""
+    root = _compose(text, name)
+    if root is None:
+        raise UserError("the file is empty", where=name)
+    builder = _Builder(name)
+    data = builder.value(root, (), ())
+    if not isinstance(data, dict):
+        raise UserError("the file must be a mapping of keys to values", where=f"{name}:1")
+    return Document(name, data, builder.places)
+
+
+def parse_value(text: str, name: str) -> Any:
+    """Parse one YAML value, as given on the command line."""
+    root = _compose(text, name)
+    return None if root is None else _Builder(name).value(root, (), ())
+
+
+def _compose(text: str, name: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{name}:{mark.line + 1}" if mark else name
+        hint = ""
+        if mark and "\t" in text.splitlines()[min(mark.line, text.count("\n"))][: mark.column + 1]:
+            hint = "indent with spaces: YAML does not allow tabs"
+        raise UserError(f"not valid YAML: {error.problem}", where=place, hint=hint) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"not valid YAML: {error}", where=name) from error
+    except RecursionError as error:
+        raise UserError(f"nested deeper than {MAX_DEPTH} levels", where=name) from error
+
+
+_PLAIN: tuple[tuple[re.Pattern[str], typing.Callable[[str], Any]], ...] = (
+    (re.compile(r"(?:null|Null|NULL|~|)\Z"), lambda text: None),
+    (re.compile(r"(?:true|True|TRUE)\Z"), lambda text: True),
+    (re.compile(r"(?:false|False|FALSE)\Z"), lambda text: False),
+    (re.compile(r"[-+]?[0-9]{1,100}\Z"), int),
+    (re.compile(r"0x[0-9a-fA-F]{1,80}\Z"), lambda text: int(text, 16)),
+    (re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z"), float),
+)
+_STANDARD_TAGS = {
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
+}
+
+
+class _Builder:
+    """Turns composed nodes into plain data, and remembers the line of each key."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.places: dict[KeyPath, str] = {}
+        self.count = 0
+
+    def value(self, node: yaml.Node, path: KeyPath, parents: tuple[int, ...]) -> Any:
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise self._error(node, path, f"more than {MAX_VALUES:,} values once aliases are expanded")
+        if len(parents) > MAX_DEPTH:
+            raise self._error(node, path, f"nested deeper than {MAX_DEPTH} levels")
+        if id(node) in parents:
+            raise self._error(node, path, "an alias that contains itself")
+        if node.tag not in _STANDARD_TAGS:
+            raise self._error(node, path, f"the tag {node.tag} is not allowed", "write plain values only")
+        parents = (*parents, id(node))
+        if isinstance(node, yaml.MappingNode):
+            return {key: self.value(child, (*path, key), parents) for key, child in self._items(node, path)}
+        if isinstance(node, yaml.SequenceNode):
+            self._note(node, path)
+            return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
+        self._note(node, path)
+        return self._scalar(node, path)
+
+    def _items(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[tuple[str, yaml.Node]]:
+        seen: dict[str, int] = {}
+        for key_node, child in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._error(key_node, path, "a key must be plain text", 'an expression needs quotes: "{{ ... }}"')
+            key = key_node.value
+            line = key_node.start_mark.line + 1
+            if key in seen:
+                raise self._error(
+                    key_node, (*path, key), f"the key '{key}' stands twice", f"it is first on line {seen[key]}"
+                )
+            seen[key] = line
+            self.places.setdefault((*path, key), f"{self.name}:{line}")
+            yield key, child
+
+    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        if node.style:  # quoted, or a block: always text
+            return node.value
+        for pattern, build in _PLAIN:
+            if pattern.match(node.value):
+                value = build(node.value)
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise self._error(node, path, f"{node.value} is too large a number")
+                return value
+        return node.value
+
+    def _note(self, node: yaml.Node, path: KeyPath) -> None:
+        self.places.setdefault(path, f"{self.name}:{node.start_mark.line + 1}")
+
+    def _error(self, node: yaml.Node, path: KeyPath, what: str, hint: str = "") -> UserError:
+        place = f"{self.name}:{node.start_mark.line + 1}"
+        return UserError(what, where=f"{place}: {dotted(path)}" if path else place, hint=hint)
+
+
+def build(model: type[ModelT], document: Document) -> ModelT:
+    """Check a document against a schema. Raises UserError with file, line, key and the nearest valid key."""
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise schema_error(error, model, document) from error
+
+
+def schema_error(
+    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = ()
+) -> UserError:
+    """The first finding of pydantic, in the words of this project."""
+    finding = error.errors(include_url=False)[0]
+    location: KeyPath = tuple(finding["loc"])
+    path = prefix + location
+    if finding["type"] == "extra_forbidden":
+        known = _fields_at(model, location[:-1])
+        return document.error(f"unknown key '{location[-1]}'", path, nearest(str(location[-1]), known))
+    if finding["type"] == "missing":
+        return document.error(f"the key '{location[-1]}' is missing", path[:-1])
+    message = finding["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if isinstance(finding["input"], dict):
+        return document.error(message, path)
+    return document.error(f"{_shown(finding['input'])} is not valid: {message}", path)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
+    """The keys that the schema allows at `path`, found by following its annotations."""
+    annotation: Any = model
+    for part in path:
+        annotation = _unwrapped(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            if part not in annotation.model_fields:
+                return set()
+            annotation = annotation.model_fields[str(part)].annotation
+        else:
+            annotation = (typing.get_args(annotation) or (None,))[-1]
+    annotation = _unwrapped(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return set(annotation.model_fields)
+    return set()
+
+
+def _unwrapped(annotation: Any) -> Any:
+    """`X` of `X | None`; anything else as it is."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+        return kinds[0]
+    return annotation

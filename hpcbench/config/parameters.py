@@ -1,0 +1,103 @@
+"""The standard parameters of a case: names, types, defaults. The table in the docs is made from this schema."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from hpcbench.config.loading import Model
+from hpcbench.errors import nearest
+from hpcbench.node import catalog
+
+MAX_SEED = 2**32 - 1
+
+Scalar = bool | int | float | str
+
+
+class Parameters(Model):
+    """Everything that decides what one case does. Two cases with equal parameters are the same case."""
+
+    framework: str = Field(description="the deep-learning framework that runs the model")
+    model: str = Field(description="the network")
+    model_options: dict[str, Scalar] = Field(
+        default_factory=dict, description="sizes of the network, where they differ from the model's own defaults"
+    )
+    task: Literal["inference", "training"] = Field(
+        default="training",
+        description="inference: the forward pass. training: forward, loss, backward, optimizer step",
+    )
+    strategy: str = Field(default="single", description="how several tasks share the work; single is one task")
+    device: Literal["cpu", "gpu"] = Field(default="cpu", description="where the model runs")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
+    )
+    compile: bool = Field(default=False, description="compile the model (PyTorch: torch.compile)")
+    batch_size: int = Field(default=32, ge=1, description="items in one step of one task")
+    nodes: int = Field(default=1, ge=1, description="nodes of the job")
+    tasks_per_node: int = Field(default=1, ge=1, description="processes on each node")
+    cpus_per_task: int = Field(default=1, ge=1, description="CPUs that each process may use")
+    gpus_per_task: int = Field(
+        default=0, ge=0, description="GPUs of each process; 1 where device is gpu and nothing is said"
+    )
+    intra_op_threads: int | None = Field(
+        default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"
+    )
+    inter_op_threads: int | None = Field(
+        default=None, ge=1, description="operations that may run side by side; unset: the framework's own choice"
+    )
+    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
+    environment: str | None = Field(
+        default=None, description="environment of the site file; unset: the one named like the framework"
+    )
+
+    @field_validator("framework")
+    @classmethod
+    def _known_framework(cls, value: str) -> str:
+        return _one_of(value, catalog.FRAMEWORKS, "framework")
+
+    @field_validator("model")
+    @classmethod
+    def _known_model(cls, value: str) -> str:
+        return _one_of(value, catalog.MODELS, "model")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_gpu_each(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("device") == "gpu" and "gpus_per_task" not in data:
+            return {**data, "gpus_per_task": 1}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Parameters:
+        catalog.resolved_options(self.model, self.model_options)
+        strategies = catalog.STRATEGIES[self.framework]
+        if self.strategy not in strategies:
+            known = ", ".join(strategies)
+            raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; it has: {known}")
+        if self.strategy == "single" and self.tasks > 1:
+            raise ValueError(f"the strategy single is one task, not {self.tasks}: choose ddp or another strategy")
+        if self.device == "gpu" and self.gpus_per_task == 0:
+            raise ValueError("device is gpu, so gpus_per_task must be 1 or more")
+        return self
+
+    @property
+    def tasks(self) -> int:
+        """Processes in all."""
+        return self.nodes * self.tasks_per_node
+
+    def content(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults: what makes the case the case.
+
+        Defaults are left out so that a case keeps its id when a later version adds a parameter.
+        """
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+NAMES = frozenset(Parameters.model_fields)
+
+
+def _one_of(value: str, known: Any, kind: str) -> str:
+    if value not in known:
+        raise ValueError(f"no {kind} has this name: {nearest(value, known)}")
+    return value

@@ -1,0 +1,55 @@
+"""`--set KEY=VALUE` on the command line: changes to an experiment before it is checked."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.loading import Document, parse_value
+from hpcbench.errors import UserError
+
+
+def apply_settings(document: Document, settings: list[str]) -> Document:
+    """The document with `--set KEY=VALUE` applied: a bare KEY is a parameter, a dotted one a key of the file.
+
+    Setting a parameter that is an axis fixes it: the axis is dropped.
+    """
+    data = deepcopy(document.data)
+    places = dict(document.places)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        where = f"--set {key}"
+        if not equals or not key:
+            raise UserError("a setting is written KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
+        value = parse_value(text, where)
+        path = tuple(key.split("."))
+        if len(path) == 1 and path[0] not in Experiment.model_fields:
+            path = ("parameters", path[0])
+        if path[0] == "parameters":
+            _drop_axis(data, path[1])
+        _put(data, path, value, where)
+        places = {place: name for place, name in places.items() if place[: len(path)] != path}
+        places[path] = where
+    return Document(document.name, data, places)
+
+
+def _drop_axis(data: dict[str, Any], name: str) -> None:
+    zipped = data.get("zip")
+    for group in [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]:
+        if isinstance(group, dict):
+            group.pop(name, None)
+    if isinstance(zipped, list):
+        data["zip"] = [group for group in zipped if group]
+    for key in ("matrix", "zip"):
+        if key in data and not data[key]:
+            del data[key]
+
+
+def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:
+    target: Any = data
+    for part in path[:-1]:
+        target = target.setdefault(part, {}) if isinstance(target, dict) else None
+    if not isinstance(target, dict):
+        raise UserError("no key of the experiment lies there", where=where)
+    target[path[-1]] = value

@@ -1,0 +1,141 @@
+"""The site file: one cluster or machine, with its partitions, limits, environments and prices."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from hpcbench.config.experiment import check_name
+from hpcbench.config.loading import Document, Model, build
+from hpcbench.config.slurm_options import SlurmOptions, walltime_s
+from hpcbench.errors import UserError, nearest
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class Environment(Model):
+    """How a framework becomes available on a node."""
+
+    python: str | None = Field(
+        default=None,
+        description="the Python to use; relative to the workspace; unset: the one that runs hpcbench",
+    )
+    modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
+    setup: list[str] = Field(
+        default_factory=list, description="lines of shell to run first; they are your own code"
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="environment variables, quoted as data")
+    container: list[str] = Field(
+        default_factory=list, description="words before the Python, as in [ch-run, /images/torch, --]"
+    )
+
+    @field_validator("env", mode="before")
+    @classmethod
+    def _text(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {key: str(item) if isinstance(item, int | float) else item for key, item in value.items()}
+        return value
+
+    @field_validator("env")
+    @classmethod
+    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not _VARIABLE.match(name):
+                raise ValueError(f"'{name}' is not the name of an environment variable")
+        return value
+
+    @field_validator("modules", "setup", "container")
+    @classmethod
+    def _single_lines(cls, value: list[str]) -> list[str]:
+        for line in value:
+            if "\n" in line or "\0" in line:
+                raise ValueError(f"{line!r} has more than one line: make it several entries")
+        return value
+
+
+class Partition(Model):
+    """Limits of one partition; what is unset is not checked."""
+
+    max_time: str | None = Field(default=None, description="longest wall time, as in 2-00:00:00")
+    nodes: int | None = Field(default=None, ge=1, description="nodes in it")
+    max_nodes: int | None = Field(default=None, ge=1, description="most nodes for one job")
+    cpus_per_node: int | None = Field(default=None, ge=1, description="CPUs of its smallest node")
+    gpus_per_node: int | None = Field(default=None, ge=0, description="GPUs of each node")
+    memory_mb_per_node: int | None = Field(default=None, ge=1, description="memory of its smallest node in MB")
+    default: bool = Field(default=False, description="Slurm's default partition")
+
+    @field_validator("max_time")
+    @classmethod
+    def _valid_time(cls, value: str | None) -> str | None:
+        if value is not None:
+            SlurmOptions.model_validate({"time": value})
+        return value
+
+    @property
+    def max_time_s(self) -> int | None:
+        return walltime_s(self.max_time) if self.max_time else None
+
+
+class Limits(Model):
+    """Limits of the whole cluster."""
+
+    max_array_size: int = Field(default=1001, ge=1, description="MaxArraySize of slurm.conf")
+    max_submit_jobs: int | None = Field(default=None, ge=1, description="most jobs of one user in the queue")
+
+
+class Launcher(Model):
+    """How tasks are started inside a job."""
+
+    srun: list[str] = Field(default_factory=list, description="more arguments for srun, as in [--mpi=pmix]")
+
+
+class Cost(Model):
+    """Prices; null is unknown, not free."""
+
+    currency: str = Field(default="EUR", description="the unit of the prices")
+    core_hour: float | None = Field(default=None, ge=0, description="price of one core for an hour")
+    gpu_hour: float | None = Field(default=None, ge=0, description="price of one GPU for an hour")
+
+
+class Site(Model):
+    """A checked site file."""
+
+    name: str = Field(description="name of the cluster or machine")
+    description: str = Field(default="", description="one line for people")
+    scheduler: Literal["slurm", "local"] = Field(description="slurm, or local: this machine, no scheduler")
+    partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
+    limits: Limits = Field(default_factory=Limits, description="limits of the cluster")
+    slurm: SlurmOptions = Field(
+        default_factory=SlurmOptions, description="defaults for the experiment's slurm section"
+    )
+    environments: dict[str, Environment] = Field(
+        default_factory=dict, description="how each framework becomes available"
+    )
+    launcher: Launcher = Field(default_factory=Launcher, description="how tasks are started")
+    cost: Cost = Field(default_factory=Cost, description="prices")
+
+    @field_validator("name")
+    @classmethod
+    def _valid_name(cls, value: str) -> str:
+        return check_name(value)
+
+    def environment(self, name: str) -> Environment:
+        """The environment called `name`. Raises UserError where the site has none."""
+        if name not in self.environments:
+            raise UserError(
+                f"the site '{self.name}' has no environment '{name}'",
+                hint=nearest(name, self.environments) or "add it under `environments:` in the site file",
+            )
+        return self.environments[name]
+
+    @property
+    def default_partition(self) -> str | None:
+        """The partition that Slurm takes when none is named, where it is known."""
+        return next((name for name, partition in self.partitions.items() if partition.default), None)
+
+
+def load_site(document: Document) -> Site:
+    """Check a site document. Raises UserError that names file, line and key."""
+    return build(Site, document)

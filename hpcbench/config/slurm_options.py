@@ -1,0 +1,112 @@
+"""What a case asks of Slurm beside its resources, checked so that it can stand in an #SBATCH line as it is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from hpcbench.config.loading import Model
+
+# Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
+OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:;/@%+=*&|()\[\]!~^-]*\Z")
+OPTION_FORBIDDEN = set(";")
+_TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z")
+_MEMORY = re.compile(r"\d+[KMGT]?\Z")
+_OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
+# Options that hpcbench sets itself: a second value would break the script or lose its log.
+OWN_OPTIONS = frozenset(
+    "array chdir cpus-per-task error gpus-per-task input job-name nodes ntasks ntasks-per-node output parsable "
+    "signal test-only wait wrap".split()
+)
+
+
+class SlurmOptions(Model):
+    """What to ask Slurm for, beside the resources that the parameters give. Values may be expressions."""
+
+    time: str = Field(default="01:00:00", description="wall time of one repetition: M, M:S, H:M:S, D-H[:M[:S]]")
+    partition: str | None = Field(default=None, description="partition; else the site's, else Slurm's default")
+    account: str | None = Field(default=None, description="account to charge")
+    qos: str | None = Field(default=None, description="quality of service")
+    constraint: str | None = Field(default=None, description="node features")
+    reservation: str | None = Field(default=None, description="reservation")
+    nodelist: str | None = Field(default=None, description="nodes that must be used")
+    exclude: str | None = Field(default=None, description="nodes that must not be used")
+    mem: str | None = Field(default=None, description="memory per node, as in 16G")
+    mem_per_cpu: str | None = Field(default=None, description="memory per CPU, as in 2G")
+    exclusive: bool = Field(default=False, description="whole nodes, shared with nobody")
+    hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
+        default=None, description="Slurm's --hint"
+    )
+    max_running: int | None = Field(default=None, ge=1, description="repetitions of one array that run at once")
+    options: dict[str, str | int | bool] = Field(
+        default_factory=dict, description="any other sbatch option by its long name; true for a bare flag"
+    )
+
+    @field_validator("time", "mem", "mem_per_cpu", mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("time")
+    @classmethod
+    def _valid_time(cls, value: str) -> str:
+        if not _TIME.match(value) or walltime_s(value) == 0:
+            raise ValueError('a time is written M, M:S, H:M:S or D-H:M:S, as in "00:30:00"')
+        return value
+
+    @field_validator("mem", "mem_per_cpu")
+    @classmethod
+    def _valid_memory(cls, value: str | None) -> str | None:
+        if value is not None and not _MEMORY.match(value):
+            raise ValueError("memory is written as a whole number with K, M, G or T, as in 16G")
+        return value
+
+    @field_validator("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude")
+    @classmethod
+    def _safe(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_option_value(value)
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def _safe_options(cls, value: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
+        for name, setting in value.items():
+            if not _OPTION_NAME.match(name):
+                raise ValueError(f"'{name}' is not the long name of an sbatch option, as in 'mail-type'")
+            if name in OWN_OPTIONS:
+                raise ValueError(f"hpcbench sets --{name} itself")
+            if name.replace("-", "_") in cls.model_fields:
+                raise ValueError(f"write it as slurm.{name.replace('-', '_')}")
+            check_option_value(str(setting))
+        return value
+
+    @model_validator(mode="after")
+    def _one_memory(self) -> SlurmOptions:
+        if self.mem and self.mem_per_cpu:
+            raise ValueError("give mem or mem_per_cpu, not both")
+        return self
+
+
+def check_option_value(value: str) -> None:
+    """Raises ValueError where a value could not stand in an #SBATCH line as it is."""
+    bad = sorted({char for char in value if not OPTION_PATTERN.match(char) or char in OPTION_FORBIDDEN})
+    if bad or value.startswith("-") or not value:
+        shown = " ".join(repr(char) for char in bad) or repr(value)
+        raise ValueError(f"an sbatch option cannot contain {shown}")
+
+
+def walltime_s(text: str) -> int:
+    """Seconds of a Slurm time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S (sbatch(1), --time)."""
+    days, dash, rest = text.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if dash:
+        hours, minutes, seconds = (*parts, 0, 0)[:3]
+        return ((int(days) * 24 + hours) * 60 + minutes) * 60 + seconds
+    if len(parts) == 1:
+        return parts[0] * 60
+    if len(parts) == 2:
+        return parts[0] * 60 + parts[1]
+    return (parts[0] * 60 + parts[1]) * 60 + parts[2]

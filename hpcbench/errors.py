@@ -1,0 +1,33 @@
+"""The one error that a user's mistake becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can mend: what is wrong, where, and what to do about it.
+
+    The command line prints it without a traceback and exits with 2.
+    """
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        located = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{located}\n  {self.hint}" if self.hint else located
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the closest of `known`, or lists them all when none is close."""
+    import difflib  # only when something went wrong: --help stays quick
+
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"known are: {', '.join(names)}" if names else ""

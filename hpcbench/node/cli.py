@@ -1,0 +1,101 @@
+"""The commands of the zipapp that a job script calls: spawn and rank run a repetition, record writes it down."""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, List
+
+from . import outcomes, record
+from .planned import read
+from .ranks import from_environment
+from .spawn import spawn
+from .supervise import supervise
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    status: int = arguments.function(arguments)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="node.pyz", description=__doc__)
+    commands = parser.add_subparsers(dest="command")
+    commands.required = True
+
+    launcher = commands.add_parser("spawn", help="start the tasks of a repetition on this machine")
+    launcher.add_argument("--tasks", type=int, required=True)
+    launcher.add_argument("--cpus-per-task", type=int, required=True)
+    launcher.add_argument("rest", nargs=argparse.REMAINDER)
+    launcher.set_defaults(function=lambda a: spawn(a.tasks, a.cpus_per_task, _after_dashes(a.rest)))
+
+    rank = commands.add_parser("rank", help="run one task of a repetition, and watch over it")
+    _add_run(rank)
+    rank.add_argument("--scratch", required=True)
+    rank.set_defaults(function=_rank)
+
+    work = commands.add_parser("work", help="the task itself")
+    _add_run(work)
+    work.add_argument("--result-fd", type=int, required=True)
+    work.set_defaults(function=_work)
+
+    writer = commands.add_parser("record", help="append the record of a repetition")
+    _add_run(writer)
+    writer.add_argument("--scratch", required=True)
+    writer.add_argument("--records", required=True)
+    writer.add_argument("--log", default="")
+    writer.add_argument("--exit-status", type=int, required=True)
+    writer.add_argument("--stopped", default="", help="the signal that told the script to end")
+    writer.add_argument("--elapsed", type=float, required=True)
+    writer.add_argument("--limit", type=float, required=True)
+    writer.set_defaults(function=_record)
+    return parser
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job_file")
+    parser.add_argument("element", type=int)
+
+
+def _rank(arguments: Any) -> int:
+    os.makedirs(arguments.scratch, exist_ok=True)
+    planned = read(arguments.job_file, arguments.element)
+    worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
+    return supervise(planned, from_environment(os.environ), worker, arguments.scratch)
+
+
+def _work(arguments: Any) -> int:
+    from .run import run  # the launcher and the supervisor need none of the workload
+
+    planned = read(arguments.job_file, arguments.element)
+    facts = run(planned, from_environment(os.environ))
+    with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
+        json.dump(facts, pipe, separators=(",", ":"))
+    return 0 if facts["status"] in outcomes.FINAL else 1
+
+
+def _record(arguments: Any) -> int:
+    sweep_directory = os.path.dirname(os.path.abspath(arguments.job_file))
+    with open(os.path.join(sweep_directory, "sweep.json"), encoding="utf-8") as file:
+        sweep = json.load(file)
+    ending = record.Ending(
+        arguments.exit_status, bool(arguments.stopped), arguments.elapsed, arguments.limit, arguments.log
+    )
+    written = record.write(
+        read(arguments.job_file, arguments.element),
+        sweep,
+        os.path.splitext(os.path.basename(arguments.job_file))[0],
+        arguments.element,
+        ending,
+        arguments.scratch,
+        arguments.records,
+    )
+    reason = ": %s" % written["error"]["message"] if written["error"] else ""
+    named = (written["case_id"], written["repetition"], written["status"], reason)
+    print("hpcbench: case %s repetition %d %s%s" % named)
+    return 0 if written["status"] == outcomes.COMPLETED else 1
+
+
+def _after_dashes(words: List[str]) -> List[str]:
+    return words[1:] if words[:1] == ["--"] else words

@@ -1,0 +1,14 @@
+"""One adapter per framework, all behind the interface in base.py. To add one: add its file, and its name here."""
+
+import importlib
+
+from .base import Adapter
+
+_MODULES = {"pytorch": "pytorch"}
+
+
+def load(framework: str) -> Adapter:
+    """Import the adapter of a framework, and with it the framework. Raises ImportError where it is not installed."""
+    module = importlib.import_module("." + _MODULES[framework], __package__)
+    adapter: Adapter = module.ADAPTER
+    return adapter

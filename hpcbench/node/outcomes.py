@@ -1,0 +1,18 @@
+"""How a repetition can end. Every one of these is a record; only the first is a measurement."""
+
+COMPLETED = "completed"
+FAILED = "failed"
+OUT_OF_MEMORY = "out_of_memory"
+TIMEOUT = "timeout"
+CANCELLED = "cancelled"
+NODE_FAILURE = "node_failure"
+SKIPPED = "skipped"
+UNSUPPORTED = "unsupported"
+
+STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, SKIPPED, UNSUPPORTED)
+# Running these again would end the same way.
+FINAL = (COMPLETED, SKIPPED, UNSUPPORTED)
+
+
+class Unsupported(Exception):
+    """This case cannot run here, whatever is tried; the message says why."""

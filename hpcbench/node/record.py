@@ -1,0 +1,226 @@
+"""From what the ranks left behind to one record, appended by one writer: the job script, after its srun."""
+
+import datetime
+import json
+import os
+import re
+import shutil
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from . import outcomes, provenance
+from .planned import PlannedRun
+
+SCHEMA = 1
+LAST_LINES = 30
+_OOM_IN_LOG = re.compile(r"oom.kill|out of memory|exceeded memory limit", re.IGNORECASE)
+
+
+class Ending(NamedTuple):
+    """How the launcher ended, as the job script saw it."""
+
+    exit_status: int
+    stopped: bool  # the script was told to end (SIGTERM)
+    elapsed_s: float
+    limit_s: float
+    log: str  # the script's own output so far
+
+
+class Outcome(NamedTuple):
+    status: str
+    error: Optional[Dict[str, Any]]
+
+
+def write(
+    planned: PlannedRun, sweep: Dict[str, Any], job: str, element: int, ending: Ending, scratch: str, path: str
+) -> Dict[str, Any]:
+    """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
+    ranks = _read_ranks(scratch)
+    outcome = judge(ranks, planned.parameters["nodes"] * planned.parameters["tasks_per_node"], ending)
+    record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ)
+    record["attempt"] = 1 + _lines_in(path)
+    append(provenance.redacted(record, os.environ), path)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return record
+
+
+def assemble(
+    planned: PlannedRun,
+    sweep: Dict[str, Any],
+    job: str,
+    element: int,
+    ranks: List[Dict[str, Any]],
+    outcome: Outcome,
+    elapsed_s: float,
+    environment: Mapping[str, str],
+) -> Dict[str, Any]:
+    """The record of a repetition, whatever became of it. What was not measured is null."""
+    facts = [rank["facts"] for rank in ranks if rank["facts"]]
+    first = facts[0] if facts else {}
+    now = datetime.datetime.now(datetime.timezone.utc).timestamp()
+    return {
+        "schema": SCHEMA,
+        "sweep": sweep["name"],
+        "experiment": sweep["experiment"]["name"],
+        "site": sweep["site"]["name"],
+        "hpcbench_version": sweep["hpcbench_version"],
+        "git": sweep["git"],
+        "job": job,
+        "element": element,
+        "case_id": planned.case_id,
+        "case_index": planned.case_index,
+        "repetition": planned.repetition,
+        "order": planned.order,
+        "status": outcome.status,
+        "error": outcome.error,
+        "parameters": planned.parameters,
+        "tags": planned.tags,
+        "measure": planned.measure,
+        "samples": _joint_samples(facts) if outcome.status == outcomes.COMPLETED else None,
+        "work": first.get("work"),
+        "threads": first.get("threads"),
+        "affinity": [fact.get("affinity") for fact in facts],
+        "import_s": first.get("import_s"),
+        "build_s": first.get("build_s"),
+        "peak_memory_bytes": _largest(facts, "peak_memory_bytes"),
+        "peak_device_bytes": _largest(facts, "peak_device_bytes"),
+        "python": first.get("python"),
+        "packages": first.get("packages"),
+        "gpus": first.get("gpus"),
+        "nodes": _distinct([rank["node"] for rank in ranks]),
+        "ranks": [_rank_summary(rank) for rank in ranks],
+        "warnings": sorted({warning for fact in facts for warning in fact["warnings"]}),
+        "slurm": provenance.slurm_facts(environment),
+        "environment": provenance.allowed_variables(environment),
+        "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
+        "ended_at": _iso(now),
+    }
+
+
+def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
+    """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
+    if len(ranks) == expected and all(_completed(rank) for rank in ranks):
+        return Outcome(outcomes.COMPLETED, None)
+    culprits = [rank for rank in ranks if not _completed(rank) and not rank["stopped_by"]]
+    if culprits:
+        return _of_rank(min(culprits, key=lambda rank: float(rank["ended_at"])))
+    if ending.stopped or any(rank["stopped_by"] for rank in ranks):
+        return _of_stop(ending)
+    return _of_silence(len(ranks), expected, ending)
+
+
+def _completed(rank: Dict[str, Any]) -> bool:
+    return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == outcomes.COMPLETED
+
+
+def _of_rank(rank: Dict[str, Any]) -> Outcome:
+    facts = rank["facts"]
+    told = facts["error"] if facts and "error" in facts else {}
+    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **told}
+    error.setdefault("last_lines", rank["last_lines"])
+    if told:
+        return Outcome(facts["status"], error)
+    if rank["signal"] == "SIGKILL" and rank["oom_kills"]:
+        error.update(type="killed", message="the kernel killed it because memory ran out")
+        return Outcome(outcomes.OUT_OF_MEMORY, error)
+    how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
+    error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
+    return Outcome(outcomes.FAILED, error)
+
+
+def _of_stop(ending: Ending) -> Outcome:
+    """Slurm never ends a job for its time before that time is over, so the clock tells a timeout from a cancel."""
+    if ending.limit_s and ending.elapsed_s >= ending.limit_s:
+        message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        return Outcome(outcomes.TIMEOUT, {"type": "timeout", "message": message, "last_lines": []})
+    message = "cancelled after %.0f s" % ending.elapsed_s
+    return Outcome(outcomes.CANCELLED, {"type": "cancelled", "message": message, "last_lines": []})
+
+
+def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
+    """Ranks that left nothing were killed with their supervisors, or never started; the log may say why."""
+    lines = tail(ending.log)
+    error: Dict[str, Any] = {"type": "launcher", "exit_code": ending.exit_status, "last_lines": lines}
+    if any(_OOM_IN_LOG.search(line) for line in lines):
+        error["message"] = "killed because memory ran out"
+        return Outcome(outcomes.OUT_OF_MEMORY, error)
+    missing = expected - present
+    error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % (
+        missing,
+        expected,
+        ending.exit_status,
+    )
+    return Outcome(outcomes.FAILED, error)
+
+
+def _joint_samples(facts: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """A step of several ranks is over when its slowest rank is."""
+    samples: Dict[str, Any] = dict(facts[0]["samples"])
+    columns = [fact["samples"]["times_s"] for fact in facts]
+    samples["times_s"] = [max(times) for times in zip(*columns)]
+    return samples
+
+
+def append(record: Dict[str, Any], path: str) -> None:
+    """Add one line to a record file, durably, and whole or not at all."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        size = os.fstat(handle).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(handle, line[written:])
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+    finally:
+        os.close(handle)
+
+
+def _read_ranks(scratch: str) -> List[Dict[str, Any]]:
+    ranks = []
+    for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
+        if name.endswith(".json"):
+            with open(os.path.join(scratch, name), encoding="utf-8") as file:
+                ranks.append(json.load(file))
+    return sorted(ranks, key=lambda rank: int(rank["rank"]))
+
+
+def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
+    summary = {name: rank[name] for name in ("rank", "exit_code", "signal", "stopped_by")}
+    summary["hostname"] = rank["node"]["hostname"]
+    summary["status"] = (rank["facts"] or {}).get("status")
+    return summary
+
+
+def _lines_in(path: str) -> int:
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in file)
+    except FileNotFoundError:
+        return 0
+
+
+def tail(path: str) -> List[str]:
+    """The last lines of a log; none where there is no log."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 16384))
+            return file.read().decode("utf-8", "replace").splitlines()[-LAST_LINES:]
+    except OSError:
+        return []
+
+
+def _distinct(nodes: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    return list({node["hostname"]: node for node in nodes}.values())
+
+
+def _largest(facts: List[Dict[str, Any]], name: str) -> Optional[int]:
+    values = [fact[name] for fact in facts if fact.get(name) is not None]
+    return max(values, default=None)
+
+
+def _iso(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="milliseconds")

@@ -1,0 +1,124 @@
+"""The worker: one rank of one repetition, in a process of its own. What it finds out is a dictionary."""
+
+import os
+import platform
+import resource
+import sys
+import time
+import traceback
+from importlib import metadata
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import frameworks, hardware, outcomes, sampling
+from .frameworks.base import Adapter, Network
+from .planned import PlannedRun
+from .ranks import Ranks
+from .workloads import STEPS
+
+LAST_LINES = 30
+
+
+def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
+    """Run one repetition. Never raises for what the framework does: an error is an outcome."""
+    facts: Dict[str, Any] = {"python": platform.python_version(), "warnings": []}
+    adapter: Optional[Adapter] = None
+    try:
+        _check_machine(planned)
+        adapter = _framework(planned, facts)
+        _measure(adapter, planned, ranks, facts)
+        facts["status"] = outcomes.COMPLETED
+    except outcomes.Unsupported as error:
+        facts["status"] = outcomes.UNSUPPORTED
+        facts["error"] = {"type": "unsupported", "message": str(error)}
+    except Exception as error:
+        exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
+        facts["status"] = outcomes.OUT_OF_MEMORY if exhausted else outcomes.FAILED
+        facts["error"] = _described(error)
+        traceback.print_exc()
+    facts["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return facts
+
+
+def _check_machine(planned: PlannedRun) -> None:
+    """Slurm gives what a case asks for or refuses it; the local launcher can only say what this machine lacks."""
+    if "HPCBENCH_RANK" not in os.environ:
+        return
+    nodes, tasks = planned.parameters["nodes"], planned.parameters["tasks_per_node"]
+    if nodes > 1:
+        raise outcomes.Unsupported("the case asks for %d nodes, and this machine is one" % nodes)
+    if "HPCBENCH_CPUS" not in os.environ:
+        asked, usable = tasks * planned.parameters["cpus_per_task"], len(hardware.usable_cpus())
+        raise outcomes.Unsupported("the case asks for %d CPUs, and this machine has %d" % (asked, usable))
+
+
+def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
+    """Import the framework, and see to it that the import left the CPU affinity as it was.
+
+    `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
+    """
+    allowed = hardware.usable_cpus()
+    start = time.perf_counter()
+    adapter = frameworks.load(planned.parameters["framework"])
+    facts["import_s"] = time.perf_counter() - start
+    if hardware.usable_cpus() != allowed:
+        os.sched_setaffinity(0, allowed)
+        facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
+    facts["affinity"] = hardware.usable_cpus()
+    facts["packages"] = _versions(adapter.packages)
+    return adapter
+
+
+def _measure(adapter: Adapter, planned: PlannedRun, ranks: Ranks, facts: Dict[str, Any]) -> None:
+    parameters = planned.parameters
+    adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
+    start = time.perf_counter()
+    network = adapter.build(parameters, ranks)
+    try:
+        facts["build_s"] = time.perf_counter() - start
+        facts["work"] = dict(network.work._asdict())
+        facts["gpus"] = adapter.devices()
+        settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
+        step = STEPS[parameters["task"]](network)
+        samples = sampling.measure(step, network.synchronize, settings, network.agree, ranks.size)
+        facts["samples"] = samples.as_record()
+        facts["threads"] = adapter.threads()
+        facts["warnings"] += _thread_warnings(facts)
+        facts["peak_device_bytes"] = network.peak_device_bytes()
+    finally:
+        _close(network, facts)
+
+
+def _close(network: Network, facts: Dict[str, Any]) -> None:
+    try:
+        network.close()
+    except Exception as error:  # another rank is gone already; its own outcome says why
+        facts["warnings"].append("leaving the group of ranks failed: %s" % error)
+
+
+def _thread_warnings(facts: Dict[str, Any]) -> List[str]:
+    threads, cpus = facts["threads"]["intra_op"], len(facts["affinity"])
+    if threads is not None and threads > cpus:
+        return ["%d intra-op threads share %d CPUs" % (threads, cpus)]
+    return []
+
+
+def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _described(error: BaseException) -> Dict[str, Any]:
+    message = str(error).strip().splitlines()
+    if isinstance(error, ModuleNotFoundError):
+        message = ["%s in %s" % (error, sys.executable)]
+    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
+    return {
+        "type": type(error).__name__,
+        "message": message[0] if message else "",
+        "last_lines": lines[-LAST_LINES:],
+    }

@@ -1,0 +1,70 @@
+"""The local launcher: what srun is on a cluster, this is on a machine without Slurm.
+
+It starts the tasks of a case, gives each its own CPUs, and ends all of them when one fails.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import Any, List
+
+from .hardware import usable_cpus
+
+KILL_AFTER_S = 5.0
+POLL_S = 0.02
+
+
+def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
+    """Run `command` as `tasks` processes. Returns the first exit status that is not 0, else 0."""
+    cpus = usable_cpus()
+    bound = tasks * cpus_per_task <= len(cpus)
+    port = str(_free_port())
+    processes = []
+    for rank in range(tasks):
+        environment = dict(
+            os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks), HPCBENCH_PORT=port
+        )
+        if bound:
+            own = cpus[rank * cpus_per_task : (rank + 1) * cpus_per_task]
+            environment["HPCBENCH_CPUS"] = ",".join(map(str, own))
+        processes.append(subprocess.Popen(command, env=environment))
+
+    def stop(number: int, frame: Any) -> None:
+        _end(processes)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    return _wait(processes)
+
+
+def _wait(processes: "List[subprocess.Popen[bytes]]") -> int:
+    failed = 0
+    while any(process.poll() is None for process in processes):
+        failed = failed or next((p.returncode for p in processes if p.returncode), 0)
+        if failed:
+            _end(processes)
+            break
+        time.sleep(POLL_S)
+    deadline = time.monotonic() + KILL_AFTER_S
+    for process in processes:
+        try:
+            process.wait(timeout=max(0.0, deadline - time.monotonic()) if failed else None)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    failed = failed or next((p.returncode for p in processes if p.returncode), 0)
+    return failed if failed >= 0 else 128 - failed
+
+
+def _end(processes: "List[subprocess.Popen[bytes]]") -> None:
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

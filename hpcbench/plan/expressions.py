@@ -1,0 +1,134 @@
+"""Expressions over parameters: `"{{ nodes * 4 }}"`, in a sandbox, undefined names are errors.
+
+Text that is one expression keeps the expression's type; an expression inside longer text becomes text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from hpcbench.errors import UserError, nearest
+
+MAX_RESULT = 10_000  # characters of a text, or digits of a number: more is a mistake or an attack
+_ONE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*\Z", re.DOTALL)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (min, max, abs, round, int, float, len)
+}
+_FILTERS = ("abs", "int", "float", "round", "min", "max", "length", "lower", "upper", "string")
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Refuses the operators that make a huge result out of a short text."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        return any(obj is function for function in _FUNCTIONS.values())
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and (abs(right) > 64 or abs(left) > 10**6):
+            raise jinja2.TemplateRuntimeError("the power is too large")
+        if operator == "*" and (isinstance(left, str | list | tuple) or isinstance(right, str | list | tuple)):
+            raise jinja2.TemplateRuntimeError("only numbers can be multiplied")
+        if operator == "%" and isinstance(left, str):
+            raise jinja2.TemplateRuntimeError("% is the remainder of numbers; join text with ~")
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment() -> _Sandbox:
+    sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701 - plain values, never HTML
+    sandbox.globals = dict(_FUNCTIONS)
+    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS}
+    return sandbox
+
+
+_SANDBOX = _environment()
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
+    """The function of the parameters that `text` stands for, and the names that it needs."""
+    syntax = _SANDBOX.parse(text)
+    if any(syntax.find_all((nodes.For, nodes.Macro, nodes.Include, nodes.Import, nodes.CallBlock))):
+        raise jinja2.TemplateSyntaxError("only expressions are allowed, no statements", 1)
+    names = frozenset(meta.find_undeclared_variables(syntax) - set(_SANDBOX.globals))
+    match = _ONE_EXPRESSION.match(text)
+    if match:
+        return _SANDBOX.compile_expression(match.group(1), undefined_to_none=False), names
+    return _SANDBOX.from_string(text).render, names
+
+
+def is_expression(value: Any) -> bool:
+    """Whether `value`, or anything inside it, has to be evaluated."""
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value
+    if isinstance(value, Mapping):
+        return any(is_expression(item) for item in value.values())
+    return isinstance(value, list) and any(is_expression(item) for item in value)
+
+
+class Resolver:
+    """Evaluates the expressions of one point, each parameter once, whatever the order they are written in."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._given = values
+        self._done: dict[str, Any] = {}
+        self._open: list[str] = []
+
+    def parameter(self, name: str) -> Any:
+        """The value of a parameter. Raises UserError for a circle, an unknown name or a failing expression."""
+        if name in self._done:
+            return self._done[name]
+        if name in self._open:
+            circle = " -> ".join([*self._open[self._open.index(name) :], name])
+            raise UserError(f"the expressions form a circle: {circle}", where=name)
+        self._open.append(name)
+        try:
+            self._done[name] = self.value(self._given[name], name)
+        finally:
+            self._open.pop()
+        return self._done[name]
+
+    def value(self, value: Any, where: str) -> Any:
+        """`value` with every expression in it evaluated; `where` names it in messages."""
+        if isinstance(value, str) and is_expression(value):
+            return self._evaluate(value, where)
+        if isinstance(value, dict):
+            return {key: self.value(item, f"{where}.{key}") for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, f"{where}[{index}]") for index, item in enumerate(value)]
+        return value
+
+    def _evaluate(self, text: str, where: str) -> Any:
+        try:
+            function, names = _compiled(text)
+        except jinja2.TemplateSyntaxError as error:
+            raise UserError(f"{text!r} is not an expression: {error.message}", where=where) from error
+        for name in sorted(names):
+            if name not in self._given:
+                raise UserError(f"'{name}' is not defined in {text!r}", where=where, hint=nearest(name, self._given))
+        try:
+            result = function({name: self.parameter(name) for name in names})
+        except UserError:
+            raise
+        except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
+            raise UserError(f"{text!r} cannot be evaluated: {error}", where=where) from error
+        return _bounded(result, text, where)
+
+
+def _bounded(result: Any, text: str, where: str) -> Any:
+    if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
+        raise UserError(f"{text!r} is not a plain value", where=where)
+    large = isinstance(result, str | list | dict) and len(result) > MAX_RESULT
+    if large or (isinstance(result, int) and result.bit_length() > 3 * MAX_RESULT):
+        raise UserError(f"the value of {text!r} is too large", where=where)
+    return result

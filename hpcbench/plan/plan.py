@@ -1,0 +1,99 @@
+"""The plan of a sweep: cases, jobs, and what they may cost at most. Pure: no clock, no network, no disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.loading import Document
+from hpcbench.config.site import Partition, Site
+from hpcbench.config.slurm_options import walltime_s
+from hpcbench.errors import UserError, nearest
+from hpcbench.plan.case import Case, expand
+from hpcbench.plan.packing import Job, Resources, pack, shuffled_runs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a sweep is going to run."""
+
+    experiment: Experiment
+    site: Site
+    cases: tuple[Case, ...]
+    jobs: tuple[Job, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a plan takes if every repetition uses all of its wall time."""
+
+    node_hours: float
+    core_hours: float
+    gpu_hours: float
+    longest_s: int
+
+
+def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
+    """Plan an experiment on a site; `limit` keeps only the first cases. Raises UserError where it cannot run there."""
+    expansion = expand(experiment, document, site.slurm)
+    cases = expansion.cases[:limit]
+    jobs = pack(shuffled_runs(cases, experiment.measure), site.limits.max_array_size)
+    for job in jobs:
+        site.environment(job.resources.environment)
+        if site.scheduler == "slurm":
+            _check_partition(job.resources, site, document)
+    return Plan(experiment, site, cases, jobs, expansion.warnings)
+
+
+def budget(jobs: tuple[Job, ...]) -> Budget:
+    """The most that these jobs can use."""
+    hours = [(job.resources, len(job.runs) * walltime_s(job.resources.slurm.time) / 3600) for job in jobs]
+    return Budget(
+        node_hours=sum(r.nodes * h for r, h in hours),
+        core_hours=sum(r.cores * h for r, h in hours),
+        gpu_hours=sum(r.gpus * h for r, h in hours),
+        longest_s=max(walltime_s(job.resources.slurm.time) for job in jobs),
+    )
+
+
+def _check_partition(resources: Resources, site: Site, document: Document) -> None:
+    """What the site file knows of a partition is checked before Slurm is asked; what it does not know is not."""
+    name = resources.slurm.partition or site.default_partition
+    if not site.partitions or name is None:
+        return
+    names = name.split(",")  # Slurm takes whichever of several starts first
+    for one in names:
+        if one not in site.partitions:
+            hint = nearest(one, site.partitions)
+            raise document.error(f"the site '{site.name}' has no partition '{one}'", ("slurm", "partition"), hint)
+    problems = [_over_limit(resources, one, site.partitions[one]) for one in names]
+    if all(problems):
+        what, path = next(problem for problem in problems if problem)
+        raise document.error(what, path)
+
+
+def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
+    asked = walltime_s(r.slurm.time)
+    if partition.max_time_s and asked > partition.max_time_s:
+        return f"{r.slurm.time} is over the limit {partition.max_time} of partition '{name}'", ("slurm", "time")
+    limits = (
+        ("nodes", r.nodes, partition.max_nodes or partition.nodes, "nodes"),
+        ("cpus_per_task", r.tasks_per_node * r.cpus_per_task, partition.cpus_per_node, "CPUs on a node"),
+        ("gpus_per_task", r.tasks_per_node * r.gpus_per_task, partition.gpus_per_node, "GPUs on a node"),
+    )
+    for parameter, wanted, most, unit in limits:
+        if most is not None and wanted > most:
+            what = f"a case asks for {wanted} {unit}, and partition '{name}' has {most}"
+            return what, ("parameters", parameter)
+    return None
+
+
+def check_size(count: int, most: int, document: Document) -> None:
+    """Raises UserError where a matrix is larger than anyone means it to be."""
+    if count > most:
+        raise UserError(
+            f"the matrix has {count:,} points, more than {most:,}",
+            where=document.name,
+            hint="if it is meant to be that large, say so with --yes; --limit N runs the first N cases",
+        )

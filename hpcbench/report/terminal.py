@@ -1,0 +1,73 @@
+"""The table of cases on a terminal: best first, failures below, plain text in a pipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
+
+METRICS = {  # column: smaller is better
+    "time_median_s": True,
+    "throughput_items_per_s": False,
+    "speedup": False,
+    "peak_memory_bytes": True,
+}
+
+
+def print_report(cases: pd.DataFrame, candidates: list[str], console: Console) -> None:
+    """Print ranked cases; `candidates` are the columns that may tell them apart."""
+    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
+    groups = work_groups(cases)
+    measured = sorted(set(groups[groups >= 0]))
+    for number in measured:
+        alike = cases[groups == number]
+        console.print(_table(alike, varying(alike, shown), _title(alike)))
+    if len(measured) > 1:
+        console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
+    for _, case in cases[cases["status"] != COMPLETED].iterrows():
+        label = " ".join(f"{name}={_cell(case[name])}" for name in shown) or case["case"]
+        console.print(f"[red]{case['status']}[/red] {escape(label)}: {escape(str(case['error']))}", soft_wrap=True)
+
+
+def _title(cases: pd.DataFrame) -> str:
+    first = cases.iloc[0]
+    work = f"{first['framework']} {first['model']} {first['task']}, {first['device']} {first['dtype']}"
+    return f"{work}, {int(first['parameter_count']):,} parameters"
+
+
+def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
+    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in shown:
+        table.add_column(name.replace("_", " "), justify="right", overflow="fold")
+    for name in ("time", "95 % interval", "items/s", "speedup", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for _, case in cases.iterrows():
+        low, high = case["time_ci_low_s"], case["time_ci_high_s"]
+        interval = "" if pd.isna(low) else f"{duration(low)} - {duration(high)}"
+        speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
+        table.add_row(
+            *(escape(_cell(case[name])) for name in shown),
+            duration(case["time_median_s"]),
+            interval,
+            f"{case['throughput_items_per_s']:,.1f}",
+            speedup,
+            str(case["repetitions"]),
+        )
+    return table
+
+
+def duration(seconds: float) -> str:
+    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}" if seconds < 999.5 * factor else f"{seconds / factor:.0f} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None or value is pd.NA or value != value else str(value)

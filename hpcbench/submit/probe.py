@@ -1,0 +1,132 @@
+"""Asking a cluster about itself: what sinfo, scontrol and sacctmgr say, as a site."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any
+
+from hpcbench.node import catalog
+
+TIMEOUT_S = 10
+
+
+@dataclass
+class Probe:
+    """A site as far as it could be learnt, and what could not."""
+
+    site: dict[str, Any]
+    unknown: list[str] = field(default_factory=list)
+
+
+def slurm_answers() -> bool:
+    """Whether there is a Slurm here that answers."""
+    return _ask(["sinfo", "--noheader", "--format=%P"]) is not None
+
+
+def probe() -> Probe:
+    """The cluster that the Slurm commands reach. Never fails: what it cannot learn it says."""
+    config = _config()
+    result = Probe(
+        {
+            "name": _plain(config.get("ClusterName", "cluster")),
+            "scheduler": "slurm",
+            "partitions": {},
+            "limits": {},
+            "environments": {framework: {} for framework in catalog.FRAMEWORKS},
+        }
+    )
+    if not config:
+        result.unknown.append("limits of the cluster: scontrol show config gave no answer")
+    _limits(config, result)
+    _partitions(result)
+    _associations(config, result)
+    result.unknown.append("prices: cost.core_hour and cost.gpu_hour are not known to Slurm")
+    return result
+
+
+def _limits(config: dict[str, str], result: Probe) -> None:
+    size = config.get("MaxArraySize", "")
+    if size.isdigit() and int(size) > 0:
+        result.site["limits"]["max_array_size"] = int(size)
+    else:
+        result.unknown.append("limits.max_array_size: taken as Slurm's default, 1001")
+
+
+def _partitions(result: Probe) -> None:
+    lines = _ask(["sinfo", "--noheader", "--format=%P|%l|%D|%c|%m|%G|%s"])
+    if lines is None:
+        result.unknown.append("partitions: sinfo gave no answer")
+        return
+    for line in lines:
+        name, max_time, nodes, cpus, memory, gres, size = line.split("|")
+        partition = result.site["partitions"].setdefault(name.rstrip("*"), {"nodes": 0})
+        partition["nodes"] += int(nodes)
+        if name.endswith("*"):
+            partition["default"] = True
+        if re.match(r"[\d:-]+\Z", max_time):
+            partition["max_time"] = max_time
+        largest = size.rpartition("-")[2]
+        if largest.isdigit():
+            partition["max_nodes"] = int(largest)
+        # A line stands for nodes of one kind: what every node of the partition has is the smallest of them.
+        _keep(partition, "cpus_per_node", _number(cpus), min)
+        _keep(partition, "memory_mb_per_node", _number(memory), min)
+        _keep(partition, "gpus_per_node", _gpus(gres), max)
+
+
+def _associations(config: dict[str, str], result: Probe) -> None:
+    if config.get("AccountingStorageType", "").endswith("none"):
+        result.unknown.append("accounts and QOS: this cluster keeps no accounting")
+        return
+    command = ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={getpass.getuser()}"]
+    lines = _ask([*command, "format=account,defaultqos,maxsubmitjobs"])
+    if not lines:
+        result.unknown.append("accounts and QOS: sacctmgr knows no association of yours")
+        return
+    accounts = list(dict.fromkeys(line.split("|")[0] for line in lines))
+    if len(accounts) > 1:
+        result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; Slurm's default is taken")
+    limits = [int(value) for line in lines if (value := line.split("|")[2]).isdigit()]
+    if limits:
+        result.site["limits"]["max_submit_jobs"] = min(limits)
+
+
+def cluster_name() -> str | None:
+    """The name of the cluster that the Slurm commands reach."""
+    return _config().get("ClusterName")
+
+
+def _config() -> dict[str, str]:
+    lines = _ask(["scontrol", "show", "config"]) or []
+    pairs = (line.partition("=") for line in lines)
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+def _ask(command: list[str]) -> list[str] | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [line for line in done.stdout.splitlines() if line.strip()]
+
+
+def _keep(partition: dict[str, Any], key: str, value: int | None, choose: Any) -> None:
+    if value is not None:
+        partition[key] = choose(partition.get(key, value), value)
+
+
+def _number(text: str) -> int | None:
+    match = re.match(r"\d+", text)
+    return int(match.group()) if match and int(match.group()) > 0 else None
+
+
+def _gpus(gres: str) -> int:
+    """Two of `gpu:v100:2(S:0),license:3`."""
+    return sum(int(count) for count in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", gres))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "-", name) or "cluster"

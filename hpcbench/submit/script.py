@@ -1,0 +1,145 @@
+"""From a job to the text of its script: plain bash that runs with a bare `sbatch`, every value quoted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+import hpcbench
+from hpcbench.config.site import Site
+from hpcbench.config.slurm_options import SlurmOptions, walltime_s
+from hpcbench.errors import UserError
+from hpcbench.plan.packing import Job, Resources
+from hpcbench.resources import shipped
+from hpcbench.workspace import SweepPaths, Workspace
+
+TEMPLATE = "job.sh.j2"
+_NEWLINE = re.compile(r"[\r\n\0]")
+
+
+def quoted(value: object) -> str:
+    """One shell word, whatever is in it. Raises ValueError for what no script line can carry."""
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("a value contains a NUL character")
+    return shlex.quote(text)
+
+
+@dataclass(frozen=True)
+class ScriptWriter:
+    """Renders the scripts of one sweep."""
+
+    workspace: Workspace
+    paths: SweepPaths
+    site: Site
+
+    def render(self, job: Job, python: str) -> str:
+        """The script of one job; `python` is the interpreter of its environment."""
+        environment = self.site.environment(job.resources.environment)
+        try:
+            return self._template.render(
+                version=hpcbench.__version__,
+                sweep=self.paths.name,
+                job=job.name,
+                elements=len(job.runs),
+                slurm=self.site.scheduler == "slurm",
+                options=self._options(job),
+                script=self.paths.script(job.name),
+                sweep_directory=self.paths.jobs,
+                results_directory=self.paths.results,
+                environment=environment,
+                python=python,
+                launcher=self._launcher(job.resources),
+                limit_s=walltime_s(job.resources.slurm.time),
+            )
+        except (jinja2.TemplateError, ValueError) as error:
+            raise UserError(f"the template cannot be rendered: {error}", where=str(self.template_file)) from error
+
+    @property
+    def template_file(self) -> Path:
+        """The workspace's own template where it has one, else the shipped one."""
+        own = self.workspace.root / "templates" / TEMPLATE
+        return own if own.is_file() else shipped("templates") / TEMPLATE
+
+    @cached_property
+    def _template(self) -> jinja2.Template:
+        sandbox = SandboxedEnvironment(
+            loader=jinja2.FileSystemLoader(self.template_file.parent),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # noqa: S701 - a shell script: values pass through `sh`
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        sandbox.filters["sh"] = quoted
+        try:
+            return sandbox.get_template(TEMPLATE)
+        except (jinja2.TemplateError, OSError) as error:
+            raise UserError(f"the template cannot be read: {error}", where=str(self.template_file)) from error
+
+    def _options(self, job: Job) -> list[str]:
+        if self.site.scheduler == "local":
+            return []
+        options = sbatch_options(job, self.paths)
+        for option in options:
+            if _NEWLINE.search(option):
+                raise ValueError(f"an sbatch option cannot contain a line break: {option!r}")
+        return options
+
+    def _launcher(self, resources: Resources) -> str:
+        if self.site.scheduler == "slurm":
+            return " ".join(map(quoted, srun_command(resources, self.site)))
+        tasks = [f"--tasks={resources.tasks}", f"--cpus-per-task={resources.cpus_per_task}"]
+        return " ".join(['"${node[@]}"', "spawn", *tasks, "--"])
+
+
+def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:
+    """The #SBATCH lines of a job, without the leading dashes."""
+    r, slurm = job.resources, job.resources.slurm
+    log = paths.logs(job.name) / "%A_%a_0_log.out"
+    last = len(job.runs) - 1
+    throttle = f"%{slurm.max_running}" if slurm.max_running else ""
+    options = [
+        f"job-name={paths.name}.{job.name}",
+        f"array=0-{last}{throttle}",
+        f"output={log}",
+        f"nodes={r.nodes}",
+        f"ntasks-per-node={r.tasks_per_node}",
+        f"cpus-per-task={r.cpus_per_task}",
+        f"time={slurm.time}",
+    ]
+    if r.gpus_per_task:
+        options.append(f"gpus-per-node={r.tasks_per_node * r.gpus_per_task}")
+    return options + _own_options(slurm)
+
+
+def _own_options(slurm: SlurmOptions) -> list[str]:
+    named = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "mem", "hint")
+    options = [f"{name}={getattr(slurm, name)}" for name in named if getattr(slurm, name) is not None]
+    if slurm.mem_per_cpu:
+        options.append(f"mem-per-cpu={slurm.mem_per_cpu}")
+    if slurm.exclusive:
+        options.append("exclusive")
+    for name, value in slurm.options.items():
+        if value is not False:
+            options.append(name if value is True else f"{name}={value}")
+    return options
+
+
+def srun_command(resources: Resources, site: Site) -> list[str]:
+    """The srun of one case. It gets --cpus-per-task itself: since Slurm 22.05 it does not take it from sbatch."""
+    return [
+        "srun",
+        f"--nodes={resources.nodes}",
+        f"--ntasks={resources.tasks}",
+        f"--ntasks-per-node={resources.tasks_per_node}",
+        f"--cpus-per-task={resources.cpus_per_task}",
+        "--kill-on-bad-exit=1",
+        *site.launcher.srun,
+    ]

@@ -1,0 +1,168 @@
+"""The folder of a sweep: written whole before anything is submitted, and read again by every later command."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import hpcbench
+from hpcbench.config.site import Environment
+from hpcbench.config.slurm_options import walltime_s
+from hpcbench.errors import UserError
+from hpcbench.node.planned import PlannedRun, parse
+from hpcbench.plan.case import Case
+from hpcbench.plan.plan import Plan
+from hpcbench.submit.node_code import node_zipapp
+from hpcbench.submit.script import ScriptWriter
+from hpcbench.workspace import SweepPaths, Workspace
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep as it was planned."""
+
+    paths: SweepPaths
+    description: dict[str, Any]
+
+    @property
+    def scheduler(self) -> str:
+        return str(self.description["site"]["scheduler"])
+
+    @property
+    def job_names(self) -> list[str]:
+        return list(self.description["jobs"])
+
+    def limit_s(self, job: str) -> int:
+        """The wall time of each element of a job."""
+        return walltime_s(self.description["jobs"][job]["time"])
+
+    def runs(self, job: str) -> Iterator[PlannedRun]:
+        """The planned runs of one job, by element."""
+        with self.paths.runs(job).open(encoding="utf-8") as file:
+            yield from map(parse, file)
+
+
+def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) -> Sweep:
+    """Write the folder of a new sweep. Raises UserError where a Python is missing or the disk is full.
+
+    It is made under another name and renamed, so that a folder with its final name is always complete.
+    """
+    pythons = {
+        name: find_python(plan.site.environment(name), name, workspace)
+        for name in sorted({job.resources.environment for job in plan.jobs})
+    }
+    description = _description(plan, paths, workspace)
+    unfinished = paths.jobs.with_name(f".{paths.name}.part")
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        _write(unfinished, paths, plan, pythons, workspace, source)
+        (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+        for job in plan.jobs:
+            (unfinished / "logs" / job.name).mkdir(parents=True)
+        paths.results.mkdir(parents=True, exist_ok=True)
+        unfinished.rename(paths.jobs)
+    except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise UserError(
+            f"the sweep cannot be written: {error.strerror}",
+            where=str(error.filename or paths.jobs),
+            hint="nothing was submitted",
+        ) from error
+    return Sweep(paths, description)
+
+
+def _write(
+    folder: Path, paths: SweepPaths, plan: Plan, pythons: dict[str, str], workspace: Workspace, source: Path
+) -> None:
+    writer = ScriptWriter(workspace, paths, plan.site)
+    (folder / "node.pyz").write_bytes(node_zipapp())
+    shutil.copyfile(source, folder / "experiment.yaml")
+    for job in plan.jobs:
+        (folder / f"{job.name}.sh").write_text(
+            writer.render(job, pythons[job.resources.environment]), encoding="utf-8"
+        )
+        with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
+            measure = plan.experiment.measure.model_dump()
+            file.writelines(_line(run.case, run.repetition, run.order, measure) + "\n" for run in job.runs)
+
+
+def _line(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> str:
+    parameters = case.parameters.model_dump(mode="json")
+    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure).as_line()
+
+
+def load(paths: SweepPaths) -> Sweep:
+    """A sweep that exists. Raises UserError where its description cannot be read."""
+    try:
+        description = json.loads(paths.description.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read: {error}", where=str(paths.description)) from error
+    if description.get("schema") != SCHEMA:
+        raise UserError(
+            f"was written by another version of hpcbench ({description.get('hpcbench_version')})",
+            where=str(paths.description),
+        )
+    return Sweep(paths, description)
+
+
+def find_python(environment: Environment, name: str, workspace: Workspace) -> str:
+    """The interpreter that a script names. Raises UserError where it can be seen from here that it is not there."""
+    comes_later = bool(environment.modules or environment.setup or environment.container)
+    if environment.python is None:
+        return "python3" if comes_later else sys.executable
+    python = environment.python
+    if "/" in python and not environment.container:
+        python = os.path.normpath(workspace.root / Path(python).expanduser())
+    if not comes_later and shutil.which(python) is None:
+        raise UserError(
+            f"the Python of environment '{name}' does not exist: {python}",
+            hint="correct `environments` in the site file, or create that Python",
+        )
+    return python
+
+
+def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "name": paths.name,
+        "hpcbench_version": hpcbench.__version__,
+        "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "results": str(paths.results),
+        "experiment": plan.experiment.model_dump(mode="json"),
+        "axes": plan.experiment.axis_names,
+        "site": plan.site.model_dump(mode="json"),
+        "git": git_state(workspace.root),
+        "cases": len(plan.cases),
+        "jobs": {job.name: {"time": job.resources.slurm.time, "runs": len(job.runs)} for job in plan.jobs},
+    }
+
+
+@lru_cache(maxsize=8)
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Commit of a folder and whether it has changes; None where it is no git checkout."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

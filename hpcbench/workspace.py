@@ -1,0 +1,102 @@
+"""Where a workspace keeps its sweeps: what was submitted under jobs/, what came back under results/."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class SweepPaths:
+    """The files of one sweep."""
+
+    name: str
+    jobs: Path
+    results: Path
+
+    @property
+    def description(self) -> Path:
+        return self.jobs / "sweep.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.jobs / "journal.jsonl"
+
+    @property
+    def node_code(self) -> Path:
+        return self.jobs / "node.pyz"
+
+    @property
+    def records(self) -> Path:
+        return self.results / "records"
+
+    def script(self, job: str) -> Path:
+        return self.jobs / f"{job}.sh"
+
+    def runs(self, job: str) -> Path:
+        return self.jobs / f"{job}.jsonl"
+
+    def logs(self, job: str) -> Path:
+        return self.jobs / "logs" / job
+
+    def record(self, job: str, element: int) -> Path:
+        return self.records / job / f"{element}.jsonl"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder with jobs/ and results/, and perhaps configs/ and templates/ of its own."""
+
+    root: Path
+
+    def paths(self, sweep: str) -> SweepPaths:
+        return SweepPaths(sweep, self.root / "jobs" / sweep, self.root / "results" / sweep)
+
+    def sweeps(self) -> list[str]:
+        """The names of all sweeps, the latest last."""
+        found = (self.root / "jobs").glob("*/sweep.json")
+        return [path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path))]
+
+    def find(self, name: str) -> SweepPaths:
+        """A sweep by its name, a unique prefix of it, or `latest`. Raises UserError where there is no such one."""
+        sweeps = self.sweeps()
+        if not sweeps:
+            raise UserError(
+                "there is no sweep in this workspace", where=str(self.root), hint="start one: hpcbench sweep FILE"
+            )
+        if name == "latest":
+            return self.paths(sweeps[-1])
+        matches = [sweep for sweep in sweeps if sweep == name] or [s for s in sweeps if s.startswith(name)]
+        if len(matches) == 1:
+            return self.paths(matches[0])
+        if matches:
+            raise UserError(f"'{name}' could be any of: {', '.join(sorted(matches))}", hint="give more letters")
+        raise UserError(f"no sweep is called '{name}'", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
+
+    def new_name(self, experiment: str, now: datetime.datetime) -> str:
+        """`EXPERIMENT-DATE-TIME`, made unique by a number where two start in one second."""
+        base = f"{experiment}-{now:%Y%m%d-%H%M%S}"
+        taken = {path.name for path in (self.root / "jobs").glob(f"{base}*")}
+        name, number = base, 1
+        while name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        return name
+
+
+_ODD = re.compile(r"[^A-Za-z0-9_./@+,=:~-]")
+
+
+def check_root(root: Path) -> None:
+    """A log path with blanks or quotes cannot stand in an #SBATCH line. Raises UserError for such a workspace."""
+    odd = _ODD.search(str(root))
+    if odd:
+        raise UserError(
+            f"the path of the workspace contains {odd.group()!r}, which Slurm's script options cannot carry",
+            where=str(root),
+            hint="use a folder with plain letters, digits and . _ - in its path",
+        )
