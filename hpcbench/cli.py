@@ -72,7 +72,12 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
     help="Folder with jobs/ and results/.  [default: the current folder; env HPCBENCH_WORKSPACE]",
 )
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version.",
 )
 @click.pass_context
 def group(context: click.Context, workspace: str) -> None:

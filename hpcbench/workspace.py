@@ -66,7 +66,9 @@ class Workspace:
         sweeps = self.sweeps()
         if not sweeps:
             raise UserError(
-                "there is no sweep in this workspace", where=str(self.root), hint="start one: hpcbench sweep FILE"
+                "there is no sweep in this workspace",
+                where=str(self.root),
+                hint="start one: hpcbench sweep FILE",
             )
         if name == "latest":
             return self.paths(sweeps[-1])

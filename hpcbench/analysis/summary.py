@@ -31,7 +31,15 @@ _MEASURED = [
     "speedup",
 ]
 _LARGEST = ("peak_memory_bytes", "peak_device_bytes")
-_PER_REPETITION = ("repetition", "attempt", "steps_per_sample", "warmup_steps", "started_at", "ended_at", SAMPLES)
+_PER_REPETITION = (
+    "repetition",
+    "attempt",
+    "steps_per_sample",
+    "warmup_steps",
+    "started_at",
+    "ended_at",
+    SAMPLES,
+)
 _JOINED = ("nodes_used", "job_id")
 _TYPICAL = ("first_step_s", "import_s", "build_s")  # the median of the repetitions
 

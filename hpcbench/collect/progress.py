@@ -161,9 +161,7 @@ def write_reconciled(
     slurm_variables: dict[str, str],
 ) -> Record:
     """Append a record, made here, for a repetition that left none."""
-    record = node_record.assemble(
-        planned, sweep.description, job, element, [], outcome, 0.0, slurm_variables
-    )
+    record = node_record.assemble(planned, sweep.description, job, element, [], outcome, 0.0, slurm_variables)
     record["attempt"] = None
     node_record.append(record, str(sweep.paths.records / RECONCILED))
     return record

@@ -32,7 +32,12 @@ PARAMETERS = [
     "environment",
 ]
 _WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step"]
-_WHOLE += ["peak_memory_bytes", "peak_device_bytes", "effective_intra_op_threads", "effective_inter_op_threads"]
+_WHOLE += [
+    "peak_memory_bytes",
+    "peak_device_bytes",
+    "effective_intra_op_threads",
+    "effective_inter_op_threads",
+]
 _WHOLE += ["attempt"]
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 

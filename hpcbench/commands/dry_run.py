@@ -71,7 +71,16 @@ def _derived(cases: tuple[Case, ...]) -> list[str]:
 
 def _jobs(jobs: tuple[Job, ...]) -> Table:
     table = Table(title=f"{len(jobs)} jobs", title_justify="left", box=None, pad_edge=False)
-    for name in ("job", "elements", "nodes", "tasks per node", "CPUs per task", "GPUs per task", "time", "environment"):
+    for name in (
+        "job",
+        "elements",
+        "nodes",
+        "tasks per node",
+        "CPUs per task",
+        "GPUs per task",
+        "time",
+        "environment",
+    ):
         table.add_column(name, justify="left" if name in ("job", "environment") else "right")
     for job in jobs[:MOST_ROWS]:
         r = job.resources

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from hpcbench.collect.progress import RunProgress, write_reconciled
 from hpcbench.collect.records import read_element

@@ -31,8 +31,13 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @sweep_argument(nargs=-1)
 @click.option("--metric", default="time_median_s", show_default=True, help="Column to rank by.")
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
-@click.option("--level", type=click.Choice(["case", "repetition", "sample"]), default="case", show_default=True,
-              help="What a row of the files stands for.")
+@click.option(
+    "--level",
+    type=click.Choice(["case", "repetition", "sample"]),
+    default="case",
+    show_default=True,
+    help="What a row of the files stands for.",
+)
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.pass_context
@@ -112,7 +117,9 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
     rows = cases.index[chosen]
     if len(rows) != 1:
         raise UserError(
-            f"'{base}' names {len(rows)} cases, and a base is one", where="--base", hint="the ids are in --csv"
+            f"'{base}' names {len(rows)} cases, and a base is one",
+            where="--base",
+            hint="the ids are in --csv",
         )
     if pd.isna(cases.loc[rows[0], "time_median_s"]):
         raise UserError(f"the base case '{base}' was not measured", where="--base")

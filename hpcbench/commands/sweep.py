@@ -90,9 +90,7 @@ def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str
     return given
 
 
-def _run(
-    plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, render_only: bool, wait: bool
-) -> int:
+def _run(plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, render_only: bool, wait: bool) -> int:
     from hpcbench.submit.journal import Journal, locked
     from hpcbench.submit.sweep import create
 
@@ -115,7 +113,9 @@ def _run(
             return run_here(created, list(survey(created).runs))
         from hpcbench.commands.submitting import submit_with_progress
 
-        submit_with_progress(paths, [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs], Journal(paths.journal))
+        submit_with_progress(
+            paths, [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs], Journal(paths.journal)
+        )
     err.print(f"submitted; see: hpcbench status {paths.name}")
     if wait:
         from hpcbench.commands.waiting import wait_for

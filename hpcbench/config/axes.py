@@ -58,7 +58,6 @@ def _number(text: int | float | str) -> int | float:
         raise ValueError(f'the step {text!r} is not a number, nor "*" and a number') from None
 
 
-
 Axis = list[Any] | Range
 Axes = dict[str, Axis]
 

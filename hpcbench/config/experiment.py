@@ -39,12 +39,8 @@ class Experiment(Model):
     exclude: list[dict[str, Any] | str] = Field(
         default_factory=list, description='points to drop: values to match, or a "{{ condition }}"'
     )
-    include: list[dict[str, Any]] = Field(
-        default_factory=list, description="points to add; a value may be a list"
-    )
-    tags: list[str] = Field(
-        default_factory=list, description="names of parameters of your own, carried into the table"
-    )
+    include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
+    tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
     slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
 
@@ -127,9 +123,7 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
     groups.append((("matrix",), dict(experiment.matrix)))
     groups += [(("zip", index), dict(group)) for index, group in enumerate(experiment.zip)]
     groups += [(("include", index), group) for index, group in enumerate(experiment.include)]
-    groups += [
-        (("exclude", index), group) for index, group in enumerate(experiment.exclude) if isinstance(group, dict)
-    ]
+    groups += [(("exclude", index), group) for index, group in enumerate(experiment.exclude) if isinstance(group, dict)]
     for path, group in groups:
         for name in group:
             if name not in known:

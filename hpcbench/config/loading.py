@@ -148,6 +148,7 @@ class _Builder:
             self._note(node, path)
             return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
         self._note(node, path)
+        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - YAML has no fourth kind
         return self._scalar(node, path)
 
     def _items(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[tuple[str, yaml.Node]]:
@@ -159,7 +160,10 @@ class _Builder:
             line = key_node.start_mark.line + 1
             if key in seen:
                 raise self._error(
-                    key_node, (*path, key), f"the key '{key}' stands twice", f"it is first on line {seen[key]}"
+                    key_node,
+                    (*path, key),
+                    f"the key '{key}' stands twice",
+                    f"it is first on line {seen[key]}",
                 )
             seen[key] = line
             self.places.setdefault((*path, key), f"{self.name}:{line}")
@@ -192,9 +196,7 @@ def build(model: type[ModelT], document: Document) -> ModelT:
         raise schema_error(error, model, document) from error
 
 
-def schema_error(
-    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = ()
-) -> UserError:
+def schema_error(error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = ()) -> UserError:
     """The first finding of pydantic, in the words of this project."""
     finding = error.errors(include_url=False)[0]
     location: KeyPath = tuple(finding["loc"])

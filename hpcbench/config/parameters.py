@@ -21,7 +21,8 @@ class Parameters(Model):
     framework: str = Field(description="the deep-learning framework that runs the model")
     model: str = Field(description="the network")
     model_options: dict[str, Scalar] = Field(
-        default_factory=dict, description="sizes of the network, where they differ from the model's own defaults"
+        default_factory=dict,
+        description="sizes of the network, where they differ from the model's own defaults",
     )
     task: Literal["inference", "training"] = Field(
         default="training",
@@ -44,7 +45,9 @@ class Parameters(Model):
         default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"
     )
     inter_op_threads: int | None = Field(
-        default=None, ge=1, description="operations that may run side by side; unset: the framework's own choice"
+        default=None,
+        ge=1,
+        description="operations that may run side by side; unset: the framework's own choice",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(

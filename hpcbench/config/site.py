@@ -23,9 +23,7 @@ class Environment(Model):
         description="the Python to use; relative to the workspace; unset: the one that runs hpcbench",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
-    setup: list[str] = Field(
-        default_factory=list, description="lines of shell to run first; they are your own code"
-    )
+    setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
     env: dict[str, str] = Field(default_factory=dict, description="environment variables, quoted as data")
     container: list[str] = Field(
         default_factory=list, description="words before the Python, as in [ch-run, /images/torch, --]"
@@ -107,9 +105,7 @@ class Site(Model):
     scheduler: Literal["slurm", "local"] = Field(description="slurm, or local: this machine, no scheduler")
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")
-    slurm: SlurmOptions = Field(
-        default_factory=SlurmOptions, description="defaults for the experiment's slurm section"
-    )
+    slurm: SlurmOptions = Field(default_factory=SlurmOptions, description="defaults for the experiment's slurm section")
     environments: dict[str, Environment] = Field(
         default_factory=dict, description="how each framework becomes available"
     )

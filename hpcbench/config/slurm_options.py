@@ -16,10 +16,10 @@ _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,
 _MEMORY = re.compile(r"\d+[KMGT]?\Z")
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets itself: a second value would break the script or lose its log.
-OWN_OPTIONS = frozenset(
-    "array chdir cpus-per-task error gpus-per-task input job-name nodes ntasks ntasks-per-node output parsable "
-    "signal test-only wait wrap".split()
-)
+OWN_OPTIONS = {
+    *("array", "chdir", "cpus-per-task", "error", "gpus-per-node", "gpus-per-task", "input", "job-name", "nodes"),
+    *("ntasks", "ntasks-per-node", "output", "parsable", "signal", "test-only", "wait", "wrap"),
+}
 
 
 class SlurmOptions(Model):

@@ -60,18 +60,19 @@ def _convolution(channels: int, filters: int, kernel: int, size: int) -> int:
 
 def _mlp_flops(o: Options) -> int:
     widths = [o["input_size"]] + [o["hidden_size"]] * o["layers"] + [o["classes"]]
-    return sum(_linear(a, b) for a, b in zip(widths, widths[1:]))
+    return sum(_linear(inputs, outputs) for inputs, outputs in zip(widths, widths[1:]))
 
 
 def _lstm_flops(o: Options) -> int:
     """Four gates, each with a product over the input and one over the hidden state, per layer and time step."""
     directions = 2 if o["bidirectional"] else 1
-    hidden = o["hidden_size"]
+    hidden: int = o["hidden_size"]
+    length: int = o["sequence_length"]
     per_step = 0
     for layer in range(o["layers"]):
         inputs = o["input_size"] if layer == 0 else hidden * directions
         per_step += directions * 4 * (_linear(inputs, hidden) + _linear(hidden, hidden))
-    return per_step * o["sequence_length"] + _linear(hidden * directions, o["classes"])
+    return per_step * length + _linear(hidden * directions, o["classes"])
 
 
 # VGG-16, configuration D of Simonyan and Zisserman (2015): filters of the 3x3 convolutions, 0 is a 2x2 max-pool.
@@ -116,10 +117,12 @@ def _resnet50_flops(o: Options) -> int:
 
 def _transformer_flops(o: Options) -> int:
     """Per layer: four projections, the two attention products, and the feed-forward pair."""
-    length, width = o["sequence_length"], o["hidden_size"]
+    length: int = o["sequence_length"]
+    width: int = o["hidden_size"]
     layer = length * (4 * _linear(width, width) + 2 * _linear(width, o["feed_forward_size"]))
     layer += 2 * 2 * length * length * width
-    return o["layers"] * layer + _linear(width, width) + _linear(width, o["classes"])
+    layers: int = o["layers"]
+    return layers * layer + _linear(width, width) + _linear(width, o["classes"])
 
 
 def _image_shape(o: Options) -> Tuple[int, ...]:
@@ -174,5 +177,3 @@ MODELS: Dict[str, Model] = {
         _transformer_flops,
     ),
 }
-
-

@@ -28,26 +28,20 @@ _SHORTEST_SECRET = 6  # shorter values would blot out ordinary words
 
 def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
     """`SLURM_JOB_ID` as `job_id`, and so on, as far as they are set."""
-    return {
-        name[len("SLURM_") :].lower(): environment[name] for name in SLURM_VARIABLES if name in environment
-    }
+    return {name[len("SLURM_") :].lower(): environment[name] for name in SLURM_VARIABLES if name in environment}
 
 
 def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
     """The variables that may stand in a record."""
     return {
-        name: value
-        for name, value in sorted(environment.items())
-        if _ALLOWED.match(name) and not _SECRET.search(name)
+        name: value for name, value in sorted(environment.items()) if _ALLOWED.match(name) and not _SECRET.search(name)
     }
 
 
 def redacted(value: Any, environment: Mapping[str, str]) -> Any:
     """`value` with the content of every variable that looks like a secret blotted out, wherever it appears."""
     secrets = [
-        content
-        for name, content in environment.items()
-        if _SECRET.search(name) and len(content) >= _SHORTEST_SECRET
+        content for name, content in environment.items() if _SECRET.search(name) and len(content) >= _SHORTEST_SECRET
     ]
     return _blotted(value, secrets) if secrets else value
 

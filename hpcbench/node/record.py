@@ -31,7 +31,13 @@ class Outcome(NamedTuple):
 
 
 def write(
-    planned: PlannedRun, sweep: Dict[str, Any], job: str, element: int, ending: Ending, scratch: str, path: str
+    planned: PlannedRun,
+    sweep: Dict[str, Any],
+    job: str,
+    element: int,
+    ending: Ending,
+    scratch: str,
+    path: str,
 ) -> Dict[str, Any]:
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
     ranks = _read_ranks(scratch)

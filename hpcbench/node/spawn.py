@@ -23,9 +23,7 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
     port = str(_free_port())
     processes = []
     for rank in range(tasks):
-        environment = dict(
-            os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks), HPCBENCH_PORT=port
-        )
+        environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks), HPCBENCH_PORT=port)
         if bound:
             own = cpus[rank * cpus_per_task : (rank + 1) * cpus_per_task]
             environment["HPCBENCH_CPUS"] = ",".join(map(str, own))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -117,7 +117,7 @@ class _CaseBuilder:
             if isinstance(condition, str):
                 if not is_expression(condition):
                     raise self.document.error('a condition is written "{{ ... }}"', ("exclude", index))
-                with _located(self.document, lambda _, i=index: ("exclude", i)):
+                with _located(self.document, partial(_exclude_path, index)):
                     matches = bool(resolver.value(condition, f"exclude[{index}]"))
             else:
                 with _located(self.document, self._written({})):
@@ -167,6 +167,10 @@ class _CaseBuilder:
         return path
 
 
+def _exclude_path(index: int, where: str) -> KeyPath:
+    return ("exclude", index)
+
+
 @contextmanager
 def _located(document: Document, path_of: Callable[[str], KeyPath]) -> Iterator[None]:
     """Adds file and line to an error that knows only the name of a parameter."""
@@ -183,5 +187,3 @@ def _shared_options(text: str) -> SlurmOptions:
 
 def _matches(value: Any, wanted: Any) -> bool:
     return value in wanted if isinstance(wanted, list) else value == wanted
-
-

@@ -45,7 +45,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _environment() -> _Sandbox:
-    sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701 - plain values, never HTML
+    sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     sandbox.globals = dict(_FUNCTIONS)
     sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS}
     return sandbox

@@ -76,7 +76,10 @@ def _check_partition(resources: Resources, site: Site, document: Document) -> No
 def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
     asked = walltime_s(r.slurm.time)
     if partition.max_time_s and asked > partition.max_time_s:
-        return f"{r.slurm.time} is over the limit {partition.max_time} of partition '{name}'", ("slurm", "time")
+        return f"{r.slurm.time} is over the limit {partition.max_time} of partition '{name}'", (
+            "slurm",
+            "time",
+        )
     limits = (
         ("nodes", r.nodes, partition.max_nodes or partition.nodes, "nodes"),
         ("cpus_per_task", r.tasks_per_node * r.cpus_per_task, partition.cpus_per_node, "CPUs on a node"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -61,7 +62,5 @@ def _stop(script: subprocess.Popen[bytes]) -> None:
 
 
 def _signal(script: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(script.pid, number)
-    except ProcessLookupError:
-        pass

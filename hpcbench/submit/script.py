@@ -72,7 +72,7 @@ class ScriptWriter:
         sandbox = SandboxedEnvironment(
             loader=jinja2.FileSystemLoader(self.template_file.parent),
             undefined=jinja2.StrictUndefined,
-            autoescape=False,  # noqa: S701 - a shell script: values pass through `sh`
+            autoescape=False,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,

@@ -22,7 +22,7 @@ from hpcbench.workspace import SweepPaths
 Job = tuple[str, tuple[int, ...]]  # a job's name and the elements of it to submit
 
 
-class ScriptExecutor(SlurmExecutor):  # type: ignore[misc]
+class ScriptExecutor(SlurmExecutor):
     """submitit's executor for a script that is already written: no function, no pickle, no parameters."""
 
     def __init__(self, script: Path, folder: Path, job_name: str, elements: tuple[int, ...]) -> None:
@@ -47,7 +47,15 @@ class ScriptExecutor(SlurmExecutor):  # type: ignore[misc]
         inherited = [name for name in os.environ if name.startswith(("SBATCH_", "SLURM_")) and name != "SLURM_CONF"]
         unset = [word for name in inherited for word in ("-u", name)]
         array = f"--array={compact_elements(self._elements)}{self._throttle_suffix()}"
-        return ["env", *unset, "sbatch", "--parsable", f"--job-name={self._job_name}", array, str(self._script)]
+        return [
+            "env",
+            *unset,
+            "sbatch",
+            "--parsable",
+            f"--job-name={self._job_name}",
+            array,
+            str(self._script),
+        ]
 
     def _throttle_suffix(self) -> str:
         """The `%N` of the script's own --array line: giving --array again would drop it."""

@@ -90,9 +90,7 @@ def _write(
     (folder / "node.pyz").write_bytes(node_zipapp())
     shutil.copyfile(source, folder / "experiment.yaml")
     for job in plan.jobs:
-        (folder / f"{job.name}.sh").write_text(
-            writer.render(job, pythons[job.resources.environment]), encoding="utf-8"
-        )
+        (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
         with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
             measure = plan.experiment.measure.model_dump()
             file.writelines(_line(run.case, run.repetition, run.order, measure) + "\n" for run in job.runs)

@@ -49,7 +49,7 @@ class PyTorchNetwork(Network):
             model = model.to(self.dtype)
             batch = batch.to(self.dtype) if batch.is_floating_point() else batch
         self.batch = batch.to(self.device)
-        self.model = self._distributed(model)
+        self.model: Any = self._distributed(model)
         if self.training:
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
             self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype is torch.float16)
@@ -160,7 +160,7 @@ def _device(parameters: Dict[str, Any], ranks: Ranks) -> torch.device:
     return torch.device("cuda", index)
 
 
-def _sharded(model: nn.Module, device: torch.device, size: int) -> nn.Module:
+def _sharded(model: nn.Module, device: torch.device, size: int) -> Any:
     """FSDP2: each large part gathered when it is used, then the rest."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
