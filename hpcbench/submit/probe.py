@@ -23,7 +23,8 @@ class Probe:
 
 def slurm_answers() -> bool:
     """Whether there is a Slurm here that answers."""
-    return _ask(["sinfo", "--noheader", "--format=%P"]) is not None
+    # ping says at once that a slurmctld is down, where sinfo tries again for a long time.
+    return any("is UP" in line for line in _ask(["scontrol", "ping"]) or [])
 
 
 def probe() -> Probe:
