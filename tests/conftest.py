@@ -1,0 +1,106 @@
+"""What all tests share: running the real command line in a workspace of its own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HPCBENCH = Path(sys.executable).with_name("hpcbench")
+
+
+@dataclass
+class CommandLine:
+    """The installed `hpcbench`, called as a user calls it, from a workspace folder."""
+
+    workspace: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __call__(
+        self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(HPCBENCH), *arguments],
+            cwd=self.workspace,
+            env={**self.variables, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if expect is not None:
+            assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(HPCBENCH), *arguments],
+            cwd=self.workspace,
+            env={**self.variables, **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def variables(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
+        return {**kept, "COLUMNS": "200", **self.environment}
+
+    def experiment(self, name: str = "trial", **sections: Any) -> str:
+        """Write an experiment of a tiny network; `sections` replace or extend its top-level keys."""
+        content: dict[str, Any] = {
+            "name": name,
+            "parameters": {"framework": "pytorch", "model": "mlp", "model_options": {"hidden_size": 16}},
+            "measure": {"warmup_s": 0.0, "min_time_s": 0.05, "min_samples": 5, "repetitions": 1},
+            "slurm": {"time": "00:02:00", "mem": "1G"},
+        }
+        for key, value in sections.items():
+            merge = isinstance(value, dict) and key in content
+            content[key] = {**content[key], **value} if merge else value
+        (self.workspace / f"{name}.yaml").write_text(json.dumps(content))
+        return f"{name}.yaml"
+
+    def site(self, name: str = "here", **sections: Any) -> str:
+        content = {"name": name, "scheduler": "local", "environments": {"pytorch": {}}, **sections}
+        (self.workspace / f"{name}-site.yaml").write_text(json.dumps(content))
+        return f"{name}-site.yaml"
+
+    def records(self) -> list[dict[str, Any]]:
+        files = sorted(self.workspace.glob("results/*/records/**/*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def report(self, *arguments: str, expect: int = 0) -> list[dict[str, str]]:
+        done = self("report", *arguments, "--csv", "-", expect=expect)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def states(self, *arguments: str) -> dict[str, int]:
+        states: dict[str, int] = json.loads(self("status", *arguments, "--json").stdout)["states"]
+        return states
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., None]:
+    def wait(condition: Callable[[], object], seconds: float = 60) -> None:
+        import time
+
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            time.sleep(0.3)
+
+    return wait

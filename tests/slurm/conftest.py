@@ -1,0 +1,86 @@
+"""Two real clusters on this machine, started for the tests and stopped after them: with accounting and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "cluster"
+FAULTS = Path(__file__).parent / "faults"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slurm)
+
+
+def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
+    """The variables that point the Slurm commands at a fresh cluster."""
+    settings = {
+        "CLUSTER_DIR": f"/var/lib/hpcbench-tests-{name}",
+        "CLUSTER_PORT": str(port),
+        "CLUSTER_ACCOUNTING": accounting,
+        "CLUSTER_NAME": name,
+    }
+    environment = {**os.environ, **settings}
+    subprocess.run([TOOL, "down"], env=environment, capture_output=True)  # what a killed run left
+    started = subprocess.run([TOOL, "up"], env=environment, capture_output=True, text=True)
+    if started.returncode:
+        reason = f"no Slurm could be started here: {started.stderr.strip()}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    try:
+        yield {"SLURM_CONF": f"{settings['CLUSTER_DIR']}/slurm.conf"}
+    finally:
+        subprocess.run([TOOL, "down"], env=environment, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def accounting_cluster() -> Iterator[dict[str, str]]:
+    yield from _cluster("accounting", 23000, "yes")
+
+
+@pytest.fixture(scope="session")
+def plain_cluster() -> Iterator[dict[str, str]]:
+    yield from _cluster("plain", 24000, "no")
+
+
+@pytest.fixture
+def cluster(command_line, accounting_cluster):
+    """The command line on the cluster with accounting."""
+    return _on(command_line, accounting_cluster)
+
+
+@pytest.fixture
+def bare_cluster(command_line, plain_cluster):
+    """The command line on the cluster without accounting."""
+    return _on(command_line, plain_cluster)
+
+
+def _on(command_line, variables):
+    environments = {
+        "pytorch": {},
+        "faulty": {"env": {"PYTHONPATH": str(FAULTS)}},
+        "vanishing": {"setup": ["kill -9 $$"]},
+    }
+    file = command_line.site("cluster", scheduler="slurm", environments=environments)
+    command_line.environment = {**variables, "HPCBENCH_SITE": str(command_line.workspace / file)}
+    return command_line
+
+
+@pytest.fixture
+def slurm(cluster):
+    """Run a Slurm command on the cluster with accounting; return what it prints."""
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, env=cluster.variables, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

@@ -1,0 +1,56 @@
+"""Each way a repetition can end, on a real Slurm, becomes a record that says so."""
+
+from __future__ import annotations
+
+RAISES, CRASHES, SLEEPS, HOARDS = 1, 2, 3, 4
+
+
+def test_an_array_tells_failing_crashing_timing_out_and_out_of_memory_cases_apart(cluster):
+    experiment = cluster.experiment(
+        parameters={"environment": "faulty"},
+        matrix={"seed": [0, RAISES, CRASHES, SLEEPS, HOARDS]},
+        slurm={"time": "00:01:00", "mem": "700M"},
+    )
+    cluster("sweep", experiment, "--wait", expect=1)
+    by_seed = {record["parameters"]["seed"]: record for record in cluster.records()}
+    statuses = {seed: record["status"] for seed, record in by_seed.items()}
+    assert statuses == {
+        0: "completed",
+        RAISES: "failed",
+        CRASHES: "failed",
+        SLEEPS: "timeout",
+        HOARDS: "out_of_memory",
+    }
+    assert len({record["slurm"]["array_job_id"] for record in by_seed.values()}) == 1
+    assert by_seed[RAISES]["error"]["message"] == "a deliberate mistake"
+    assert "RuntimeError: a deliberate mistake" in by_seed[RAISES]["error"]["last_lines"][-1]
+    assert by_seed[CRASHES]["error"]["signal"] == "SIGSEGV"
+    assert all(record["samples"] is None for seed, record in by_seed.items() if seed)
+    assert len(by_seed[0]["samples"]["times_s"]) >= 5
+
+
+def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster):
+    experiment = bare_cluster.experiment(
+        parameters={"environment": "faulty"}, matrix={"seed": [0, RAISES, HOARDS]}, slurm={"mem": "700M"}
+    )
+    bare_cluster("sweep", experiment, "--wait", expect=1)
+    statuses = {record["parameters"]["seed"]: record["status"] for record in bare_cluster.records()}
+    assert statuses == {0: "completed", RAISES: "failed", HOARDS: "out_of_memory"}
+
+
+def test_a_job_script_that_is_killed_leaves_a_record_with_what_slurm_says(cluster):
+    cluster("sweep", cluster.experiment(parameters={"environment": "vanishing"}), "--wait", expect=1)
+    (record,) = cluster.records()
+    assert record["status"] == "failed"
+    assert record["error"]["message"] == "its job ended without leaving a record; Slurm says FAILED"
+    cluster("status")
+    assert len(cluster.records()) == 1, "the outcome is written down once"
+
+
+def test_a_gpu_case_gets_its_devices_and_says_that_this_pytorch_has_no_cuda(cluster):
+    experiment = cluster.experiment(parameters={"device": "gpu"}, slurm={"partition": "gpu"})
+    cluster("sweep", experiment, "--wait", expect=1)
+    (record,) = cluster.records()
+    assert record["status"] == "unsupported"
+    assert "built for the CPU only" in record["error"]["message"]
+    assert record["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
