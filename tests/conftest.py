@@ -56,10 +56,10 @@ class CommandLine:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
         return {**kept, "COLUMNS": "200", **self.environment}
 
-    def experiment(self, name: str = "trial", **sections: Any) -> str:
+    def experiment(self, file: str = "trial", **sections: Any) -> str:
         """Write an experiment of a tiny network; `sections` replace or extend its top-level keys."""
         content: dict[str, Any] = {
-            "name": name,
+            "name": file,
             "parameters": {"framework": "pytorch", "model": "mlp", "model_options": {"hidden_size": 16}},
             "measure": {"warmup_s": 0.0, "min_time_s": 0.05, "min_samples": 5, "repetitions": 1},
             "slurm": {"time": "00:02:00", "mem": "1G"},
@@ -67,8 +67,8 @@ class CommandLine:
         for key, value in sections.items():
             merge = isinstance(value, dict) and key in content
             content[key] = {**content[key], **value} if merge else value
-        (self.workspace / f"{name}.yaml").write_text(json.dumps(content))
-        return f"{name}.yaml"
+        (self.workspace / f"{file}.yaml").write_text(json.dumps(content))
+        return f"{file}.yaml"
 
     def site(self, name: str = "here", **sections: Any) -> str:
         content = {"name": name, "scheduler": "local", "environments": {"pytorch": {}}, **sections}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +36,16 @@ def complete_sweep(context: click.Context, parameter: click.Parameter, incomplet
     root = context.find_root().params.get("workspace") or "."
     names = [*Workspace(Path(root).absolute()).sweeps(), "latest"]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+@contextmanager
+def resumable(sweep: str) -> Iterator[None]:
+    """Tells a user who interrupts a sweep how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print(f"what ran or was submitted is kept; go on with: hpcbench resume {sweep}", soft_wrap=True)
+        raise
 
 
 def sweep_argument(**settings: Any) -> Callable[[Command], Command]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 
 from hpcbench.collect.progress import RunProgress, survey
-from hpcbench.commands.common import err, sweep_argument, workspace_of
+from hpcbench.commands.common import err, resumable, sweep_argument, workspace_of
+from hpcbench.commands.local_run import run_here
+from hpcbench.commands.waiting import wait_for
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import load
+from hpcbench.submit.sweep import Sweep, load
 
 EPILOG = """\b
 Examples:
@@ -29,27 +31,28 @@ def resume(context: click.Context, sweep: str, wait: bool) -> int:
     """
     found = load(workspace_of(context).find(sweep))
     paths = found.paths
-    with locked(paths.jobs):
-        journal = Journal.read(paths.journal)
-        if found.scheduler == "slurm":
-            from hpcbench.submit.slurm import adopt_orphans
+    with resumable(paths.name):
+        with locked(paths.jobs):
+            if found.scheduler == "local":
+                return run_here(found, _missing(found))
+            _submit_missing(found, Journal.read(paths.journal))
+        return wait_for(found) if wait else 0
 
-            adopt_orphans(paths, journal)
-        missing = survey(found).to_do()
-        err.print(f"{paths.name}: {len(missing)} repetitions to run")
-        if found.scheduler == "local":
-            from hpcbench.commands.local_run import run_here
 
-            return run_here(found, missing)
-        if missing:
-            from hpcbench.commands.submitting import submit_with_progress
+def _submit_missing(sweep: Sweep, journal: Journal) -> None:
+    from hpcbench.commands.submitting import submit_with_progress
+    from hpcbench.submit.slurm import adopt_orphans
 
-            submit_with_progress(paths, list(_by_job(missing).items()), journal)
-    if wait:
-        from hpcbench.commands.waiting import wait_for
+    adopt_orphans(sweep.paths, journal)
+    missing = _missing(sweep)
+    if missing:
+        submit_with_progress(sweep.paths, list(_by_job(missing).items()), journal)
 
-        return wait_for(found)
-    return 0
+
+def _missing(sweep: Sweep) -> list[RunProgress]:
+    missing = survey(sweep).to_do()
+    err.print(f"{sweep.paths.name}: {len(missing)} repetitions to run")
+    return missing
 
 
 def _by_job(runs: list[RunProgress]) -> dict[str, tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Submitting with a progress bar, and what a user hears when it is interrupted: shared by sweep and resume."""
+"""Submitting with a progress bar: shared by sweep and resume."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from hpcbench.workspace import SweepPaths
 
 def submit_with_progress(paths: SweepPaths, jobs: list[Job], journal: Journal) -> None:
     """Submit these elements of these jobs."""
-    try:
-        with Progress(console=err, transient=True) as bar:
-            task = bar.add_task("submitting", total=len(jobs))
-            submit(paths, jobs, journal, lambda job: bar.advance(task))
-    except KeyboardInterrupt:
-        err.print(f"interrupted; what was submitted is known. Go on with: hpcbench resume {paths.name}")
-        raise
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("submitting", total=len(jobs))
+        submit(paths, jobs, journal, lambda job: bar.advance(task))
+    err.print(f"submitted; see: hpcbench status {paths.name}")

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import click
 
-from hpcbench.commands.common import choose_site, err, file_in, out, workspace_of
+from hpcbench.collect.progress import survey
+from hpcbench.commands.common import choose_site, err, file_in, out, resumable, workspace_of
+from hpcbench.commands.dry_run import show
+from hpcbench.commands.local_run import run_here
+from hpcbench.commands.waiting import wait_for
 from hpcbench.config.experiment import check_name, load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.submit.journal import Journal, locked
+from hpcbench.submit.sweep import create
 from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 MOST_POINTS = 100_000
@@ -63,7 +69,8 @@ def sweep(
     source = file_in(workspace, "experiments", experiment)
     document = apply_settings(load_yaml(source), list(settings))
     checked = load_experiment(document)
-    check_size(count_points(checked), count_points(checked) if yes else MOST_POINTS, document)
+    if not yes:
+        check_size(count_points(checked), MOST_POINTS, document)
     plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
     for warning in plan.warnings:
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
@@ -71,8 +78,6 @@ def sweep(
     if plan.site.scheduler == "slurm":
         check_root(workspace.root)
     if dry_run:
-        from hpcbench.commands.dry_run import show
-
         show(plan, workspace, paths)
         return 0
     return _run(plan, workspace, paths, source, render_only, wait)
@@ -91,34 +96,23 @@ def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str
 
 
 def _run(plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, render_only: bool, wait: bool) -> int:
-    from hpcbench.submit.journal import Journal, locked
-    from hpcbench.submit.sweep import create
+    from hpcbench.commands.submitting import submit_with_progress  # submitit, which a dry run does not need
+    from hpcbench.submit.slurm import check_available
 
-    repetitions = sum(len(job.runs) for job in plan.jobs)
-    if plan.site.scheduler == "slurm" and not render_only:
-        from hpcbench.submit.slurm import check_available
-
+    on_slurm = plan.site.scheduler == "slurm"
+    if on_slurm and not render_only:
         check_available()
     created = create(workspace, paths, plan, source)
+    repetitions = sum(len(job.runs) for job in plan.jobs)
     err.print(f"{paths.name}: {len(plan.cases)} cases, {repetitions} repetitions, {len(plan.jobs)} jobs")
     if render_only:
         for job in plan.jobs:
             out.print(str(paths.script(job.name)), soft_wrap=True)
         return 0
-    with locked(paths.jobs):
-        if plan.site.scheduler == "local":
-            from hpcbench.collect.progress import survey
-            from hpcbench.commands.local_run import run_here
-
-            return run_here(created, list(survey(created).runs))
-        from hpcbench.commands.submitting import submit_with_progress
-
-        submit_with_progress(
-            paths, [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs], Journal(paths.journal)
-        )
-    err.print(f"submitted; see: hpcbench status {paths.name}")
-    if wait:
-        from hpcbench.commands.waiting import wait_for
-
-        return wait_for(created)
-    return 0
+    with resumable(paths.name):
+        with locked(paths.jobs):
+            if not on_slurm:
+                return run_here(created, list(survey(created).runs))
+            whole = [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs]
+            submit_with_progress(paths, whole, Journal(paths.journal))
+        return wait_for(created) if wait else 0

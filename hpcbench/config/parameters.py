@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -15,11 +16,15 @@ MAX_SEED = 2**32 - 1
 Scalar = bool | int | float | str
 
 
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in known)
+
+
 class Parameters(Model):
     """Everything that decides what one case does. Two cases with equal parameters are the same case."""
 
-    framework: str = Field(description="the deep-learning framework that runs the model")
-    model: str = Field(description="the network")
+    framework: str = Field(description=f"what runs the model: {_names(catalog.FRAMEWORKS)}")
+    model: str = Field(description=f"the network: {_names(catalog.MODELS)}")
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
         description="sizes of the network, where they differ from the model's own defaults",
@@ -28,7 +33,10 @@ class Parameters(Model):
         default="training",
         description="inference: the forward pass. training: forward, loss, backward, optimizer step",
     )
-    strategy: str = Field(default="single", description="how several tasks share the work; single is one task")
+    strategy: str = Field(
+        default="single",
+        description=f"how several tasks share the work: {_names(catalog.STRATEGIES['pytorch'])}; single is one task",
+    )
     device: Literal["cpu", "gpu"] = Field(default="cpu", description="where the model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="number format; training in 16 bits is mixed precision (autocast)"

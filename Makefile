@@ -1,0 +1,68 @@
+# make demo: the first sweep. make test: everything that CI checks. make help: the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+# The CPU build of PyTorch. Elsewhere than on the package index of your Python it is found at TORCH_INDEX.
+TORCH ?= torch==2.13.0+cpu
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint unit cluster cluster-down bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
+	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
+	@echo "make unit          only the tests that need neither Slurm nor PyTorch (seconds)"
+	@echo "make lint          ruff, mypy, import-linter, generated docs"
+	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
+	@echo "make bench         how fast hpcbench itself is"
+	@echo "make docs          write docs/reference.md from the schemas"
+	@echo "make clean         remove the virtual environment and caches"
+
+demo: $(VENV)/.torch
+	$(BIN)/hpcbench sweep configs/experiments/quickstart.yaml --local
+	$(BIN)/hpcbench report latest --csv results/quickstart.csv
+
+test: $(VENV)/.dev $(VENV)/.torch lint
+	$(BIN)/pytest
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest -m "not slurm and not torch"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/reference.py --check
+
+cluster:
+	tools/cluster up
+
+cluster-down:
+	tools/cluster down
+
+bench: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.dev
+	$(BIN)/python tools/reference.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+$(VENV)/.installed: pyproject.toml
+	tools/venv $(PYTHON) $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.torch: $(VENV)/.installed
+	@echo "installing $(TORCH), about 190 MB"
+	$(BIN)/pip install --quiet '$(TORCH)' numpy || \
+	  $(BIN)/pip install '$(TORCH)' numpy --extra-index-url $(TORCH_INDEX)
+	touch $@

@@ -1,0 +1,144 @@
+"""A user's mistake gets a message that says what, where and what to do: exit 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench import cli
+from hpcbench.resources import shipped
+
+MISTAKES = {
+    "unknown key": ({"mesure": {}}, ["unknown key 'mesure'", "did you mean 'measure'?"]),
+    "unknown parameter": ({"parameters": {"batchsize": 1}}, ["unknown parameter 'batchsize'", "'batch_size'"]),
+    "negative nodes": ({"parameters": {"nodes": -1}}, ["parameters.nodes", "greater than or equal to 1"]),
+    "wrong type": ({"parameters": {"batch_size": "many"}}, ["parameters.batch_size", "valid integer"]),
+    "undefined name": ({"parameters": {"batch_size": "{{ nods }}"}}, ["'nods' is not defined", "'nodes'"]),
+    "circle": (
+        {"parameters": {"nodes": "{{ batch_size }}", "batch_size": "{{ nodes }}"}},
+        ["circle: ", "batch_size", "nodes"],
+    ),
+    "name with slash": ({"name": "a/b"}, ["name", "'a/b' is not valid"]),
+    "name with dots": ({"name": "a..b"}, ["name", "no '..'"]),
+    "empty matrix": ({"matrix": {}}, ["matrix", "empty"]),
+    "empty axis": ({"matrix": {"nodes": []}}, ["matrix.nodes", "no values"]),
+    "huge matrix": ({"matrix": {"seed": {"range": [1, 1000]}, "batch_size": {"range": [1, 1000]}}}, ["--yes"]),
+    "all excluded": ({"matrix": {"nodes": [1]}, "exclude": [{"nodes": 1}]}, ["nothing to run"]),
+    "shell in an option": ({"slurm": {"partition": "$(reboot)"}}, ["slurm.partition", "cannot contain"]),
+    "newline in an option": ({"slurm": {"account": "a\nb"}}, ["slurm.account", "cannot contain"]),
+    "newline in an extra option": ({"slurm": {"options": {"comment": "a\n#SBATCH -n9"}}}, ["cannot contain"]),
+    "unknown environment": ({"parameters": {"environment": "mxnet"}}, ["no environment 'mxnet'"]),
+    "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["no framework has this name"]),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_an_experiment_is_explained(command_line, mistake):
+    sections, words = MISTAKES[mistake]
+    done = command_line("sweep", command_line.experiment(**sections), "--local", expect=2)
+    for word in words:
+        assert word in done.stderr
+    assert "trial.yaml" in done.stderr or mistake == "unknown environment"
+    assert not (command_line.workspace / "jobs").exists()
+
+
+FILES = {
+    "duplicate key": ("name: a\nname: b\n", ["bad.yaml:2", "stands twice"]),
+    "tab": ("name: a\nmatrix:\n\tnodes: [1]\n", ["bad.yaml:3", "tabs"]),
+    "alias bomb": (
+        "name: a\na: &a [x,x,x,x,x,x,x,x,x]\n"
+        + "".join(f"{n}: &{n} [{','.join([f'*{p}'] * 9)}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True)),
+        ["aliases are expanded"],
+    ),
+    "deep nesting": ("name: " + "[" * 20_000, ["bad.yaml"]),
+    "no mapping": ("- a\n", ["must be a mapping"]),
+    "empty": ("", ["empty"]),
+    "tag": ("name: !!python/object/apply:os.system [reboot]\n", ["not allowed"]),
+    "expression without quotes": ("name: a\nparameters: {nodes: {{ x }}}\n", ["needs quotes"]),
+}
+
+
+@pytest.mark.parametrize("mistake", FILES)
+def test_a_file_that_is_no_experiment_is_explained(command_line, mistake):
+    text, words = FILES[mistake]
+    (command_line.workspace / "bad.yaml").write_text(text)
+    done = command_line("sweep", "bad.yaml", "--local", expect=2)
+    for word in words:
+        assert word in done.stderr
+
+
+COMMANDS = {
+    "no such file": (["sweep", "nothing.yaml"], ["nothing.yaml", "no such file"]),
+    "no such experiment": (["sweep", "quickstrt"], ["did you mean 'quickstart'?"]),
+    "no such command": (["swep"], ["did you mean 'sweep'?"]),
+    "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
+    "no sweep yet": (["report"], ["no sweep in this workspace"]),
+    "bad setting": (["sweep", "quickstart", "--set", "nodes"], ["KEY=VALUE"]),
+    "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name ../up"]),
+    "no such workspace": (["-C", "nowhere", "status"], ["no such folder"]),
+    "unknown option": (["sweep", "quickstart", "--locl"], ["--local"]),
+}
+
+
+@pytest.mark.parametrize("mistake", COMMANDS)
+def test_a_mistake_on_the_command_line_is_explained(command_line, mistake):
+    arguments, words = COMMANDS[mistake]
+    done = command_line(*arguments, expect=2)
+    for word in words:
+        assert word in done.stderr
+
+
+def test_a_python_that_does_not_exist_is_found_before_anything_is_written(command_line):
+    site = command_line.site(environments={"pytorch": {"python": "/no/such/python"}})
+    done = command_line("sweep", command_line.experiment(), "--site", site, expect=2)
+    assert "/no/such/python" in done.stderr
+    assert not list(command_line.workspace.glob("jobs/*"))
+
+
+def test_a_partition_that_the_site_does_not_have_is_refused(command_line):
+    site = command_line.site(scheduler="slurm", partitions={"main": {}})
+    experiment = command_line.experiment(slurm={"partition": "mian"})
+    done = command_line("sweep", experiment, "--site", site, "--dry-run", expect=2)
+    assert "did you mean 'main'?" in done.stderr
+
+
+def test_submitting_where_there_is_no_slurm_says_so(command_line):
+    site = command_line.site(scheduler="slurm")
+    done = command_line("sweep", command_line.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
+    assert "sbatch was not found" in done.stderr
+    assert not (command_line.workspace / "jobs").exists()
+
+
+def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(command_line):
+    experiment = command_line.experiment(matrix={"intra_op_threads": [1, 2]}, measure={"repetitions": 3})
+    shown = command_line("sweep", experiment, "--local", "--dry-run").stdout
+    for word in ("2 cases", "job-001", "0.20 node-hours", "longest walltime is 0:02:00", "#!/bin/bash"):
+        assert word in shown
+    assert not (command_line.workspace / "jobs").exists()
+
+
+def test_every_shipped_experiment_plans_on_every_shipped_site(command_line):
+    experiments = [path.stem for path in (shipped("configs") / "experiments").glob("*.yaml")]
+    sites = [path.stem for path in (shipped("configs") / "sites").glob("*.yaml")]
+    assert {"quickstart", "lstm-threads"} <= set(experiments)
+    assert {"laptop", "local-slurm"} <= set(sites)
+    for experiment in experiments:
+        for site in sites:
+            python = {} if site in ("laptop", "local-slurm") else {"HOME": str(command_line.workspace)}
+            command_line("sweep", experiment, "--site", site, "--dry-run", env=python)
+
+
+def test_help_of_every_command_has_examples(command_line):
+    for command in cli.COMMANDS:
+        assert "Examples:" in command_line(command, "--help").stdout
+
+
+def test_completion_code_is_made_for_every_shell(command_line):
+    for shell in ("bash", "zsh", "fish"):
+        assert "_HPCBENCH_COMPLETE" in command_line("completion", shell).stdout
+
+
+def test_init_keeps_what_is_there(command_line):
+    (command_line.workspace / ".gitignore").write_text("mine\n")
+    command_line("init", env={"PATH": "/nowhere"})
+    assert (command_line.workspace / ".gitignore").read_text() == "mine\n"
+    assert [path.name for path in command_line.workspace.glob("configs/sites/*")] == ["laptop.yaml"]

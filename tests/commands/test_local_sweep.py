@@ -1,0 +1,183 @@
+"""A sweep on this machine, with the real PyTorch, from the file to the table."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.torch
+
+FAULTS = Path(__file__).parents[1] / "slurm" / "faults"
+RAISES, CRASHES, SLEEPS = 1, 2, 3
+
+
+@pytest.fixture
+def faulty(command_line):
+    """The command line, with an environment in which the case's seed chooses a fault."""
+    site = command_line.site(environments={"pytorch": {"env": {"PYTHONPATH": str(FAULTS)}}})
+    command_line.environment = {"HPCBENCH_SITE": site}
+    return command_line
+
+
+def test_a_sweep_ends_in_a_table_with_every_column(command_line):
+    experiment = command_line.experiment(
+        matrix={"task": ["inference", "training"], "batch_size": [4, 8]},
+        tags=["purpose"],
+        parameters={"purpose": "a first look"},
+        measure={"repetitions": 2},
+    )
+    command_line("sweep", experiment, "--local")
+    rows = command_line.report()
+    assert len(rows) == 4
+    wanted = [
+        "sweep",
+        "case",
+        "status",
+        "framework",
+        "framework_version",
+        "model",
+        "task",
+        "strategy",
+        "device",
+        "dtype",
+        "batch_size",
+        "nodes",
+        "tasks_per_node",
+        "cpus_per_task",
+        "gpus_per_task",
+        "intra_op_threads",
+        "inter_op_threads",
+        "repetitions",
+        "samples",
+        "time_median_s",
+        "time_ci_low_s",
+        "time_ci_high_s",
+        "time_mean_s",
+        "time_std_s",
+        "time_p95_s",
+        "time_p99_s",
+        "throughput_items_per_s",
+        "speedup",
+        "parameter_count",
+        "flops_per_item",
+        "peak_memory_bytes",
+        "nodes_used",
+        "job_id",
+        "error",
+        "tag_purpose",
+    ]
+    assert set(wanted) <= set(rows[0])
+    for row in rows:
+        assert float(row["time_ci_low_s"]) <= float(row["time_median_s"]) <= float(row["time_ci_high_s"])
+        assert row["tag_purpose"] == "a first look"
+        rate = float(row["batch_size"]) / float(row["time_median_s"])
+        assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
+    assert len(command_line.report("--level", "repetition")) == 8
+    samples = command_line.report("--level", "sample")
+    assert len(samples) == sum(int(row["samples"]) for row in rows)
+
+
+def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line, tmp_path):
+    experiment = command_line.experiment(matrix={"batch_size": [4, 8]})
+    for name in ("first", "second"):
+        command_line("sweep", experiment, "--local", "--name", name)
+    command_line("report", "first", "second", "--parquet", "both.parquet", "--base", "sweep=first,batch_size=8")
+    frame = pd.read_parquet(tmp_path / "both.parquet")
+    assert list(frame["sweep"].value_counts()) == [2, 2]
+    base = frame[(frame["sweep"] == "first") & (frame["batch_size"] == 8)]
+    assert list(base["speedup"]) == [1.0]
+    assert "names 2 cases" in command_line("report", "first", "--base", "task=training", expect=2).stderr
+
+
+def test_each_fault_on_the_laptop_is_told_apart(faulty):
+    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:05"})
+    faulty("sweep", experiment, "--local", expect=1)
+    by_seed = {record["parameters"]["seed"]: record for record in faulty.records()}
+    statuses = {seed: record["status"] for seed, record in by_seed.items()}
+    assert statuses == {0: "completed", RAISES: "failed", CRASHES: "failed", SLEEPS: "timeout"}
+    assert "a deliberate mistake" in faulty("report", expect=1).stdout
+
+
+def test_ctrl_c_ends_the_repetition_and_resume_goes_on(faulty, wait_until):
+    experiment = faulty.experiment(matrix={"seed": [SLEEPS, 0, 5]}, measure={"shuffle_seed": 3})
+    sweep = faulty.start("sweep", experiment)
+    wait_until(lambda: list(faulty.workspace.glob("results/*/running/*")))
+    sweep.send_signal(signal.SIGINT)
+    _, errors = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert "hpcbench resume" in errors
+    assert "Traceback" not in errors
+    assert not _processes_of(faulty.workspace), "nothing keeps running"
+    before = len(faulty.records())
+    site = faulty.workspace / "jobs"
+    script = next(site.glob("*/job-001.sh"))
+    script.write_text(script.read_text().replace(str(FAULTS), "/nowhere"))  # the fault is mended
+    faulty("resume", "latest")
+    assert faulty.states() == {"completed": 3}
+    assert len(faulty.records()) > before
+
+
+def test_two_tasks_train_together_on_the_laptop(command_line):
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("two tasks need two CPUs")
+    parameters = {"strategy": "ddp", "tasks_per_node": 2, "intra_op_threads": 1}
+    command_line("sweep", command_line.experiment(parameters=parameters), "--local")
+    (record,) = command_line.records()
+    assert [len(cpus) for cpus in record["affinity"]] == [1, 1]
+    assert record["affinity"][0] != record["affinity"][1]
+
+
+def test_what_this_machine_lacks_is_a_record_that_says_so(command_line):
+    resources = [{"nodes": [2, 1, 1], "cpus_per_task": [1, 4096, 1], "device": ["cpu", "cpu", "gpu"]}]
+    command_line("sweep", command_line.experiment(zip=resources, parameters={"strategy": "ddp"}), "--local", expect=1)
+    messages = " ".join(record["error"]["message"] for record in command_line.records())
+    assert {record["status"] for record in command_line.records()} == {"unsupported"}
+    for word in ("asks for 2 nodes", "asks for 4096 CPUs", "a GPU is asked for"):
+        assert word in messages
+    assert "0 repetitions to run" in command_line("resume", "latest").stderr
+
+
+def test_a_script_that_dies_in_its_setup_leaves_a_record(command_line):
+    site = command_line.site(environments={"pytorch": {"setup": ["echo cannot go on", "exit 3"]}})
+    command_line("sweep", command_line.experiment(), "--site", site, expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert "cannot go on" in record["error"]["message"]
+
+
+def test_a_value_is_data_wherever_it_goes(command_line):
+    nasty = "a'b\"c $(touch pwned) `touch pwned` ; touch pwned \\ {{ nodes }} #\n* é"
+    site = command_line.site(environments={"pytorch": {"env": {"OMP_NASTY": nasty}}})
+    experiment = command_line.experiment(tags=["note"], parameters={"note": nasty.replace("{{ nodes }}", "")})
+    command_line("sweep", experiment, "--site", site)
+    (record,) = command_line.records()
+    assert record["environment"]["OMP_NASTY"] == nasty
+    assert record["tags"]["note"] == nasty.replace("{{ nodes }}", "")
+    assert not list(command_line.workspace.rglob("pwned"))
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_written(command_line, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    try:
+        experiment = command_line.experiment(matrix={"seed": {"range": [1, 2000]}})
+        done = command_line("-C", str(disk), "sweep", experiment, "--local", expect=2)
+        assert "No space left on device" in done.stderr
+        assert "nothing was submitted" in done.stderr
+        assert not list(disk.glob("jobs/*")), "no half-written sweep"
+        assert not list(disk.glob("jobs/.*"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def _processes_of(workspace: Path) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if f"{workspace}/jobs" in line]

@@ -1,0 +1,98 @@
+"""Writes docs/reference.md, the reference of the experiment and site files, from the schemas themselves."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+import typing
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from hpcbench.config.axes import Range
+from hpcbench.config.experiment import Experiment, Measure
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition, Site
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.node.catalog import MODELS
+
+TARGET = Path(__file__).parents[1] / "docs" / "reference.md"
+
+SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
+    ("Experiment file", "The top-level keys.", Experiment),
+    ("Parameters", "What `parameters`, the axes of `matrix` and `zip`, `include` and `exclude` may name.", Parameters),
+    ("measure", "How each repetition is timed.", Measure),
+    ("slurm", "What to ask Slurm for, in an experiment or, as defaults, in a site file.", SlurmOptions),
+    ("Ranges", 'An axis is a list, or a range such as `{range: [1, 64], step: "*2"}`.', Range),
+    ("Site file", "The top-level keys.", Site),
+    ("environments.NAME", "How a framework becomes available on a node.", Environment),
+    ("partitions.NAME", "What is unset is not checked.", Partition),
+    ("limits", "Limits of the whole cluster.", Limits),
+    ("launcher", "How tasks are started.", Launcher),
+    ("cost", "Prices; null is unknown, not free.", Cost),
+]
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = ["# Reference of the experiment and site files", "", "Made from the schemas by `make docs`.", ""]
+    for title, text, model in SECTIONS:
+        parts += [f"## {title}", "", text, "", "| key | type | default | meaning |", "|---|---|---|---|"]
+        parts += [_row(name, field) for name, field in model.model_fields.items()]
+        parts.append("")
+    parts += ["## Models", "", "| model | what it is | options and their defaults |", "|---|---|---|"]
+    for name, model in MODELS.items():
+        options = ", ".join(f"`{key}: {str(value).lower()}`" for key, value in model.options.items())
+        parts.append(f"| `{name}` | {model.description} | {options} |")
+    return "\n".join(parts) + "\n"
+
+
+def _row(name: str, field: typing.Any) -> str:
+    default = "required" if field.is_required() else f"`{_shown(field.get_default(call_default_factory=True))}`"
+    return f"| `{name}` | {_kind(field.annotation)} | {default} | {field.description or ''} |"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, BaseModel):
+        return "see below"
+    return (
+        {None: "unset", True: "true", False: "false", "": '""'}.get(value, value)
+        if isinstance(value, str | bool | None)
+        else str(value)
+    )
+
+
+def _kind(annotation: typing.Any) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return ", ".join(f"`{argument}`" for argument in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_kind(kind) for kind in arguments if kind is not type(None))
+    if origin is list:
+        return f"list of {_kind(arguments[0])}"
+    if origin is dict:
+        return f"mapping to {_kind(arguments[1])}"
+    if origin is tuple:
+        return "[first, last]"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "mapping" if annotation is not Range else "range"
+    names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+    return names.get(annotation, "any value")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
+    if not parser.parse_args().check:
+        TARGET.parent.mkdir(exist_ok=True)
+        TARGET.write_text(reference(), encoding="utf-8")
+        return 0
+    if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != reference():
+        print(f"{TARGET.name} is not what the schemas say: run `make docs`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
