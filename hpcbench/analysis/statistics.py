@@ -39,22 +39,32 @@ def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Inte
     ordered = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
     if not ordered or any(samples.size == 0 for samples in ordered):
         raise ValueError("an interval needs at least one sample in each repetition")
-    estimate = float(np.median([np.median(samples) for samples in ordered]))
+    estimate = quantile_of_sorted(np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered]), 0.5)
     if len(ordered) == 1 and ordered[0].size == 1:
         return Interval(estimate, None, None)
     medians = np.column_stack([_bootstrap_medians(samples, column) for column, samples in enumerate(ordered)])
     chosen = medians[_inner_rows(len(ordered)), _draws(len(ordered))]
     statistic = np.sort(np.median(chosen, axis=1))
     tail = (1 - level) / 2
-    low, high = np.quantile(statistic, [tail, 1 - tail])
-    return Interval(estimate, float(low), float(high))
+    return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
 
 
 def percentile(samples: Floats, quantile: float) -> float | None:
     """A high quantile; None where there are fewer than 1 / (1 - quantile) samples, so that none would lie above it."""
     if samples.size * (1 - quantile) < 1 - 1e-9:
         return None
-    return float(np.quantile(samples, quantile))
+    return quantile_of_sorted(np.sort(samples), quantile)
+
+
+def quantile_of_sorted(ordered: Floats, quantile: float) -> float:
+    """Linear interpolation between order statistics (Hyndman and Fan, 1996, definition 7), as numpy.quantile does.
+
+    Its checks would cost more than a report of ten thousand cases can spend.
+    """
+    position = (ordered.size - 1) * quantile
+    below = int(position)
+    above = min(below + 1, ordered.size - 1)
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (position - below))
 
 
 def _bootstrap_medians(ordered: Floats, column: int) -> Floats:

@@ -38,6 +38,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
     show_default=True,
     help="What a row of the files stands for.",
 )
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.pass_context
@@ -47,6 +48,7 @@ def report(
     metric: str,
     base: str | None,
     level: str,
+    top: int,
     csv_file: str | None,
     parquet_file: str | None,
 ) -> int:
@@ -71,7 +73,7 @@ def report(
     }
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
-        terminal.print_report(cases, _telling_apart(cases), out)
+        terminal.print_report(cases, _telling_apart(cases), top, out)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:

@@ -19,19 +19,27 @@ METRICS = {  # column: smaller is better
 }
 
 
-def print_report(cases: pd.DataFrame, candidates: list[str], console: Console) -> None:
-    """Print ranked cases; `candidates` are the columns that may tell them apart."""
+def print_report(cases: pd.DataFrame, candidates: list[str], top: int, console: Console) -> None:
+    """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
     shown = [name for name in varying(cases, candidates) if name != "framework_version"]
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
         alike = cases[groups == number]
-        console.print(_table(alike, varying(alike, shown), _title(alike)))
+        console.print(_table(alike.head(top), varying(alike, shown), _title(alike)))
+        _say_more(len(alike) - top, console)
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
-    for _, case in cases[cases["status"] != COMPLETED].iterrows():
+    failed = cases[cases["status"] != COMPLETED]
+    for _, case in failed.head(top).iterrows():
         label = " ".join(f"{name}={_cell(case[name])}" for name in shown) or case["case"]
         console.print(f"[red]{case['status']}[/red] {escape(label)}: {escape(str(case['error']))}", soft_wrap=True)
+    _say_more(len(failed) - top, console)
+
+
+def _say_more(count: int, console: Console) -> None:
+    if count > 0:
+        console.print(f"... and {count:,} more: see them all with --top, or in the file of --csv")
 
 
 def _title(cases: pd.DataFrame) -> str:
