@@ -1,4 +1,4 @@
-"""Writes docs/reference.md, the reference of the experiment and site files, from the schemas themselves."""
+"""Writes what the schemas say into the docs: docs/reference.md, and the table of parameters in the README."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition,
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.node.catalog import MODELS
 
-TARGET = Path(__file__).parents[1] / "docs" / "reference.md"
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->"
 
 SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("Experiment file", "The top-level keys.", Experiment),
@@ -35,17 +36,28 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
 
 
 def reference() -> str:
-    """The whole page."""
+    """The whole of docs/reference.md."""
     parts = ["# Reference of the experiment and site files", "", "Made from the schemas by `make docs`.", ""]
     for title, text, model in SECTIONS:
-        parts += [f"## {title}", "", text, "", "| key | type | default | meaning |", "|---|---|---|---|"]
-        parts += [_row(name, field) for name, field in model.model_fields.items()]
-        parts.append("")
+        parts += [f"## {title}", "", text, "", *table(model), ""]
     parts += ["## Models", "", "| model | what it is | options and their defaults |", "|---|---|---|"]
-    for name, model in MODELS.items():
-        options = ", ".join(f"`{key}: {str(value).lower()}`" for key, value in model.options.items())
-        parts.append(f"| `{name}` | {model.description} | {options} |")
+    for name, network in MODELS.items():
+        options = ", ".join(f"`{key}: {str(value).lower()}`" for key, value in network.options.items())
+        parts.append(f"| `{name}` | {network.description} | {options} |")
     return "\n".join(parts) + "\n"
+
+
+def readme(text: str) -> str:
+    """The README with its table of parameters made again."""
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return "\n".join([before + BEGIN, "", *table(Parameters), "", END]) + after
+
+
+def table(model: type[BaseModel]) -> list[str]:
+    """The keys of a schema as the lines of a Markdown table."""
+    rows = [_row(name, field) for name, field in model.model_fields.items()]
+    return ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
 
 
 def _row(name: str, field: typing.Any) -> str:
@@ -56,11 +68,9 @@ def _row(name: str, field: typing.Any) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, BaseModel):
         return "see below"
-    return (
-        {None: "unset", True: "true", False: "false", "": '""'}.get(value, value)
-        if isinstance(value, str | bool | None)
-        else str(value)
-    )
+    if value is None:
+        return "unset"
+    return str(value).lower() if isinstance(value, bool) else str(value) or '""'
 
 
 def _kind(annotation: typing.Any) -> str:
@@ -68,6 +78,8 @@ def _kind(annotation: typing.Any) -> str:
     if origin is typing.Literal:
         return ", ".join(f"`{argument}`" for argument in arguments)
     if origin in (typing.Union, types.UnionType):
+        if set(arguments) == {bool, int, float, str}:
+            return "plain value"
         return " or ".join(_kind(kind) for kind in arguments if kind is not type(None))
     if origin is list:
         return f"list of {_kind(arguments[0])}"
@@ -83,14 +95,18 @@ def _kind(annotation: typing.Any) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
-    if not parser.parse_args().check:
-        TARGET.parent.mkdir(exist_ok=True)
-        TARGET.write_text(reference(), encoding="utf-8")
-        return 0
-    if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != reference():
-        print(f"{TARGET.name} is not what the schemas say: run `make docs`", file=sys.stderr)
-        return 1
+    parser.add_argument("--check", action="store_true", help="only say whether the files are up to date")
+    check = parser.parse_args().check
+    wanted = {
+        ROOT / "docs" / "reference.md": reference(),
+        ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8")),
+    }
+    for path, text in wanted.items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path.name} is not what the schemas say: run `make docs`", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.collect.records import RECONCILED, Record, read_records
+from hpcbench.errors import UserError
 from hpcbench.node import outcomes
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
@@ -57,6 +58,15 @@ class Progress:
         """What `resume` runs: all that is missing or did not complete, and is not under way."""
         done = (*ACTIVE, UNKNOWN, *outcomes.FINAL)
         return [run for run in self.runs if run.state not in done]
+
+
+def survey_or_records(sweep: Sweep) -> Progress:
+    """The state of every repetition; what the records alone can tell, and a warning, where Slurm cannot be asked."""
+    try:
+        return survey(sweep)
+    except UserError as error:
+        told = survey(sweep, ask_slurm=False)
+        return replace(told, warnings=(*told.warnings, f"{error.what}; only the records are counted"))
 
 
 def survey(sweep: Sweep, *, ask_slurm: bool = True) -> Progress:

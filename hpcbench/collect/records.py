@@ -66,14 +66,3 @@ def _parsed(line: bytes) -> Record | None:
     except ValueError:
         return None
     return record if isinstance(record, dict) and "status" in record else None
-
-
-def latest(records: list[Record]) -> list[Record]:
-    """One record for each repetition: the last completed one, else the last one."""
-    chosen: dict[tuple[str, int], Record] = {}
-    for record in sorted(records, key=lambda record: str(record["ended_at"])):
-        key = (record["case_id"], record["repetition"])
-        before = chosen.get(key)
-        if before is None or record["status"] == "completed" or before["status"] != "completed":
-            chosen[key] = record
-    return list(chosen.values())

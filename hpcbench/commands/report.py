@@ -7,7 +7,7 @@ import pandas as pd
 from rich.markup import escape
 
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
-from hpcbench.collect.progress import survey
+from hpcbench.collect.progress import survey_or_records
 from hpcbench.collect.records import Record
 from hpcbench.collect.table import PARAMETERS, SAMPLES, repetition_table, sample_table
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
@@ -86,12 +86,7 @@ def report(
 
 def _records(paths: SweepPaths) -> list[Record]:
     """The latest record of each repetition, after a word on what is still missing."""
-    sweep = load(paths)
-    try:
-        progress = survey(sweep)
-    except UserError as error:  # the records can be read where Slurm cannot be asked
-        err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; jobs that left no record are not counted")
-        progress = survey(sweep, ask_slurm=False)
+    progress = survey_or_records(load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     missing = sum(not run.ended for run in progress.runs)

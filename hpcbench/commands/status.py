@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from hpcbench.collect.progress import Progress, RunProgress, survey
+from hpcbench.collect.progress import Progress, RunProgress, survey_or_records
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
 from hpcbench.submit.journal import compact_elements
 from hpcbench.submit.sweep import load
@@ -35,7 +35,7 @@ def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> in
     """One line per state, then one per group of repetitions that share job, state and reason."""
     found = load(workspace_of(context).find(sweep))
     while True:
-        progress = survey(found)
+        progress = survey_or_records(found)
         for warning in progress.warnings:
             err.print(f"warning: {warning}", markup=False)
         _print(progress, as_json)

@@ -12,6 +12,7 @@ from .planned import PlannedRun
 
 SCHEMA = 1
 LAST_LINES = 30
+PROLOGUE_S = 30.0
 _OOM_IN_LOG = re.compile(r"oom.kill|out of memory|exceeded memory limit", re.IGNORECASE)
 
 
@@ -106,7 +107,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
     """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
         return Outcome(outcomes.COMPLETED, None)
-    culprits = [rank for rank in ranks if not _completed(rank) and not rank["stopped_by"]]
+    culprits = [rank for rank in ranks if not _completed(rank) and not _stopped(rank, ending)]
     if culprits:
         return _of_rank(min(culprits, key=lambda rank: float(rank["ended_at"])))
     if ending.stopped or any(rank["stopped_by"] for rank in ranks):
@@ -116,6 +117,11 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
 
 def _completed(rank: Dict[str, Any]) -> bool:
     return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == outcomes.COMPLETED
+
+
+def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
+    """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
+    return bool(rank["stopped_by"]) or (ending.stopped and rank["signal"] in ("SIGTERM", "SIGKILL"))
 
 
 def _of_rank(rank: Dict[str, Any]) -> Outcome:
@@ -134,8 +140,11 @@ def _of_rank(rank: Dict[str, Any]) -> Outcome:
 
 
 def _of_stop(ending: Ending) -> Outcome:
-    """Slurm never ends a job for its time before that time is over, so the clock tells a timeout from a cancel."""
-    if ending.limit_s and ending.elapsed_s >= ending.limit_s:
+    """Slurm ends a job for its time only when that is over, so the clock tells a timeout from a cancel.
+
+    The script's clock starts after the job's, by as long as the prologue takes.
+    """
+    if ending.elapsed_s >= ending.limit_s - min(PROLOGUE_S, ending.limit_s / 10):
         message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return Outcome(outcomes.TIMEOUT, {"type": "timeout", "message": message, "last_lines": []})
     message = "cancelled after %.0f s" % ending.elapsed_s
