@@ -58,7 +58,7 @@ class Workspace:
 
     def sweeps(self) -> list[str]:
         """The names of all sweeps, the latest last."""
-        found = (self.root / "jobs").glob("*/sweep.json")
+        found = (self.root / "jobs").glob("[!.]*/sweep.json")
         return [path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path))]
 
     def find(self, name: str) -> SweepPaths:
@@ -90,15 +90,19 @@ class Workspace:
         return name
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ODD = re.compile(r"[^A-Za-z0-9_./@+,=:~-]")
 
 
-def check_root(root: Path) -> None:
-    """A log path with blanks or quotes cannot stand in an #SBATCH line. Raises UserError for such a workspace."""
-    odd = _ODD.search(str(root))
+def check_root(root: Path, scheduler: str) -> None:
+    """Raises UserError for a workspace whose path cannot stand in a script.
+
+    A log path with blanks or quotes cannot stand in an #SBATCH line; a line break would end a comment of any script.
+    """
+    odd = (_ODD if scheduler == "slurm" else _CONTROL).search(str(root))
     if odd:
         raise UserError(
-            f"the path of the workspace contains {odd.group()!r}, which Slurm's script options cannot carry",
+            f"the path of the workspace contains {odd.group()!r}, which a job script cannot carry",
             where=str(root),
             hint="use a folder with plain letters, digits and . _ - in its path",
         )

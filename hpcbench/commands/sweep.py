@@ -75,8 +75,7 @@ def sweep(
     for warning in plan.warnings:
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
     paths = workspace.paths(_sweep_name(workspace, name, checked.name))
-    if plan.site.scheduler == "slurm":
-        check_root(workspace.root)
+    check_root(workspace.root, plan.site.scheduler)
     if dry_run:
         show(plan, workspace, paths)
         return 0
@@ -86,6 +85,8 @@ def sweep(
 def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
     if given is None:
         return workspace.new_name(experiment, datetime.datetime.now())
+    if given == "latest":
+        raise UserError("this word stands for the latest sweep", where="--name latest", hint="choose another")
     try:
         check_name(given)
     except ValueError as error:

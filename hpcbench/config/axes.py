@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -28,6 +29,8 @@ class Range(Model):
         first, last = self.range
         factor = self._factor()
         step = None if factor else _number(self.step)
+        if not all(map(math.isfinite, (first, last, factor or 1, step or 1))):
+            raise ValueError("a range and its step are finite numbers")
         if first > last:
             raise ValueError(f"the range starts at {first}, above its end {last}")
         if step is not None and step <= 0:
@@ -36,17 +39,22 @@ class Range(Model):
             raise ValueError(f"multiplying {first} by {factor} never reaches the end")
         values: list[int | float] = []
         value = first
-        while value < last:
+        while value < last and not math.isclose(value, last, rel_tol=1e-9):
             values.append(value)
             if len(values) > MAX_AXIS_VALUES:
                 raise ValueError(f"the range has more than {MAX_AXIS_VALUES:,} values")
-            value = value * factor if factor is not None else first + len(values) * (step or 0)
+            value = _tidy(value * factor if factor is not None else first + len(values) * (step or 0))
         return [*values, last]
 
     def _factor(self) -> int | float | None:
         if isinstance(self.step, str) and self.step.startswith("*"):
             return _number(self.step[1:])
         return None
+
+
+def _tidy(value: int | float) -> int | float:
+    """0.3 instead of 0.30000000000000004."""
+    return round(value, 12) if isinstance(value, float) else value
 
 
 def _number(text: int | float | str) -> int | float:

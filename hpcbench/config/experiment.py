@@ -99,6 +99,8 @@ def _check_axes(document: Document) -> None:
     zipped = document.data.get("zip")
     groups += [(("zip", index), group) for index, group in enumerate(zipped if isinstance(zipped, list) else [])]
     for path, group in groups:
+        if len(path) > 1 and group == {}:
+            raise document.error("the group has no axes", path)
         for name, axis in group.items() if isinstance(group, dict) else ():
             where = (*path, name)
             if isinstance(axis, dict):
@@ -125,7 +127,9 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
     groups += [(("include", index), group) for index, group in enumerate(experiment.include)]
     groups += [(("exclude", index), group) for index, group in enumerate(experiment.exclude) if isinstance(group, dict)]
     for path, group in groups:
-        for name in group:
+        for name, value in group.items():
+            if path[0] == "include" and value == []:
+                raise document.error("the list has no values", (*path, name))
             if name not in known:
                 raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
     _check_axes_apart(experiment, document)

@@ -93,20 +93,39 @@ def parse_value(text: str, name: str) -> Any:
     return None if root is None else _Builder(name).value(root, (), ())
 
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def _compose(text: str, name: str) -> yaml.Node | None:
     try:
-        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        _check_depth(text, name)
+        return yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}" if mark else name
-        hint = ""
-        if mark and "\t" in text.splitlines()[min(mark.line, text.count("\n"))][: mark.column + 1]:
-            hint = "indent with spaces: YAML does not allow tabs"
+        hint = "indent with spaces: YAML does not allow tabs" if mark and _tab_before(mark, text) else ""
         raise UserError(f"not valid YAML: {error.problem}", where=place, hint=hint) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeError) as error:
         raise UserError(f"not valid YAML: {error}", where=name) from error
-    except RecursionError as error:
-        raise UserError(f"nested deeper than {MAX_DEPTH} levels", where=name) from error
+
+
+def _check_depth(text: str, name: str) -> None:
+    """The composer recurses in C, where a deep file ends the interpreter: so the depth is counted before."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark = event.start_mark
+                place = f"{name}:{mark.line + 1}" if mark else name
+                raise UserError(f"nested deeper than {MAX_DEPTH} levels", where=place)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _tab_before(mark: yaml.Mark, text: str) -> bool:
+    lines = text.splitlines()
+    return mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]
 
 
 _PLAIN: tuple[tuple[re.Pattern[str], typing.Callable[[str], Any]], ...] = (
@@ -199,17 +218,41 @@ def build(model: type[ModelT], document: Document) -> ModelT:
 def schema_error(error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = ()) -> UserError:
     """The first finding of pydantic, in the words of this project."""
     finding = error.errors(include_url=False)[0]
-    location: KeyPath = tuple(finding["loc"])
+    location = _written_part(tuple(finding["loc"]), document, prefix)
     path = prefix + location
     if finding["type"] == "extra_forbidden":
         known = _fields_at(model, location[:-1])
         return document.error(f"unknown key '{location[-1]}'", path, nearest(str(location[-1]), known))
     if finding["type"] == "missing":
-        return document.error(f"the key '{location[-1]}' is missing", path[:-1])
+        missing = finding["loc"]
+        return document.error(f"'{dotted(tuple(missing))}' is missing", prefix + location[: len(missing) - 1])
     message = finding["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if isinstance(finding["input"], dict):
         return document.error(message, path)
     return document.error(f"{_shown(finding['input'])} is not valid: {message}", path)
+
+
+def _written_part(location: KeyPath, document: Document, prefix: KeyPath) -> KeyPath:
+    """`location` without what pydantic adds to it: the names of the alternatives that it tried."""
+    here: Any = document.data
+    for part in prefix:
+        here = _inside(here, part)
+    kept: KeyPath = ()
+    for part in location:
+        here = _inside(here, part)
+        if here is not _ABSENT or not kept:
+            kept = (*kept, part)
+    return kept
+
+
+_ABSENT = object()
+
+
+def _inside(container: Any, part: str | int) -> Any:
+    try:
+        return container[part]
+    except (KeyError, IndexError, TypeError):
+        return _ABSENT
 
 
 def _shown(value: Any) -> str:

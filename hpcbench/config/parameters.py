@@ -12,6 +12,7 @@ from hpcbench.errors import nearest
 from hpcbench.node import catalog
 
 MAX_SEED = 2**32 - 1
+MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
 
 Scalar = bool | int | float | str
 
@@ -42,12 +43,12 @@ class Parameters(Model):
         default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
     )
     compile: bool = Field(default=False, description="compile the model (PyTorch: torch.compile)")
-    batch_size: int = Field(default=32, ge=1, description="items in one step of one task")
-    nodes: int = Field(default=1, ge=1, description="nodes of the job")
-    tasks_per_node: int = Field(default=1, ge=1, description="processes on each node")
-    cpus_per_task: int = Field(default=1, ge=1, description="CPUs that each process may use")
+    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items in one step of one task")
+    nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
+    tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="processes on each node")
+    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs that each process may use")
     gpus_per_task: int = Field(
-        default=0, ge=0, description="GPUs of each process; 1 where device is gpu and nothing is said"
+        default=0, ge=0, le=MOST, description="GPUs of each process; 1 where device is gpu and nothing is said"
     )
     intra_op_threads: int | None = Field(
         default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"
@@ -72,13 +73,6 @@ class Parameters(Model):
     def _known_model(cls, value: str) -> str:
         return _one_of(value, catalog.MODELS, "model")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _one_gpu_each(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("device") == "gpu" and "gpus_per_task" not in data:
-            return {**data, "gpus_per_task": 1}
-        return data
-
     @model_validator(mode="after")
     def _consistent(self) -> Parameters:
         catalog.resolved_options(self.model, self.model_options)
@@ -102,10 +96,17 @@ class Parameters(Model):
 
         Defaults are left out so that a case keeps its id when a later version adds a parameter.
         """
-        return self.model_dump(mode="json", exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude_defaults=True)
+        usual = catalog.MODELS[self.model].options
+        options = {name: value for name, value in self.model_options.items() if value != usual[name]}
+        return {**content, "model_options": options} if options else _without(content, "model_options")
 
 
 NAMES = frozenset(Parameters.model_fields)
+
+
+def _without(content: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key != name}
 
 
 def _one_of(value: str, known: Any, kind: str) -> str:

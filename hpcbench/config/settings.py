@@ -24,19 +24,23 @@ def apply_settings(document: Document, settings: list[str]) -> Document:
             raise UserError("a setting is written KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
         value = parse_value(text, where)
         path = tuple(key.split("."))
-        if len(path) == 1 and path[0] not in Experiment.model_fields:
-            path = ("parameters", path[0])
-        if path[0] == "parameters":
-            _drop_axis(data, path[1])
+        if path[0] not in Experiment.model_fields:
+            path = ("parameters", *path)
+        if len(path) == 2 and path[0] == "parameters" and _drop_axis(data, path[1]):
+            # Still an axis, of one value: without any axis, included points would be all there is.
+            path, value = ("matrix", path[1]), [value]
         _put(data, path, value, where)
         places = {place: name for place, name in places.items() if place[: len(path)] != path}
         places[path] = where
     return Document(document.name, data, places)
 
 
-def _drop_axis(data: dict[str, Any], name: str) -> None:
-    zipped = data.get("zip")
-    for group in [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]:
+def _drop_axis(data: dict[str, Any], name: str) -> bool:
+    """Take a parameter out of the matrix, the zip groups and the included points; return whether it was an axis."""
+    zipped, included = data.get("zip"), data.get("include")
+    axes = [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]
+    found = [group for group in axes if isinstance(group, dict) and name in group]
+    for group in [*found, *(included if isinstance(included, list) else [])]:
         if isinstance(group, dict):
             group.pop(name, None)
     if isinstance(zipped, list):
@@ -44,6 +48,7 @@ def _drop_axis(data: dict[str, Any], name: str) -> None:
     for key in ("matrix", "zip"):
         if key in data and not data[key]:
             del data[key]
+    return bool(found)
 
 
 def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:

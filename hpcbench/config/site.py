@@ -15,6 +15,13 @@ from hpcbench.errors import UserError, nearest
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
+def _as_text(value: object) -> object:
+    """`1` and `true` as a shell would write them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
 class Environment(Model):
     """How a framework becomes available on a node."""
 
@@ -33,7 +40,7 @@ class Environment(Model):
     @classmethod
     def _text(cls, value: object) -> object:
         if isinstance(value, dict):
-            return {key: str(item) if isinstance(item, int | float) else item for key, item in value.items()}
+            return {key: _as_text(item) for key, item in value.items()}
         return value
 
     @field_validator("env")

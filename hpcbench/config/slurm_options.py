@@ -12,8 +12,8 @@ from hpcbench.config.loading import Model
 # Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
 OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:;/@%+=*&|()\[\]!~^-]*\Z")
 OPTION_FORBIDDEN = set(";")
-_TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z")
-_MEMORY = re.compile(r"\d+[KMGT]?\Z")
+_TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
+_MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets itself: a second value would break the script or lose its log.
 OWN_OPTIONS = {

@@ -36,9 +36,9 @@ def resolved_options(model: str, given: Options) -> Options:
         )
     for name, value in given.items():
         default = defaults[name]
-        if isinstance(value, bool) != isinstance(default, bool) or not isinstance(value, (int, float)):
-            raise ValueError("the option '%s' of %s must be like %r, not %r" % (name, model, default, value))
-        if not isinstance(default, bool) and (int(value) != value or value < 1):
+        if isinstance(default, bool) and not isinstance(value, bool):
+            raise ValueError("the option '%s' of %s must be true or false, not %r" % (name, model, value))
+        if not isinstance(default, bool) and (type(value) is not int or value < 1):
             raise ValueError("the option '%s' of %s must be a whole number above 0, not %r" % (name, model, value))
     return {**defaults, **given}
 

@@ -115,7 +115,7 @@ def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
 def _described(error: BaseException) -> Dict[str, Any]:
     message = str(error).strip().splitlines()
     if isinstance(error, ModuleNotFoundError):
-        message = ["%s in %s" % (error, sys.executable)]
+        message = ["%s in %s: install it there, or name another Python in the site file" % (error, sys.executable)]
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     return {
         "type": type(error).__name__,

@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.loading import Document, KeyPath, Model, schema_error
+from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.errors import UserError
-from hpcbench.plan.expressions import Resolver, is_expression
+from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 
 ID_LENGTH = 12
@@ -27,6 +26,10 @@ _DEFAULTS = {
     for name, field in Parameters.model_fields.items()
     if not field.is_required()
 }
+# What follows from another parameter where nothing is said: an expression like any other, so that others see it.
+_DERIVED = {"gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}"}
+_DEFAULTS.update(_DERIVED)
+_CONDITION = "the condition"
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions)
     repeated = 0
     for point in points(experiment):
         resolver = resolve.resolver(point)
-        reason = resolve.excluded_by(resolver)
+        reason = resolve.excluded_by(resolver, point)
         if reason is not None:
             excluded[reason] += 1
             continue
@@ -94,34 +97,33 @@ class _CaseBuilder:
         self.constant_slurm = None if is_expression(experiment.slurm) else self._slurm(experiment.slurm)
 
     def resolver(self, point: Point) -> Resolver:
-        return Resolver({**_DEFAULTS, **dict.fromkeys(self.tags), **self.experiment.parameters, **point})
+        return Resolver({**_DEFAULTS, **dict.fromkeys(self.tags), **self.experiment.parameters, **point.values})
 
     def case(self, point: Point, resolver: Resolver, index: int) -> Case:
-        given = dict.fromkeys([*self.experiment.parameters, *point])
-        with _located(self.document, self._written(point)):
+        given = dict.fromkeys([*self.experiment.parameters, *point.values, *_DERIVED])
+        with self._located(point):
             values = {name: resolver.parameter(name) for name in given}
             tags = {name: resolver.parameter(name) for name in self.experiment.tags}
+            slurm = {key: resolver.value(value, f"slurm.{key}") for key, value in self.experiment.slurm.items()}
         for name, value in tags.items():
             if isinstance(value, list | dict):
                 raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
         parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
-        slurm = self.constant_slurm
-        if slurm is None:
-            with _located(self.document, self._written(point)):
-                slurm = self._slurm({k: resolver.value(v, f"slurm.{k}") for k, v in self.experiment.slurm.items()})
-        return Case(case_id(parameters, tags), index, parameters, tags, slurm)
+        return Case(case_id(parameters, tags), index, parameters, tags, self.constant_slurm or self._slurm(slurm))
 
-    def excluded_by(self, resolver: Resolver) -> int | None:
+    def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
         """The index of the first `exclude` entry that matches."""
         for index, condition in enumerate(self.experiment.exclude):
-            if isinstance(condition, str):
-                if not is_expression(condition):
-                    raise self.document.error('a condition is written "{{ ... }}"', ("exclude", index))
-                with _located(self.document, partial(_exclude_path, index)):
-                    matches = bool(resolver.value(condition, f"exclude[{index}]"))
-            else:
-                with _located(self.document, self._written({})):
-                    matches = all(_matches(resolver.parameter(k), wanted) for k, wanted in condition.items())
+            if isinstance(condition, str) and not is_expression(condition):
+                raise self.document.error('a condition is written "{{ ... }}"', ("exclude", index))
+            with self._located(point, ("exclude", index)):
+                if isinstance(condition, str):
+                    matches = bool(resolver.value(condition, _CONDITION))
+                else:
+                    matches = all(
+                        _matches(resolver.parameter(name), resolver.value(wanted, _CONDITION))
+                        for name, wanted in condition.items()
+                    )
             if matches:
                 return index
         return None
@@ -130,54 +132,45 @@ class _CaseBuilder:
         try:
             return Parameters.model_validate(values)
         except ValidationError as error:
-            raise self._schema_error(error, Parameters, point) from error
+            location = error.errors(include_url=False)[0]["loc"]
+            prefix = self._path(str(location[0]), point)[:-1] if location else ("parameters",)
+            raise schema_error(error, Parameters, self.document, prefix) from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
         """The experiment's options on top of the site's; one object for equal options."""
-        merged = {**self.site_slurm, **values}
+        defaults = self.site_slurm
+        if values.keys() & {"mem", "mem_per_cpu"}:  # two ways to say one thing: the experiment's wins
+            defaults = {key: value for key, value in defaults.items() if key not in ("mem", "mem_per_cpu")}
         try:
-            return _shared_options(json.dumps(merged, sort_keys=True))
+            return _shared_options(json.dumps({**defaults, **values}, sort_keys=True))
         except ValidationError as error:
             raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
 
-    def _schema_error(self, error: ValidationError, model: type[Model], point: Point) -> UserError:
-        location = error.errors(include_url=False)[0]["loc"]
-        prefix = self._path(str(location[0]), point)[:-1] if location else ()
-        return schema_error(error, model, self.document, prefix or ("parameters",))
-
     def _path(self, name: str, point: Point) -> KeyPath:
-        """Where a parameter's value was written."""
-        candidates: list[KeyPath] = []
-        if name in point:
-            candidates.append(("matrix", name))
-            candidates += [("zip", index, name) for index in range(len(self.experiment.zip))]
-            candidates += [("include", index, name) for index in range(len(self.experiment.include))]
-        candidates.append(("parameters", name))
-        return next((path for path in candidates if path in self.document.places), ("parameters", name))
+        """Where the value of a parameter was written."""
+        if point.included is not None and name in point.values:
+            return ("include", point.included, name)
+        return where_written(name, self.document)
 
-    def _written(self, point: Point) -> Callable[[str], KeyPath]:
-        """Finds where the value that an error names was written."""
-
-        def path(where: str) -> KeyPath:
-            section, dot, key = where.partition(".")
-            if dot and section == "slurm":
-                return (section, key.partition("[")[0])
-            return self._path(re.split(r"[.\[]", where)[0], point)
-
-        return path
+    @contextmanager
+    def _located(self, point: Point, condition: KeyPath = ()) -> Iterator[None]:
+        """Adds file and line to what is wrong with an expression."""
+        try:
+            yield
+        except ExpressionError as error:
+            section, _, key = error.where.partition(".")
+            name = re.split(r"[.\[]", error.where)[0]
+            path = ("slurm", re.split(r"[.\[]", key)[0]) if section == "slurm" else self._path(name, point)
+            raise self.document.error(
+                error.what, condition if error.where == _CONDITION else path, error.hint
+            ) from error
 
 
-def _exclude_path(index: int, where: str) -> KeyPath:
-    return ("exclude", index)
-
-
-@contextmanager
-def _located(document: Document, path_of: Callable[[str], KeyPath]) -> Iterator[None]:
-    """Adds file and line to an error that knows only the name of a parameter."""
-    try:
-        yield
-    except UserError as error:
-        raise document.error(error.what, path_of(error.where), error.hint) from error
+def where_written(name: str, document: Document) -> KeyPath:
+    """The axis that sets a parameter, else its place under `parameters`."""
+    zipped = document.data.get("zip") or []
+    axes: list[KeyPath] = [("matrix", name), *(("zip", index, name) for index in range(len(zipped)))]
+    return next((path for path in axes if path in document.places), ("parameters", name))
 
 
 @lru_cache(maxsize=1024)
@@ -186,4 +179,4 @@ def _shared_options(text: str) -> SlurmOptions:
 
 
 def _matches(value: Any, wanted: Any) -> bool:
-    return value in wanted if isinstance(wanted, list) else value == wanted
+    return value in wanted if isinstance(wanted, list) else bool(value == wanted)

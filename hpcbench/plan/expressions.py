@@ -5,25 +5,34 @@ Text that is one expression keeps the expression's type; an expression inside lo
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.environment import TemplateExpression
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import nearest
 
-MAX_RESULT = 10_000  # characters of a text, or digits of a number: more is a mistake or an attack
-_ONE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*\Z", re.DOTALL)
+MAX_RESULT = 10_000  # characters of a text: more is a mistake or an attack
+MAX_BITS = 63
+
+
+def _round(number: float, digits: int = 0) -> int | float:
+    """Python's round, which would compute 10 ** digits however many there are."""
+    if abs(digits) > 15:
+        raise ValueError("a number has at most 15 digits to round to")
+    return round(number, digits) if digits else round(number)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (min, max, abs, round, int, float, len)
+    **{function.__name__: function for function in (min, max, abs, int, float, len)},
+    "round": _round,
 }
-_FILTERS = ("abs", "int", "float", "round", "min", "max", "length", "lower", "upper", "string")
+_FILTERS = ("abs", "int", "float", "min", "max", "length", "lower", "upper", "string")
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -47,23 +56,34 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def _environment() -> _Sandbox:
     sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     sandbox.globals = dict(_FUNCTIONS)
-    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS}
+    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS} | {"round": _round}
     return sandbox
 
 
 _SANDBOX = _environment()
 
 
+class ExpressionError(Exception):
+    """An expression has no value. `where` is the parameter or key it stands in; the caller knows the file."""
+
+    def __init__(self, what: str, where: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.hint = what, where, hint
+
+
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
     """The function of the parameters that `text` stands for, and the names that it needs."""
-    syntax = _SANDBOX.parse(text)
-    if any(syntax.find_all((nodes.For, nodes.Macro, nodes.Include, nodes.Import, nodes.CallBlock))):
+    syntax = _SANDBOX.parse(text.strip())
+    if not all(isinstance(part, nodes.Output) for part in syntax.body):
         raise jinja2.TemplateSyntaxError("only expressions are allowed, no statements", 1)
     names = frozenset(meta.find_undeclared_variables(syntax) - set(_SANDBOX.globals))
-    match = _ONE_EXPRESSION.match(text)
-    if match:
-        return _SANDBOX.compile_expression(match.group(1), undefined_to_none=False), names
+    parts = [node for part in syntax.body for node in part.nodes]  # type: ignore[attr-defined]
+    if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):
+        # As jinja2's own compile_expression does; that one takes the text between the braces, which is not easily cut.
+        body = [nodes.Assign(nodes.Name("result", "store"), parts[0], lineno=1)]
+        template = _SANDBOX.from_string(nodes.Template(body, lineno=1))
+        return TemplateExpression(template, undefined_to_none=False), names
     return _SANDBOX.from_string(text).render, names
 
 
@@ -85,12 +105,14 @@ class Resolver:
         self._open: list[str] = []
 
     def parameter(self, name: str) -> Any:
-        """The value of a parameter. Raises UserError for a circle, an unknown name or a failing expression."""
+        """The value of a parameter. Raises ExpressionError for a circle, an unknown name, a failing expression."""
         if name in self._done:
             return self._done[name]
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            raise UserError(f"the expressions form a circle: {circle}", where=name)
+            raise ExpressionError(f"the expressions form a circle: {circle}", name)
+        if name not in self._given:
+            raise ExpressionError(f"the parameter '{name}' has no value", name)
         self._open.append(name)
         try:
             self._done[name] = self.value(self._given[name], name)
@@ -112,23 +134,32 @@ class Resolver:
         try:
             function, names = _compiled(text)
         except jinja2.TemplateSyntaxError as error:
-            raise UserError(f"{text!r} is not an expression: {error.message}", where=where) from error
+            raise ExpressionError(f"{_short(text)} is not an expression: {error.message}", where) from error
+        except (RecursionError, MemoryError, SyntaxError) as error:
+            raise ExpressionError(f"{_short(text)} is too long an expression", where) from error
         for name in sorted(names):
             if name not in self._given:
-                raise UserError(f"'{name}' is not defined in {text!r}", where=where, hint=nearest(name, self._given))
+                raise ExpressionError(f"'{name}' is not defined in {_short(text)}", where, nearest(name, self._given))
         try:
             result = function({name: self.parameter(name) for name in names})
-        except UserError:
+        except ExpressionError:
             raise
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
-            raise UserError(f"{text!r} cannot be evaluated: {error}", where=where) from error
+            raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where) from error
         return _bounded(result, text, where)
 
 
 def _bounded(result: Any, text: str, where: str) -> Any:
+    """`result`, if JSON and a job script can carry it."""
     if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
-        raise UserError(f"{text!r} is not a plain value", where=where)
+        raise ExpressionError(f"{_short(text)} is not a plain value", where)
+    if isinstance(result, float) and not math.isfinite(result):
+        raise ExpressionError(f"the value of {_short(text)} is {result}", where)
     large = isinstance(result, str | list | dict) and len(result) > MAX_RESULT
-    if large or (isinstance(result, int) and result.bit_length() > 3 * MAX_RESULT):
-        raise UserError(f"the value of {text!r} is too large", where=where)
+    if large or (isinstance(result, int) and result.bit_length() > MAX_BITS):
+        raise ExpressionError(f"the value of {_short(text)} is too large", where)
     return result
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")

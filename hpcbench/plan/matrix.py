@@ -5,12 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcbench.config.axes import Axes, axis_values
 from hpcbench.config.experiment import Experiment
 
-Point = dict[str, Any]
+Values = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """The values of one point, and the index of the `include` entry that it comes from."""
+
+    values: Values
+    included: int | None = None
 
 
 def count_points(experiment: Experiment) -> int:
@@ -23,23 +30,23 @@ def count_points(experiment: Experiment) -> int:
 
 def points(experiment: Experiment) -> Iterator[Point]:
     """The points in the order of the file, the last axis fastest; included points follow."""
-    groups: list[list[Point]] = [
+    groups: list[list[Values]] = [
         [{name: value} for value in axis_values(axis)] for name, axis in experiment.matrix.items()
     ]
     groups += [_walked(group) for group in experiment.zip]
     if groups or not experiment.include:
         for parts in itertools.product(*groups):
-            yield {name: value for part in parts for name, value in part.items()}
-    for included in experiment.include:
+            yield Point({name: value for part in parts for name, value in part.items()})
+    for index, included in enumerate(experiment.include):
         listed = _listed(included)
         for values in itertools.product(*listed.values()):
-            yield dict(zip(listed, values, strict=True))
+            yield Point(dict(zip(listed, values, strict=True)), index)
 
 
-def _walked(group: Axes) -> list[Point]:
+def _walked(group: Axes) -> list[Values]:
     columns = [axis_values(axis) for axis in group.values()]
     return [dict(zip(group, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _listed(point: Point) -> dict[str, list[Any]]:
+def _listed(point: Values) -> dict[str, list[Any]]:
     return {name: value if isinstance(value, list) else [value] for name, value in point.items()}

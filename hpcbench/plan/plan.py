@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hpcbench.config.experiment import Experiment
@@ -9,7 +10,7 @@ from hpcbench.config.loading import Document
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
 from hpcbench.errors import UserError, nearest
-from hpcbench.plan.case import Case, expand
+from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, pack, shuffled_runs
 
 
@@ -43,7 +44,14 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
         site.environment(job.resources.environment)
         if site.scheduler == "slurm":
             _check_partition(job.resources, site, document)
-    return Plan(experiment, site, cases, jobs, expansion.warnings)
+    return Plan(experiment, site, cases, jobs, (*expansion.warnings, *_queue_warnings(jobs, site)))
+
+
+def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
+    elements, most = sum(len(job.runs) for job in jobs), site.limits.max_submit_jobs
+    if site.scheduler == "local" or most is None or elements <= most:
+        return []
+    return [f"the sweep has {elements} repetitions, and you may have {most} jobs in the queue: Slurm may refuse some"]
 
 
 def budget(jobs: tuple[Job, ...]) -> Budget:
@@ -70,7 +78,7 @@ def _check_partition(resources: Resources, site: Site, document: Document) -> No
     problems = [_over_limit(resources, one, site.partitions[one]) for one in names]
     if all(problems):
         what, path = next(problem for problem in problems if problem)
-        raise document.error(what, path)
+        raise document.error(what, path if path[0] == "slurm" else where_written(path[1], document))
 
 
 def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
@@ -81,6 +89,7 @@ def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tup
             "time",
         )
     limits = (
+        ("mem", _memory_mb(r), partition.memory_mb_per_node, "MB of memory on a node"),
         ("nodes", r.nodes, partition.max_nodes or partition.nodes, "nodes"),
         ("cpus_per_task", r.tasks_per_node * r.cpus_per_task, partition.cpus_per_node, "CPUs on a node"),
         ("gpus_per_task", r.tasks_per_node * r.gpus_per_task, partition.gpus_per_node, "GPUs on a node"),
@@ -88,8 +97,20 @@ def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tup
     for parameter, wanted, most, unit in limits:
         if most is not None and wanted > most:
             what = f"a case asks for {wanted} {unit}, and partition '{name}' has {most}"
-            return what, ("parameters", parameter)
+            return what, ("slurm" if parameter == "mem" else "parameters", parameter)
     return None
+
+
+_MB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
+
+
+def _memory_mb(r: Resources) -> int:
+    """Memory that a job asks for on each node; 0 where it leaves that to Slurm. A bare number is in MB (sbatch(1))."""
+    text = r.slurm.mem or r.slurm.mem_per_cpu
+    if text is None:
+        return 0
+    each = int(text.rstrip("KMGT")) * _MB.get(text[-1], 1)
+    return math.ceil(each if r.slurm.mem else each * r.tasks_per_node * r.cpus_per_task)
 
 
 def check_size(count: int, most: int, document: Document) -> None:

@@ -42,12 +42,12 @@ class Journal:
         """The journal at `path`; a sweep without one has no submissions. A cut-off last line is ignored."""
         found: dict[str, Submission] = {}
         for event in _events(path):
-            token = event.get("token", "")
-            if event["event"] == "submitting":
+            kind, token = event["event"], event.get("token", "")
+            if kind == "submitting" and {"job", "elements"} <= event.keys():
                 found[token] = Submission(token, event["job"], expand_elements(event["elements"]))
-            elif event["event"] == "submitted" and token in found:
+            elif kind == "submitted" and token in found and "slurm_id" in event:
                 found[token] = replace(found[token], slurm_id=event["slurm_id"])
-            elif event["event"] == "rejected" and token in found:
+            elif kind == "rejected" and token in found:
                 found[token] = replace(found[token], rejected=True)
         return cls(path, list(found.values()))
 
@@ -64,8 +64,8 @@ class Journal:
         self._append(event="rejected", token=token, reason=reason)
         self._change(token, rejected=True)
 
-    def cancelled(self, slurm_ids: list[str]) -> None:
-        self._append(event="cancelled", slurm_ids=slurm_ids)
+    def cancelled(self, slurm_id: str) -> None:
+        self._append(event="cancelled", slurm_id=slurm_id)
 
     def _change(self, token: str, **changes: Any) -> None:
         self.submissions = [replace(s, **changes) if s.token == token else s for s in self.submissions]
@@ -130,7 +130,7 @@ def compact_elements(elements: tuple[int, ...]) -> str:
 def expand_elements(text: str) -> tuple[int, ...]:
     """The indices that `0-3,7` stands for."""
     elements: list[int] = []
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
         elements += range(int(first), int(last or first) + 1)
     return tuple(elements)

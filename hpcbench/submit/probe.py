@@ -32,7 +32,7 @@ def probe() -> Probe:
     config = _config()
     result = Probe(
         {
-            "name": _plain(config.get("ClusterName", "cluster")),
+            "name": _plain(config.get("ClusterName", "")),
             "scheduler": "slurm",
             "partitions": {},
             "limits": {},
@@ -63,15 +63,14 @@ def _partitions(result: Probe) -> None:
         return
     for line in lines:
         name, max_time, nodes, cpus, memory, gres, size = line.split("|")
-        partition = result.site["partitions"].setdefault(name.rstrip("*"), {"nodes": 0})
-        partition["nodes"] += int(nodes)
+        partition = result.site["partitions"].setdefault(name.rstrip("*"), {})
+        if _number(nodes):
+            partition["nodes"] = partition.get("nodes", 0) + int(nodes)
         if name.endswith("*"):
             partition["default"] = True
-        if re.match(r"[\d:-]+\Z", max_time):
+        if re.match(r"[\d:-]*[1-9][\d:-]*\Z", max_time):
             partition["max_time"] = max_time
-        largest = size.rpartition("-")[2]
-        if largest.isdigit():
-            partition["max_nodes"] = int(largest)
+        _keep(partition, "max_nodes", _number(size.rpartition("-")[2]), max)
         # A line stands for nodes of one kind: what every node of the partition has is the smallest of them.
         _keep(partition, "cpus_per_node", _number(cpus), min)
         _keep(partition, "memory_mb_per_node", _number(memory), min)
@@ -90,7 +89,7 @@ def _associations(config: dict[str, str], result: Probe) -> None:
     accounts = list(dict.fromkeys(line.split("|")[0] for line in lines))
     if len(accounts) > 1:
         result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; Slurm's default is taken")
-    limits = [int(value) for line in lines if (value := line.split("|")[2]).isdigit()]
+    limits = [value for line in lines if (value := _number(line.split("|")[2]))]
     if limits:
         result.site["limits"]["max_submit_jobs"] = min(limits)
 
@@ -130,4 +129,5 @@ def _gpus(gres: str) -> int:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "-", name) or "cluster"
+    """A name that a file can have."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", name).lstrip("-_") or "cluster"

@@ -58,7 +58,7 @@ class ScriptWriter:
                 launcher=self._launcher(job.resources),
                 limit_s=walltime_s(job.resources.slurm.time),
             )
-        except (jinja2.TemplateError, ValueError) as error:
+        except Exception as error:  # a template of the workspace can raise anything
             raise UserError(f"the template cannot be rendered: {error}", where=str(self.template_file)) from error
 
     @property

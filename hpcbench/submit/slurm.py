@@ -33,10 +33,11 @@ class ScriptExecutor(SlurmExecutor):
 
     def submit_script(self) -> str:
         """Run sbatch; return the array's id. Raises submitit's errors where sbatch says no."""
-        job = self._submit_command("")
-        for link in Path(self.folder).glob(".submission_file_*.sh"):
-            link.unlink()  # submitit's temporary name for the script that it keeps beside the logs
-        return str(job.job_id)
+        try:
+            return str(self._submit_command("").job_id)
+        finally:
+            for link in Path(self.folder).glob(".submission_file_*.sh"):
+                link.unlink()  # submitit's temporary name for the script that it keeps beside the logs
 
     def _make_submission_file_text(self, command: str, uid: str) -> str:
         return self._script.read_text()
@@ -98,6 +99,10 @@ def submit(
         try:
             with contextlib.redirect_stderr(io.StringIO()):  # submitit prints what the error says again
                 slurm_id = executor.submit_script()
+        except FailedSubmissionError as error:  # it may be queued all the same: resume looks for it by its name
+            raise UserError(
+                str(error), where=str(paths.script(name)), hint=f"go on with: hpcbench resume {paths.name}"
+            ) from error
         except FailedJobError as error:
             journal.rejected(submission.token, str(error))
             raise UserError(
@@ -122,11 +127,12 @@ def adopt_orphans(paths: SweepPaths, journal: Journal) -> None:
 def cancel(paths: SweepPaths, submissions: list[Submission], journal: Journal) -> None:
     """Cancel whole arrays. Raises UserError where scancel fails."""
     for submission in submissions:
+        slurm_id = str(submission.slurm_id)
         try:
-            SlurmJob(paths.logs(submission.job), str(submission.slurm_id)).cancel()
+            SlurmJob(paths.logs(submission.job), slurm_id).cancel()
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
-            raise UserError(f"scancel {submission.slurm_id} failed: {error}") from error
-    journal.cancelled([str(submission.slurm_id) for submission in submissions])
+            raise UserError(f"scancel {slurm_id} failed: {error}") from error
+        journal.cancelled(slurm_id)
 
 
 def slurm_name(paths: SweepPaths, submission: Submission) -> str:

@@ -74,12 +74,13 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
         paths.results.mkdir(parents=True, exist_ok=True)
         unfinished.rename(paths.jobs)
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         raise UserError(
             f"the sweep cannot be written: {error.strerror}",
             where=str(error.filename or paths.jobs),
             hint="nothing was submitted",
         ) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     return Sweep(paths, description)
 
 
@@ -107,9 +108,10 @@ def load(paths: SweepPaths) -> Sweep:
         description = json.loads(paths.description.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", where=str(paths.description)) from error
-    if description.get("schema") != SCHEMA:
+    if not isinstance(description, dict) or description.get("schema") != SCHEMA:
+        version = description.get("hpcbench_version") if isinstance(description, dict) else "unknown"
         raise UserError(
-            f"was written by another version of hpcbench ({description.get('hpcbench_version')})",
+            f"was written by another version of hpcbench ({version})",
             where=str(paths.description),
         )
     return Sweep(paths, description)
@@ -122,13 +124,21 @@ def find_python(environment: Environment, name: str, workspace: Workspace) -> st
         return "python3" if comes_later else sys.executable
     python = environment.python
     if "/" in python and not environment.container:
-        python = os.path.normpath(workspace.root / Path(python).expanduser())
+        python = os.path.normpath(workspace.root / _expanded(python))
     if not comes_later and shutil.which(python) is None:
         raise UserError(
             f"the Python of environment '{name}' does not exist: {python}",
             hint="correct `environments` in the site file, or create that Python",
         )
     return python
+
+
+def _expanded(path: str) -> Path:
+    """`~` as the home; the path as it is where there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.loading import parse_yaml
+from hpcbench.config.settings import apply_settings
+
+START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"
+
+
+@pytest.fixture
+def load() -> Callable[..., Experiment]:
+    """Load an experiment from a good start of four lines, the text added from line 5 on, and `--set` settings."""
+
+    def loaded(text: str = "", *settings: str) -> Experiment:
+        return load_experiment(apply_settings(parse_yaml(START + text, "study.yaml"), list(settings)))
+
+    return loaded

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hpcbench.config.parameters import Parameters
+
+
+def parameters(**given: Any) -> Parameters:
+    return Parameters.model_validate({"framework": "pytorch", "model": "lstm", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"framework": "pytorh"}, "did you mean 'pytorch'"),
+        ({"model": "lsmt"}, "did you mean 'lstm'"),
+        ({"strategy": "dp"}, "it has: single, ddp, fsdp"),
+        ({"nodes": 2}, "the strategy single is one task, not 2"),
+        ({"tasks_per_node": 2}, "the strategy single is one task, not 2"),
+        ({"device": "gpu", "gpus_per_task": 0}, "gpus_per_task must be 1 or more"),
+        ({"model_options": {"hidden": 1}}, "has no option 'hidden'; it has: bidirectional"),
+        ({"model_options": {"layers": True}}, "must be a whole number"),
+        ({"model_options": {"layers": "2"}}, "must be a whole number"),
+        ({"model_options": {"bidirectional": 1}}, "must be true or false"),
+        ({"model_options": {"layers": 0}}, "whole number above 0"),
+        ({"model_options": {"layers": 1.5}}, "whole number above 0"),
+        ({"task": "sleeping"}, "'inference' or 'training'"),
+        ({"device": "tpu"}, "'cpu' or 'gpu'"),
+        ({"dtype": "float64"}, "'float32'"),
+        ({"nodes": -1}, "greater than or equal to 1"),
+        ({"batch_size": 0}, "greater than or equal to 1"),
+        ({"batch_size": "16"}, "valid integer"),
+        ({"batch_size": 16.0}, "valid integer"),
+        ({"batch_size": True}, "valid integer"),
+        ({"compile": 1}, "valid boolean"),
+        ({"seed": 2**32}, "less than or equal to"),
+        ({"intra_op_threads": 0}, "greater than or equal to 1"),
+        ({"model_options": {"layers": float("inf")}}, "must be a whole number"),
+        ({"model_options": {"layers": 3.0}}, "must be a whole number"),
+    ],
+)
+def test_parameters_that_cannot_be_run_are_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(**given)
+    assert words in str(caught.value)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpcbench.config.loading import load_yaml, parse_yaml
+from hpcbench.config.site import Site, load_site
+from hpcbench.errors import UserError
+from hpcbench.resources import shipped
+
+
+def site(text: str = "") -> Site:
+    return load_site(parse_yaml(f"name: cluster\nscheduler: slurm\n{text}", "site.yaml"))
+
+
+@pytest.mark.parametrize("file", sorted((shipped("configs") / "sites").glob("*.yaml")), ids=lambda p: p.stem)
+def test_a_shipped_site_loads(file: Path) -> None:
+    assert load_site(load_yaml(file)).name == file.stem
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "words"),
+    [
+        ("partitons: {}", "site.yaml:3: partitons", "did you mean 'partitions'"),
+        ("partitions: {cpu: {max_tim: 1}}", "site.yaml:3: partitions.cpu.max_tim", "did you mean 'max_time'"),
+        ("partitions:\n  cpu:\n    nodes: 0", "site.yaml:5: partitions.cpu.nodes", "0 is not valid"),
+        ("partitions: {cpu: {max_time: soon}}", "site.yaml:3: partitions.cpu.max_time", "a time is written"),
+        ("environments: {pytorch: {pyton: x}}", "site.yaml:3: environments.pytorch.pyton", "did you mean 'python'"),
+        ("environments: {pytorch: {env: {1A: x}}}", "site.yaml:3: environments.pytorch.env", "'1A' is not the name"),
+        ('environments: {pytorch: {env: {"A;B": x}}}', "site.yaml:3: environments.pytorch.env", "'A;B' is not"),
+        ('environments: {pytorch: {setup: ["a\\nb"]}}', "site.yaml:3: environments.pytorch.setup", "several entries"),
+        ('environments: {pytorch: {modules: ["a\\nb"]}}', "site.yaml:3: environments.pytorch.modules", "several"),
+        ('environments: {pytorch: {container: ["a\\0b"]}}', "site.yaml:3: environments.pytorch.container", "several"),
+        ("slurm: {partition: a b}", "site.yaml:3: slurm.partition", "cannot contain ' '"),
+        ("cost: {core_hour: -1}", "site.yaml:3: cost.core_hour", "greater than or equal to 0"),
+        ("limits: {max_array_size: 0}", "site.yaml:3: limits.max_array_size", "greater than or equal to 1"),
+        ("launcher: {srun: --mpi=pmix}", "site.yaml:3: launcher.srun", "valid list"),
+    ],
+)
+def test_a_mistake_in_a_site_file_is_refused_with_file_line_and_key(text: str, where: str, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        site(text)
+    assert str(caught.value).startswith(where)
+    assert words in str(caught.value)
+
+
+def test_an_unknown_scheduler_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^site.yaml:2: scheduler: 'pbs' is not valid.*'slurm' or 'local'"):
+        load_site(parse_yaml("name: a\nscheduler: pbs\n", "site.yaml"))
+
+
+def test_a_number_in_env_is_text() -> None:
+    assert site("environments: {pytorch: {env: {A: 1, B: x}}}").environment("pytorch").env == {"A": "1", "B": "x"}
+
+
+def test_an_unknown_environment_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"has no environment 'pytorh'\n  did you mean 'pytorch'"):
+        site("environments: {pytorch: {}}").environment("pytorh")
+    with pytest.raises(UserError, match="add it under `environments:`"):
+        site().environment("pytorch")
+
+
+def test_the_default_partition_is_the_one_that_says_so() -> None:
+    assert site("partitions: {a: {}, b: {default: true}}").default_partition == "b"
+    assert site("partitions: {a: {}}").default_partition is None
+
+
+def test_a_partition_knows_its_longest_time_in_seconds() -> None:
+    partitions = site("partitions: {a: {max_time: 1-00:00:00}, b: {}}").partitions
+    assert (partitions["a"].max_time_s, partitions["b"].max_time_s) == (86400, None)

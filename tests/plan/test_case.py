@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.config.loading import parse_yaml
+from hpcbench.errors import UserError
+from hpcbench.plan.case import Case
+from hpcbench.plan.plan import Plan
+
+MakePlan = Callable[..., Plan]
+
+
+@pytest.fixture
+def cases(plan: MakePlan) -> Callable[..., list[Case]]:
+    return lambda *args, **kwargs: list(plan(*args, **kwargs).cases)
+
+
+@pytest.fixture
+def only(cases: Callable[..., list[Case]]) -> Callable[..., Case]:
+    def only_case(*args: str, **kwargs: Any) -> Case:
+        (case,) = cases(*args, **kwargs)
+        return case
+
+    return only_case
+
+
+def test_the_id_of_a_case_is_pinned(only: Callable[..., Case]) -> None:
+    """It names the case in every sweep, on every machine, in every version: it must never change."""
+    case = only("  task: inference\n  batch_size: 16\n  intra_op_threads: 2\n  week: 7\ntags: [week]")
+    assert case.id == "2670eb01c9b1"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", "  batch_size: 32\n  strategy: single\n  seed: 0\n  dtype: float32"),
+        ("", "  intra_op_threads: null"),
+        ("", "  model_options: {}"),
+        ("  device: gpu", "  device: gpu\n  gpus_per_task: 1"),
+        ("  batch_size: 8", "matrix: {batch_size: [8]}"),
+        ("  batch_size: 8", "include: [{batch_size: 8}]"),
+        ("  batch_size: 8", '  batch_size: "{{ nodes * 8 }}"'),
+        ("", "measure: {repetitions: 7}\nslurm: {time: 5}"),
+        ("  model_options: {layers: 3, classes: 7}", "  model_options: {classes: 7, layers: 3}"),
+        ("", "  model_options: {layers: 2}"),
+    ],
+)
+def test_equal_cases_have_equal_ids_however_they_are_written(one: str, other: str, only: Callable[..., Case]) -> None:
+    assert only(one).id == only(other).id
+
+
+def test_the_order_of_keys_does_not_matter(only: Callable[..., Case]) -> None:
+    lines = ["  batch_size: 8\n", "  seed: 3\n", "  a: 1\n", "  b: 2\n"]
+    texts = ["".join(order) + "tags: [a, b]\n" for order in itertools.permutations(lines)]
+    assert len({only(text).id for text in texts}) == 1
+    assert only(texts[0]).id == only(texts[0].replace("[a, b]", "[b, a]")).id
+
+
+def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) -> None:
+    texts = ["", "  batch_size: 8", "  seed: 1", "  seed: 8", "  compile: true", "  model_options: {layers: 3}"]
+    texts += [f"  week: {week}\ntags: [week]" for week in ("1", "2", '"1"', "true")]
+    ids = [case.id for text in texts for case in cases(text)]
+    ids += [case.id for case in cases("matrix: {batch_size: {range: [33, 1000]}}")]
+    assert len(set(ids)) == len(ids) == len(texts) + 968
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("  nodes: -1", "study.yaml:5: parameters.nodes: -1 is not valid: should be greater than or equal to 1"),
+        ("  batch_size: many", "study.yaml:5: parameters.batch_size: 'many' is not valid: should be a valid integer"),
+        ("  batch_size: [1, 2]", "study.yaml:5: parameters.batch_size: [1, 2] is not valid"),
+        ("matrix:\n  seed: [1]\n  nodes: [1, -1]", "study.yaml:7: matrix.nodes: -1 is not valid"),
+        ("zip:\n- seed: [-1]", "study.yaml:6: zip[0].seed: -1 is not valid"),
+        ("include:\n- seed: -1", "study.yaml:6: include[0].seed: -1 is not valid"),
+        ("include:\n- seed: 1\n- seed: -1", "study.yaml:7: include[1].seed: -1 is not valid"),
+        ("matrix: {seed: [1]}\ninclude:\n- seed: 2\n- seed: -1", "study.yaml:8: include[1].seed: -1 is not valid"),
+        ("  batch_size: '{{ batchsize }}'", "study.yaml:5: parameters.batch_size: 'batchsize' is not defined"),
+        ("  seed: '{{ 1 / 0 }}'", "study.yaml:5: parameters.seed: '{{ 1 / 0 }}' cannot be evaluated"),
+        (
+            "  batch_size: '{{ seed }}'\n  seed: '{{ batch_size }}'",
+            "study.yaml:5: parameters.batch_size: the expressions form a circle: batch_size -> seed -> batch_size",
+        ),
+        ("  model_options: {layers: '{{ x }}'}", "study.yaml:5: parameters.model_options: 'x' is not defined"),
+        ("slurm:\n  time: '{{ x }}'", "study.yaml:6: slurm.time: 'x' is not defined"),
+        ("slurm:\n  time: '{{ model }}'", "study.yaml:6: slurm.time: 'lstm' is not valid"),
+        ("slurm:\n  account: 'a{{ model }};'", "study.yaml:6: slurm.account: 'alstm;' is not valid"),
+        ("slurm:\n  options: {comment: '{{ \"a\\nb\" }}'}", "study.yaml:6: slurm.options: "),
+        ("  week: [1]\ntags: [week]", "study.yaml:5: parameters.week: the tag 'week' must be a plain value"),
+        ("exclude:\n- '{{ x }}'", "study.yaml:6: exclude[0]: 'x' is not defined"),
+        ("exclude:\n- nodes > 1", "study.yaml:6: exclude[0]: a condition is written"),
+        ("exclude: [{seed: 0}]", "study.yaml:5: exclude: every point is excluded: there is nothing to run"),
+        ("  model_options: {layers: [1]}", "study.yaml:5: parameters.model_options.layers: "),
+    ],
+)
+def test_a_bad_value_is_refused_with_file_line_and_key(text: str, message: str, plan: MakePlan) -> None:
+    with pytest.raises(UserError) as caught:
+        plan(text)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_exclusion_by_a_parameter_that_no_one_sets_is_no_crash() -> None:
+    from hpcbench.config.experiment import load_experiment
+    from hpcbench.config.slurm_options import SlurmOptions
+    from hpcbench.plan.case import expand
+
+    document = parse_yaml("name: a\nparameters: {framework: pytorch}\nexclude: [{model: lstm}]\n", "study.yaml")
+    with pytest.raises(UserError, match="model"):
+        expand(load_experiment(document), document, SlurmOptions())
+
+
+GRID = "matrix: {batch_size: [1, 2, 4], seed: [0, 1]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("", [(1, 0), (1, 1), (2, 0), (2, 1), (4, 0), (4, 1)]),
+        ("exclude: [{batch_size: 1}]", [(2, 0), (2, 1), (4, 0), (4, 1)]),
+        ("exclude: [{batch_size: 1, seed: 1}]", [(1, 0), (2, 0), (2, 1), (4, 0), (4, 1)]),
+        ("exclude: [{batch_size: [1, 4]}]", [(2, 0), (2, 1)]),
+        ("exclude: [{batch_size: 1}, {seed: 1}]", [(2, 0), (4, 0)]),
+        ('exclude: ["{{ batch_size > 1 }}"]', [(1, 0), (1, 1)]),
+        ('exclude: ["{{ batch_size * 2 + seed in [2, 5] }}"]', [(1, 1), (2, 0), (4, 0), (4, 1)]),
+        ("exclude: [{batch_size: 1, nodes: 1}]", [(2, 0), (2, 1), (4, 0), (4, 1)]),  # defaults count, too
+        ("exclude: [{batch_size: [1, 2, 4], seed: 1}]\ninclude: [{batch_size: 9}]", [(1, 0), (2, 0), (4, 0), (9, 0)]),
+        ('exclude: [{batch_size: "{{ nodes }}"}]', [(2, 0), (2, 1), (4, 0), (4, 1)]),
+    ],
+)
+def test_exclude_drops_the_points_that_match(
+    text: str, points: list[tuple[int, int]], cases: Callable[..., list[Case]]
+) -> None:
+    assert [(c.parameters.batch_size, c.parameters.seed) for c in cases(GRID + text)] == points
+
+
+def test_an_exclusion_that_drops_nothing_is_told(plan: MakePlan) -> None:
+    assert plan(GRID + "exclude: [{seed: 1}, {batch_size: 3}]").warnings == ("exclude[1] drops no point",)
+
+
+def test_a_point_that_repeats_a_case_is_dropped_and_told(plan: MakePlan) -> None:
+    made = plan("matrix: {batch_size: [1, 1, 2]}\ninclude: [{batch_size: 2}]")
+    assert [case.parameters.batch_size for case in made.cases] == [1, 2]
+    assert made.warnings == ("2 points repeat a case that is already there and were dropped",)
+
+
+def test_an_excluded_point_need_not_be_valid(cases: Callable[..., list[Case]]) -> None:
+    assert len(cases("matrix: {nodes: [1, 2]}\nexclude: [{nodes: 2}]")) == 1  # nodes: 2 with the strategy single
+
+
+def test_an_expression_sees_the_gpus_that_the_case_has(only: Callable[..., Case]) -> None:
+    assert only('  device: gpu\n  cpus_per_task: "{{ gpus_per_task * 4 }}"').parameters.cpus_per_task == 4
+
+
+def test_tags_are_carried_and_may_be_expressions(cases: Callable[..., list[Case]]) -> None:
+    found = cases('  label: "{{ model }}-{{ seed }}"\ntags: [label, unset]\nmatrix: {seed: [1, 2]}')
+    assert [case.tags for case in found] == [{"label": "lstm-1", "unset": None}, {"label": "lstm-2", "unset": None}]
+
+
+def test_the_environment_is_called_like_the_framework_unless_it_is_named(only: Callable[..., Case]) -> None:
+    assert only("").environment == "pytorch"
+    assert only("  environment: other", site="  other: {}").environment == "other"
+
+
+def test_the_experiment_asks_on_top_of_the_site(only: Callable[..., Case]) -> None:
+    site = "slurm: {account: mine, time: 5, mem: 1G}"
+    slurm = only('  seed: 3\nslurm: {time: "{{ seed }}:00:00", mem: null}', site=site).slurm
+    assert (slurm.account, slurm.time, slurm.mem) == ("mine", "3:00:00", None)
+
+
+def test_memory_per_cpu_replaces_the_memory_of_the_site(only: Callable[..., Case]) -> None:
+    slurm = only("slurm: {mem_per_cpu: 2G}", site="slurm: {mem: 16G}").slurm
+    assert (slurm.mem, slurm.mem_per_cpu) == (None, "2G")

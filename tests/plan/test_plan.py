@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.loading import load_yaml, parse_yaml
+from hpcbench.config.site import load_site
+from hpcbench.errors import UserError
+from hpcbench.plan.matrix import count_points
+from hpcbench.plan.plan import Plan, budget, check_size, make_plan
+from hpcbench.resources import shipped
+
+MakePlan = Callable[..., Plan]
+
+PARTITIONS = """\
+partitions:
+  cpu: {default: true, nodes: 8, max_nodes: 4, cpus_per_node: 16, gpus_per_node: 0, max_time: "02:00:00"}
+  gpu: {nodes: 2, cpus_per_node: 32, gpus_per_node: 4, memory_mb_per_node: 1000}
+"""
+
+
+@pytest.mark.parametrize("experiment", sorted(p.stem for p in (shipped("configs") / "experiments").glob("*.yaml")))
+@pytest.mark.parametrize("site", ["laptop", "local-slurm"])
+def test_a_shipped_experiment_runs_on_a_shipped_site(experiment: str, site: str) -> None:
+    document = load_yaml(shipped("configs") / "experiments" / f"{experiment}.yaml")
+    loaded = load_site(load_yaml(shipped("configs") / "sites" / f"{site}.yaml"))
+    assert make_plan(load_experiment(document), document, loaded).jobs
+
+
+def test_a_budget_is_the_walltime_of_every_repetition(plan: MakePlan) -> None:
+    made = plan(
+        "  strategy: ddp\n  device: gpu\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4\n  gpus_per_task: 2\n"
+        "matrix: {seed: [1, 2, 3, 4, 5]}\nmeasure: {repetitions: 2}\nslurm: {time: 00:30:00}"
+    )
+    found = budget(made.jobs)  # 10 repetitions of half an hour
+    assert (found.node_hours, found.core_hours, found.gpu_hours) == pytest.approx((10, 120, 60))
+    assert found.longest_s == 1800
+
+
+def test_a_budget_adds_jobs_of_different_kinds(plan: MakePlan) -> None:
+    made = plan(
+        'matrix: {cpus_per_task: [1, 8]}\nmeasure: {repetitions: 1}\nslurm: {time: "{{ cpus_per_task }}:00:00"}'
+    )
+    found = budget(made.jobs)
+    assert (found.node_hours, found.core_hours, found.gpu_hours) == pytest.approx((9, 65, 0))
+    assert found.longest_s == 8 * 3600
+
+
+def test_a_limit_keeps_the_first_cases(plan: MakePlan) -> None:
+    made = plan("matrix: {seed: [3, 1, 2]}\nmeasure: {repetitions: 2}", limit=2)
+    assert [case.parameters.seed for case in made.cases] == [3, 1]
+    assert sum(len(job.runs) for job in made.jobs) == 4
+
+
+def test_an_unknown_environment_is_refused(plan: MakePlan) -> None:
+    with pytest.raises(UserError, match="the site 'cluster' has no environment 'pytorh'\n  did you mean 'pytorch'"):
+        plan("  environment: pytorh")
+
+
+def test_an_unknown_partition_is_refused_with_the_nearest(plan: MakePlan) -> None:
+    with pytest.raises(UserError) as caught:
+        plan("slurm:\n  partition: gpus", site=PARTITIONS)
+    assert str(caught.value).startswith("study.yaml:6: slurm.partition: the site 'cluster' has no partition 'gpus'")
+    assert "did you mean 'gpu'" in str(caught.value)
+
+
+@pytest.mark.parametrize("site", ["", PARTITIONS.replace("default: true, ", "")])
+def test_what_the_site_does_not_know_is_left_to_slurm(site: str, plan: MakePlan) -> None:
+    assert plan("  cpus_per_task: 1000", site=site).jobs
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("slurm:\n  time: '02:00:01'", "study.yaml:6: slurm.time: 02:00:01 is over the limit 02:00:00 of partition 'c"),
+        ("  strategy: ddp\n  nodes: 5", "study.yaml:6: parameters.nodes: a case asks for 5 nodes, and partition 'cpu'"),
+        ("  cpus_per_task: 17", "study.yaml:5: parameters.cpus_per_task: a case asks for 17 CPUs on a node"),
+        ("  strategy: ddp\n  tasks_per_node: 4\n  cpus_per_task: 5", "a case asks for 20 CPUs on a node"),
+        ("  device: gpu", "a case asks for 1 GPUs on a node, and partition 'cpu' has 0"),
+        ("  device: gpu\n  gpus_per_task: 5\nslurm: {partition: gpu}", "a case asks for 5 GPUs on a node"),
+        ("  strategy: ddp\n  nodes: 3\nslurm: {partition: gpu}", "a case asks for 3 nodes, and partition 'gpu' has 2"),
+        ("  cpus_per_task: 33\nslurm: {partition: 'cpu,gpu'}", "a case asks for 33 CPUs"),
+        ("slurm: {partition: gpu, mem: 2G}", "partition 'gpu'"),
+        ("  cpus_per_task: 2\nslurm: {partition: gpu, mem_per_cpu: 600M}", "partition 'gpu'"),
+        ("matrix:\n  cpus_per_task: [1, 17]", "study.yaml:6: matrix.cpus_per_task: a case asks for 17 CPUs"),
+    ],
+)
+def test_a_case_over_the_limits_of_its_partition_is_refused(text: str, words: str, plan: MakePlan) -> None:
+    with pytest.raises(UserError) as caught:
+        plan(text, site=PARTITIONS)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "slurm: {time: '02:00:00'}",
+        "  strategy: ddp\n  nodes: 4\n  tasks_per_node: 4\n  cpus_per_task: 4",
+        "  device: gpu\n  gpus_per_task: 4\nslurm: {partition: gpu, time: 9-0}",
+        "  cpus_per_task: 20\nslurm: {partition: 'cpu,gpu'}",  # one of the two has room
+    ],
+)
+def test_a_case_at_the_limits_is_planned(text: str, plan: MakePlan) -> None:
+    assert plan(text, site=PARTITIONS).jobs
+
+
+def test_a_machine_without_a_scheduler_has_no_partitions_to_check() -> None:
+    document = parse_yaml("name: a\nparameters: {framework: pytorch, model: mlp, cpus_per_task: 99}\n", "study.yaml")
+    site = load_site(parse_yaml("name: a\nscheduler: local\nenvironments: {pytorch: {}}\n" + PARTITIONS, "site.yaml"))
+    assert make_plan(load_experiment(document), document, site).jobs
+
+
+def test_a_huge_matrix_is_refused_with_the_way_to_allow_it() -> None:
+    axes = "matrix: {seed: {range: [1, 1000]}, batch_size: {range: [1, 1000]}}\n"
+    document = parse_yaml(f"name: study\n{axes}", "study.yaml")
+    count = count_points(load_experiment(document))
+    with pytest.raises(UserError, match=r"^study.yaml: the matrix has 1,000,000 points, more than 100,000\n.*--yes"):
+        check_size(count, 100_000, document)
+    check_size(count, count, document)
+
+
+def test_fixing_the_only_axis_keeps_the_case_beside_the_included_points(plan: MakePlan) -> None:
+    cases = plan("matrix: {batch_size: [1, 2]}\ninclude: [{batch_size: 3}]", "batch_size=9").cases
+    assert 9 in [case.parameters.batch_size for case in cases]

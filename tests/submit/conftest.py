@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.loading import parse_yaml
+from hpcbench.config.site import load_site
+from hpcbench.plan.plan import make_plan
+from hpcbench.submit import sweep
+from hpcbench.submit.sweep import Sweep
+from hpcbench.workspace import Workspace
+
+START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"
+SITE = "name: cluster\nscheduler: {}\nenvironments:\n  pytorch:\n    "
+
+
+@pytest.fixture
+def make_sweep(tmp_path: Path) -> Callable[..., Sweep]:
+    """Write the folder of a sweep, three repetitions of one case.
+
+    `text` goes on with the experiment, `site` with the site's environment `pytorch`.
+    """
+
+    def make(
+        text: str = "", site: str = "{}", *, scheduler: str = "slurm", root: Path | None = None, name: str = "study-1"
+    ) -> Sweep:
+        workspace = Workspace(root or tmp_path / "workspace")
+        workspace.root.mkdir(parents=True, exist_ok=True)
+        source = tmp_path / "study.yaml"
+        source.write_text(START + text)
+        document = parse_yaml(START + text, "study.yaml")
+        where = load_site(parse_yaml(SITE.format(scheduler) + site, "site.yaml"))
+        plan = make_plan(load_experiment(document), document, where)
+        return sweep.create(workspace, workspace.paths(name), plan, source)
+
+    return make
+
+
+@pytest.fixture
+def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Put shell scripts of these names on a PATH that has nothing else but a few tools. They run in the folder
+    that is returned, where each also writes its arguments, a line for each, to NAME.called."""
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_"))]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "fake commands"
+    folder.mkdir()
+    for tool in ("env", "cat", "sleep"):
+        (folder / tool).symlink_to(str(shutil.which(tool)))
+    monkeypatch.setenv("PATH", str(folder))
+
+    def fake(**scripts: str) -> Path:
+        for name, text in scripts.items():
+            script = folder / name
+            script.write_text(f'#!/bin/sh\ncd "{folder}"\nprintf "%s\\n" "$@" >> {name}.called\n{text}\n')
+            script.chmod(0o755)
+        return folder
+
+    return fake

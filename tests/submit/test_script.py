@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hpcbench.errors import UserError
+from hpcbench.submit.script import quoted
+from hpcbench.submit.sweep import Sweep
+
+MakeSweep = Callable[..., Sweep]
+
+HOSTILE = [
+    *("it's", '"double"', "$(touch pwned)", "`touch pwned`", "$HOME", "${HOME}", "a;touch pwned", "a b", " a ", "*"),
+    *("a\\b", "\\", "!!", "# no comment", "-n", "~", "a&b|c>d", "é", "{{ version }}", "{% raw %}", "a'\"'b", "%A"),
+]
+
+
+def script(sweep: Sweep) -> str:
+    return sweep.paths.script("job-001").read_text()
+
+
+def run(sweep: Sweep, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run element 0 of the first job in real bash."""
+    return subprocess.run(
+        ["bash", str(sweep.paths.script("job-001")), "0"],
+        env={"PATH": os.environ["PATH"], "HOME": "/nowhere", **environment},
+        cwd=sweep.paths.jobs,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def show(tmp_path: Path) -> Path:
+    """A program that appends its arguments and the variable VALUE, each ended by a NUL, to the file `seen`."""
+    program = tmp_path / "show"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\0" "$@" "$VALUE" >> "{tmp_path}/seen"\n')
+    program.chmod(0o755)
+    return program
+
+
+def seen(show: Path) -> list[str]:
+    return show.with_name("seen").read_bytes().decode().split("\0")
+
+
+def bash_accepts(text: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "local"])
+@pytest.mark.parametrize(
+    "site",
+    [
+        "{}",
+        "modules: [gcc/12, python]\n    setup: ['ulimit -c 0', 'source x']\n    env: {A: b}\n    container: [ch-run]",
+    ],
+)
+def test_bash_accepts_the_script(scheduler: str, site: str, make_sweep: MakeSweep) -> None:
+    bash_accepts(script(make_sweep(site=site, scheduler=scheduler)))
+
+
+def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSweep) -> None:
+    sweep = make_sweep(
+        "  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4\n  device: gpu\n"
+        "slurm: {time: 00:10:00, partition: gpu, account: me, exclusive: true, mem_per_cpu: 2G, max_running: 2, "
+        "options: {mail-type: END, requeue: true, nice: 5, spread-job: false}}"
+    )
+    lines = [line for line in script(sweep).splitlines() if line.startswith("#SBATCH")]
+    assert lines == [
+        "#SBATCH --job-name=study-1.job-001",
+        "#SBATCH --array=0-2%2",
+        f"#SBATCH --output={sweep.paths.logs('job-001')}/%A_%a_0_log.out",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=3",
+        "#SBATCH --cpus-per-task=4",
+        "#SBATCH --time=00:10:00",
+        "#SBATCH --gpus-per-node=3",
+        "#SBATCH --partition=gpu",
+        "#SBATCH --account=me",
+        "#SBATCH --mem-per-cpu=2G",
+        "#SBATCH --exclusive",
+        "#SBATCH --mail-type=END",
+        "#SBATCH --nice=5",
+        "#SBATCH --requeue",
+    ]
+    assert script(sweep).splitlines()[1 : 1 + len(lines)] == lines  # sbatch stops looking at the first command
+
+
+def test_srun_is_told_its_cpus_itself(make_sweep: MakeSweep) -> None:
+    sweep = make_sweep("  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4")
+    (line,) = [line for line in script(sweep).splitlines() if line.startswith("srun ")]
+    assert line.split()[:5] == ["srun", "--nodes=2", "--ntasks=6", "--ntasks-per-node=3", "--cpus-per-task=4"]
+
+
+def test_a_script_for_this_machine_has_no_sbatch_lines_and_no_srun(make_sweep: MakeSweep) -> None:
+    text = script(make_sweep(scheduler="local"))
+    assert "#SBATCH" not in text
+    assert "srun" not in text
+    assert "spawn --tasks=1 --cpus-per-task=1" in text
+
+
+def test_the_template_of_the_workspace_wins(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "job.sh.j2").write_text("#!/bin/bash\n# mine: {{ job }} {{ 'a b' | sh }}\n")
+    assert script(make_sweep(root=tmp_path)) == "#!/bin/bash\n# mine: job-001 'a b'\n"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ nope }}",
+        "{% for %}",
+        "{{ job.__class__.__mro__ }}",
+        "{% include 'gone.j2' %}",
+        "{{ 1 / 0 }}",
+    ],
+)
+def test_a_bad_template_is_refused_and_named(template: str, make_sweep: MakeSweep, tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    file = tmp_path / "templates" / "job.sh.j2"
+    file.write_text(template)
+    with pytest.raises(UserError, match="template") as caught:
+        make_sweep(root=tmp_path)
+    assert caught.value.where == str(file)
+
+
+@pytest.mark.parametrize("value", [*HOSTILE, "two\nlines", "a\rb", ""])
+def test_a_variable_of_the_environment_arrives_as_it_is_written(value: str, make_sweep: MakeSweep, show: Path) -> None:
+    site = f"python: {show}\n    env: {yaml.safe_dump({'VALUE': value}, default_flow_style=True, width=10**6).strip()}"
+    sweep = make_sweep(site=site, scheduler="local")
+    run(sweep)
+    assert value in seen(show)
+    assert not (sweep.paths.jobs / "pwned").exists()
+
+
+def test_words_of_a_container_arrive_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
+    words = yaml.safe_dump([str(show), *HOSTILE], default_flow_style=True, width=10**6).strip()
+    sweep = make_sweep(site=f"container: {words}\n    python: /in the/container's python", scheduler="local")
+    run(sweep)
+    given = [*HOSTILE, "/in the/container's python", str(sweep.paths.node_code)]
+    arguments = seen(show)
+    starts = [index for index, word in enumerate(arguments) if word == given[0]]
+    commands = [arguments[start : start + len(given) + 1] for start in starts]
+    assert commands == [[*given, "spawn"], [*given, "rank"], [*given, "record"]]
+    assert not (sweep.paths.jobs / "pwned").exists()
+
+
+def test_modules_are_loaded_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
+    modules = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
+    sweep = make_sweep(site=f"modules: {modules}\n    python: {show}", scheduler="local")
+    run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" module "$@"; }}'})
+    assert seen(show)[: len(HOSTILE) + 2] == ["module", "load", *HOSTILE]
+    assert not (sweep.paths.jobs / "pwned").exists()
+
+
+def test_a_module_that_does_not_load_ends_the_script(make_sweep: MakeSweep, show: Path) -> None:
+    sweep = make_sweep(site=f"modules: [gone]\n    python: {show}", scheduler="local")
+    done = run(sweep, **{"BASH_FUNC_module%%": "() { echo no such module >&2; return 1; }"})
+    assert done.returncode == 1
+    assert "no such module" in done.stderr
+    assert not show.with_name("seen").exists()
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "a b",
+        "it's mine",
+        '"$(touch pwned)"',
+        "`touch pwned`;*",
+    ],
+)
+def test_a_workspace_with_any_name_works_on_this_machine(
+    folder: str, make_sweep: MakeSweep, show: Path, tmp_path: Path
+) -> None:
+    sweep = make_sweep(site=f"python: {show}", scheduler="local", root=tmp_path / folder)
+    bash_accepts(script(sweep))
+    done = run(sweep)
+    assert done.stderr == ""
+    assert str(sweep.paths.node_code) in seen(show)
+    assert str(sweep.paths.record("job-001", 0)) in seen(show)
+    assert not (sweep.paths.jobs / "pwned").exists()
+
+
+def test_extra_arguments_of_srun_arrive_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
+    words = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
+    sweep = make_sweep(site=f"python: {sys.executable}\nlauncher:\n  srun: {words}")
+    run(sweep, **{"BASH_FUNC_srun%%": f'() {{ "{show}" "$@"; }}', "SLURM_ARRAY_TASK_ID": "0"})
+    arguments = seen(show)
+    start = arguments.index(HOSTILE[0])
+    assert arguments[start : start + len(HOSTILE) + 1] == [*HOSTILE, sys.executable]
+
+
+def test_a_value_that_no_script_can_carry_is_refused(make_sweep: MakeSweep) -> None:
+    with pytest.raises(UserError, match="NUL"):
+        make_sweep(site='env: {A: "a\\0b"}')
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1, max_size=20))
+@example(HOSTILE)
+def test_a_quoted_word_is_one_word_of_bash_whatever_is_in_it(words: list[str]) -> None:
+    program = "printf '%s\\0' " + " ".join(map(quoted, words))
+    done = subprocess.run(["bash", "-c", program], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == words

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.node import outcomes
+from hpcbench.submit.queue import QueueEntry
+from hpcbench.submit.states import PENDING, RUNNING, in_words, outcome_of, phase_of
+
+ENDED = {
+    "BOOT_FAIL": outcomes.NODE_FAILURE,
+    "CANCELLED": outcomes.CANCELLED,
+    "CANCELLED by 0": outcomes.CANCELLED,
+    "CANCELLED by 1000": outcomes.CANCELLED,
+    "CANCELLED+": outcomes.CANCELLED,
+    "COMPLETED": outcomes.FAILED,  # and left no record
+    "DEADLINE": outcomes.TIMEOUT,
+    "FAILED": outcomes.FAILED,
+    "LAUNCH_FAILED": outcomes.FAILED,
+    "NODE_FAIL": outcomes.NODE_FAILURE,
+    "OUT_OF_MEMORY": outcomes.OUT_OF_MEMORY,
+    "PREEMPTED": outcomes.CANCELLED,
+    "RECONFIG_FAIL": outcomes.FAILED,
+    "REVOKED": outcomes.CANCELLED,
+    "TIMEOUT": outcomes.TIMEOUT,
+}
+ACTIVE = {
+    "CONFIGURING": PENDING,
+    "PENDING": PENDING,
+    "REQUEUED": PENDING,
+    "REQUEUE_FED": PENDING,
+    "REQUEUE_HOLD": PENDING,
+    "RESV_DEL_HOLD": PENDING,
+    "SPECIAL_EXIT": PENDING,
+    "COMPLETING": RUNNING,
+    "RESIZING": RUNNING,
+    "RUNNING": RUNNING,
+    "SIGNALING": RUNNING,
+    "STAGE_OUT": RUNNING,
+    "STOPPED": RUNNING,
+    "SUSPENDED": RUNNING,
+}
+
+
+@pytest.mark.parametrize(("state", "outcome"), ENDED.items())
+def test_a_job_in_this_state_has_ended(state: str, outcome: str) -> None:
+    assert outcome_of(state) == outcome
+    assert QueueEntry(state).ended
+
+
+@pytest.mark.parametrize(("state", "phase"), ACTIVE.items())
+def test_a_job_in_this_state_has_not_ended(state: str, phase: str) -> None:
+    assert outcome_of(state) is None
+    assert phase_of(state) == phase
+    assert not QueueEntry(state).ended
+
+
+@pytest.mark.parametrize("state", ["", "BRAND_NEW", "completed"])
+def test_a_state_that_nobody_heard_of_is_no_end(state: str) -> None:
+    assert outcome_of(state) is None
+    assert phase_of(state) == RUNNING
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("Priority", "jobs of higher priority come first (Priority)"),
+        ("(Resources)", "it waits for free nodes, CPUs, memory or GPUs (Resources)"),
+        (
+            "(ReqNodeNotAvail, UnavailableNodes:n1)",
+            "a node it needs is down, drained or reserved (ReqNodeNotAvail)",
+        ),
+        ("None", ""),
+        ("", ""),
+        ("BrandNewReason", "BrandNewReason"),
+    ],
+)
+def test_a_reason_is_told_in_words_where_it_is_known(reason: str, words: str) -> None:
+    assert in_words(reason) == words

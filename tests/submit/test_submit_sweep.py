@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import errno
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hpcbench.config.site import Environment
+from hpcbench.errors import UserError
+from hpcbench.submit.node_code import node_zipapp
+from hpcbench.submit.sweep import Sweep, find_python, load
+from hpcbench.workspace import Workspace
+
+MakeSweep = Callable[..., Sweep]
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Every write beyond this size fails, as on a full disk or over a quota."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def left_in(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "jobs").glob("*")) if root.exists() else []
+
+
+def test_a_sweep_is_written_whole(make_sweep: MakeSweep) -> None:
+    sweep = make_sweep("matrix: {seed: [1, 2]}\nmeasure: {repetitions: 2}")
+    names = {path.name for path in sweep.paths.jobs.iterdir()}
+    assert names == {"experiment.yaml", "job-001.jsonl", "job-001.sh", "logs", "node.pyz", "sweep.json"}
+    assert sweep.paths.logs("job-001").is_dir()
+    assert sweep.paths.results.is_dir()
+    assert left_in(sweep.paths.jobs.parents[1]) == ["study-1"]
+
+
+def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
+    written = make_sweep(
+        "  week: 7\ntags: [week]\nmatrix: {seed: [1, 2]}\nmeasure: {repetitions: 2}\nslurm: {time: 00:10:00}"
+    )
+    sweep = load(written.paths)
+    assert sweep == written
+    assert (sweep.scheduler, sweep.job_names, sweep.limit_s("job-001")) == ("slurm", ["job-001"], 600)
+    runs = list(sweep.runs("job-001"))
+    assert [run.order for run in runs] == [0, 1, 2, 3]
+    assert {(run.parameters["seed"], run.repetition) for run in runs} == {(1, 1), (1, 2), (2, 1), (2, 2)}
+    assert {run.tags["week"] for run in runs} == {7}
+    assert {len(run.case_id) for run in runs} == {12}
+
+
+def test_a_sweep_keeps_the_file_that_it_was_made_from(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    sweep = make_sweep("# a comment\n")
+    assert (sweep.paths.jobs / "experiment.yaml").read_text() == (tmp_path / "study.yaml").read_text()
+
+
+def test_a_python_that_does_not_exist_is_found_before_anything_is_written(
+    make_sweep: MakeSweep, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="the Python of environment 'pytorch' does not exist: /no/such/python"):
+        make_sweep(site="python: /no/such/python", root=tmp_path / "workspace")
+    assert left_in(tmp_path / "workspace") == []
+
+
+@pytest.mark.parametrize("files", ["the first", "a later"])
+def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size(
+    files: str, make_sweep: MakeSweep, tmp_path: Path
+) -> None:
+    size = 1000 if files == "the first" else len(node_zipapp()) + 1000
+    with (
+        pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
+        largest_file(size),
+    ):
+        make_sweep("matrix: {seed: {range: [1, 100]}}", root=tmp_path)
+    assert left_in(tmp_path) == []
+
+
+def test_a_disk_that_is_full_at_the_last_file_leaves_nothing_behind_with_a_patched_write(
+    make_sweep: MakeSweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text = Path.write_text
+
+    def full(path: Path, *args: object, **kwargs: object) -> int:
+        if path.name == "sweep.json":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write_text(path, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        make_sweep(root=tmp_path)
+    assert left_in(tmp_path) == []
+
+
+def test_a_script_that_cannot_be_rendered_leaves_nothing_behind(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "job.sh.j2").write_text("{{ nope }}")
+    with pytest.raises(UserError, match="template"):
+        make_sweep(root=tmp_path)
+    assert left_in(tmp_path) == []
+
+
+def test_a_sweep_never_replaces_another(make_sweep: MakeSweep) -> None:
+    first = make_sweep()
+    with pytest.raises(UserError, match="the sweep cannot be written"):
+        make_sweep("  seed: 7\n")
+    assert load(first.paths) == first
+    assert left_in(first.paths.jobs.parents[1]) == ["study-1"]
+
+
+def test_the_rest_of_a_dead_attempt_does_no_harm(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    rest = tmp_path / "jobs" / ".study-1.part"
+    rest.mkdir(parents=True)
+    (rest / "job-009.sh").write_text("old")
+    assert not (make_sweep(root=tmp_path).paths.jobs / "job-009.sh").exists()
+    assert left_in(tmp_path) == ["study-1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read"),
+        ("{", "cannot be read"),
+        (json.dumps({"schema": 99, "hpcbench_version": "9.9"}), r"another version of hpcbench \(9.9\)"),
+        ("[]", "."),
+    ],
+)
+def test_a_description_that_cannot_be_used_is_refused(content: str | None, words: str, tmp_path: Path) -> None:
+    paths = Workspace(tmp_path).paths("study-1")
+    paths.jobs.mkdir(parents=True)
+    if content is not None:
+        paths.description.write_text(content)
+    with pytest.raises(UserError, match=words) as caught:
+        load(paths)
+    assert caught.value.where == str(paths.description)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """One with a Python of its own at bin/python, HOME pointing to it."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return Workspace(tmp_path)
+
+
+@pytest.mark.parametrize("python", ["bin/python", "./bin/../bin/python", "~/bin/python", "{root}/bin/python"])
+def test_a_python_is_found_from_the_workspace(python: str, workspace: Workspace) -> None:
+    environment = Environment(python=python.format(root=workspace.root))
+    assert find_python(environment, "pytorch", workspace) == str(workspace.root / "bin" / "python")
+
+
+@pytest.mark.parametrize(
+    ("environment", "python"),
+    [
+        (Environment(), sys.executable),
+        (Environment(modules=["python"]), "python3"),
+        (Environment(container=["ch-run", "/image", "--"]), "python3"),
+        (Environment(python="/opt/python", container=["ch-run"]), "/opt/python"),  # a path inside the container
+        (Environment(python="/opt/python", modules=["python"]), "/opt/python"),  # perhaps only there on the node
+        (Environment(python="env"), "env"),
+    ],
+)
+def test_what_can_only_be_seen_on_the_node_is_not_looked_for(
+    environment: Environment, python: str, workspace: Workspace
+) -> None:
+    assert find_python(environment, "pytorch", workspace) == python
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        *("no-such-command", "bin", "/bin", "", "bin/python2"),
+        "~no-such-user/bin/python",
+    ],
+)
+def test_a_python_that_is_none_is_refused(python: str, workspace: Workspace) -> None:
+    with pytest.raises(UserError, match="the Python of environment 'mine' does not exist"):
+        find_python(Environment(python=python), "mine", workspace)
