@@ -74,7 +74,7 @@ def _case(rows: list[Row]) -> Row:
         values = _present(completed, name)
         case[name] = median(values) if values else None
     for name in _JOINED:
-        case[name] = ",".join(dict.fromkeys(_present(rows, name))) or None
+        case[name] = ",".join(dict.fromkeys(",".join(_present(rows, name)).split(","))) or None
     case["status"] = failed[0]["status"] if failed else COMPLETED
     case["error"] = failed[0]["error"] if failed else None
     return {**case, **_times([row[SAMPLES] for row in completed], case["items_per_step"])}
@@ -146,4 +146,4 @@ def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
     """Which of the columns tell the cases apart."""
-    return [name for name in candidates if name in cases and cases[name].astype(str).nunique() > 1]
+    return [name for name in candidates if name in cases and cases[name].astype(str).nunique(dropna=False) > 1]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.collect.records import RECONCILED, Record, read_records
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
+from hpcbench.node import outcomes, provenance
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import queue, states
@@ -173,5 +174,5 @@ def write_reconciled(
     """Append a record, made here, for a repetition that left none."""
     record = node_record.assemble(planned, sweep.description, job, element, [], outcome, 0.0, slurm_variables)
     record["attempt"] = None
-    node_record.append(record, str(sweep.paths.records / RECONCILED))
+    node_record.append(provenance.redacted(record, os.environ), str(sweep.paths.records / RECONCILED))
     return record

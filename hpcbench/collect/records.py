@@ -13,6 +13,7 @@ from hpcbench.node.record import SCHEMA
 from hpcbench.workspace import SweepPaths
 
 Record = dict[str, Any]
+_ALWAYS = {"job", "element", "case_id", "repetition", "parameters", "slurm", "ended_at", "error"}
 RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
 
 
@@ -63,6 +64,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def _parsed(line: bytes) -> Record | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and "status" in record else None
+    if not isinstance(record, dict) or not {"schema", "status"} <= record.keys():
+        return None
+    return record if record["schema"] != SCHEMA or record.keys() >= _ALWAYS else None

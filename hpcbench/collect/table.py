@@ -38,7 +38,7 @@ _WHOLE += [
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt"]
+_WHOLE += ["attempt", "steps_per_sample", "warmup_steps"]
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
@@ -47,10 +47,10 @@ if missing := NAMES - set(PARAMETERS):
 
 def repetition_table(records: list[Record]) -> pd.DataFrame:
     """One row per record, its samples as an array of seconds in the column `times_s`."""
-    frame = pd.DataFrame([_row(record) for record in records])
-    for column in _WHOLE:
-        if column in frame:
-            frame[column] = frame[column].astype("Int64")
+    rows = [_row(record) for record in records]
+    frame = pd.DataFrame(rows)
+    for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
+        frame[column] = pd.array([row[column] for row in rows], dtype="Int64")
     return frame
 
 
@@ -75,7 +75,7 @@ def _row(record: Record) -> dict[str, Any]:
         "attempt": record["attempt"],
         "status": record["status"],
         **{name: parameters.get(name) for name in PARAMETERS},
-        "framework_version": next(iter((record["packages"] or {}).values()), None),
+        "framework_version": record["framework_version"],
         "model_options": json.dumps(parameters.get("model_options") or {}, sort_keys=True),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),

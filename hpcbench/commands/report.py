@@ -55,6 +55,8 @@ def report(
     """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together."""
     if metric not in terminal.METRICS:
         raise UserError(f"no metric is called '{metric}'", where="--metric", hint=nearest(metric, terminal.METRICS))
+    if parquet_file == "-":
+        raise UserError("Parquet is no text: name a file", where="--parquet -")
     workspace = workspace_of(context)
     records = []
     for name in dict.fromkeys(sweep or ("latest",)):
@@ -73,7 +75,7 @@ def report(
     }
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
-        terminal.print_report(cases, _telling_apart(cases), top, out)
+        terminal.print_report(cases, _telling_apart(cases), metric, top, out)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:

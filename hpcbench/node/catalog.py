@@ -6,7 +6,7 @@ a multiplication and an addition as two; training counts three times the forward
 laws for neural language models", section 2.1: the backward pass does twice the work of the forward pass).
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 FRAMEWORKS = ("pytorch",)
 TASKS = ("inference", "training")
@@ -24,6 +24,7 @@ class Model(NamedTuple):
     options: Options
     input_shape: Callable[[Options], Tuple[int, ...]]  # of one item, without the batch dimension
     forward_flops: Callable[[Options], int]  # of one item
+    problem: Callable[[Options], Optional[str]] = lambda options: None  # why these options make no network
 
 
 def resolved_options(model: str, given: Options) -> Options:
@@ -40,7 +41,11 @@ def resolved_options(model: str, given: Options) -> Options:
             raise ValueError("the option '%s' of %s must be true or false, not %r" % (name, model, value))
         if not isinstance(default, bool) and (type(value) is not int or value < 1):
             raise ValueError("the option '%s' of %s must be a whole number above 0, not %r" % (name, model, value))
-    return {**defaults, **given}
+    options = {**defaults, **given}
+    problem = MODELS[model].problem(options)
+    if problem:
+        raise ValueError("%s: %s" % (model, problem))
+    return options
 
 
 def flops_per_item(model: str, options: Options, task: str) -> int:
@@ -125,6 +130,16 @@ def _transformer_flops(o: Options) -> int:
     return layers * layer + _linear(width, width) + _linear(width, o["classes"])
 
 
+def _small_image(o: Options) -> Optional[str]:
+    return "image_size must be 32 or more" if o["image_size"] < 32 else None
+
+
+def _uneven_attention(o: Options) -> Optional[str]:
+    if o["hidden_size"] % o["heads"]:
+        return "heads must divide hidden_size"
+    return "sequence_length is more than positions" if o["sequence_length"] > o["positions"] else None
+
+
 def _image_shape(o: Options) -> Tuple[int, ...]:
     return (3, o["image_size"], o["image_size"])
 
@@ -154,12 +169,14 @@ MODELS: Dict[str, Model] = {
         {"image_size": 224, "classes": 1000},
         _image_shape,
         _vgg16_flops,
+        _small_image,
     ),
     "resnet50": Model(
         "ResNet-50, version 1.5: the 3x3 convolution strides",
         {"image_size": 224, "classes": 1000},
         _image_shape,
         _resnet50_flops,
+        _small_image,
     ),
     "transformer": Model(
         "encoder of BERT-base shape with a pooler and a classifier",
@@ -175,5 +192,6 @@ MODELS: Dict[str, Model] = {
         },
         lambda o: (o["sequence_length"],),
         _transformer_flops,
+        _uneven_attention,
     ),
 }

@@ -12,6 +12,9 @@ from .ranks import from_environment
 from .spawn import spawn
 from .supervise import supervise
 
+PROLOGUE_S = 30.0  # under Slurm a script starts after its job, by as long as the prologue takes
+CLOCK_S = 1.0  # bash counts whole seconds
+
 
 def main() -> int:
     arguments = _parser().parse_args()
@@ -84,7 +87,12 @@ def _record(arguments: Any) -> int:
     with open(os.path.join(sweep_directory, "sweep.json"), encoding="utf-8") as file:
         sweep = json.load(file)
     ending = record.Ending(
-        arguments.exit_status, bool(arguments.stopped), arguments.elapsed, arguments.limit, arguments.log
+        exit_status=arguments.exit_status,
+        stopped=bool(arguments.stopped),
+        elapsed_s=arguments.elapsed,
+        limit_s=arguments.limit,
+        margin_s=PROLOGUE_S if "SLURM_JOB_ID" in os.environ else CLOCK_S,
+        log=arguments.log,
     )
     written = record.write(
         read(arguments.job_file, arguments.element),

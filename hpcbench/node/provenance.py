@@ -22,7 +22,7 @@ _ALLOWED = re.compile(
     r"JAX|MXNET|HOROVOD|ONEDNN|DNNL|MALLOC|PYTHONHASHSEED|LD_PRELOAD|LD_LIBRARY_PATH|CUDA_VISIBLE_DEVICES|"
     r"LOADEDMODULES)(_[A-Z0-9_]+)?\Z"
 )
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH|JWT", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE)
 _SHORTEST_SECRET = 6  # shorter values would blot out ordinary words
 
 
@@ -40,9 +40,9 @@ def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
 
 def redacted(value: Any, environment: Mapping[str, str]) -> Any:
     """`value` with the content of every variable that looks like a secret blotted out, wherever it appears."""
-    secrets = [
-        content for name, content in environment.items() if _SECRET.search(name) and len(content) >= _SHORTEST_SECRET
-    ]
+    secret = [content for name, content in environment.items() if _SECRET.search(name)]
+    lines = {line for content in secret for line in content.splitlines() if len(line) >= _SHORTEST_SECRET}
+    secrets = sorted(lines, key=len, reverse=True)  # one may begin with another
     return _blotted(value, secrets) if secrets else value
 
 

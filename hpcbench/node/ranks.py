@@ -9,6 +9,7 @@ from typing import Mapping, NamedTuple
 
 # Below Linux's ephemeral ports (32768 and up), above what services use.
 FIRST_PORT, PORTS = 20000, 12000
+STEPS = 101  # has no divisor in common with PORTS
 
 
 class Ranks(NamedTuple):
@@ -55,6 +56,6 @@ def first_host(node_list: str) -> str:
 
 
 def _port(environment: Mapping[str, str]) -> int:
-    """Different for each job, and for each step of a job."""
+    """Different for each job and step, among 12,000 jobs that follow each other and 101 steps of each."""
     job, step = int(environment.get("SLURM_JOB_ID", 0)), int(environment["SLURM_STEP_ID"])
-    return FIRST_PORT + (job * 7 + step) % PORTS
+    return FIRST_PORT + (job * STEPS + step) % PORTS

@@ -12,7 +12,6 @@ from .planned import PlannedRun
 
 SCHEMA = 1
 LAST_LINES = 30
-PROLOGUE_S = 30.0
 _OOM_IN_LOG = re.compile(r"oom.kill|out of memory|exceeded memory limit", re.IGNORECASE)
 
 
@@ -23,6 +22,7 @@ class Ending(NamedTuple):
     stopped: bool  # the script was told to end (SIGTERM)
     elapsed_s: float
     limit_s: float
+    margin_s: float  # by how much its clock may lag behind the job's
     log: str  # the script's own output so far
 
 
@@ -92,6 +92,7 @@ def assemble(
         "peak_device_bytes": _largest(facts, "peak_device_bytes"),
         "python": first.get("python"),
         "packages": first.get("packages"),
+        "framework_version": first.get("framework_version"),
         "gpus": first.get("gpus"),
         "nodes": _distinct([rank["node"] for rank in ranks]),
         "ranks": [_rank_summary(rank) for rank in ranks],
@@ -140,11 +141,8 @@ def _of_rank(rank: Dict[str, Any]) -> Outcome:
 
 
 def _of_stop(ending: Ending) -> Outcome:
-    """Slurm ends a job for its time only when that is over, so the clock tells a timeout from a cancel.
-
-    The script's clock starts after the job's, by as long as the prologue takes.
-    """
-    if ending.elapsed_s >= ending.limit_s - min(PROLOGUE_S, ending.limit_s / 10):
+    """A job is ended for its time only when that is over, so the clock tells a timeout from a cancel."""
+    if ending.elapsed_s >= ending.limit_s - min(ending.margin_s, max(1.0, ending.limit_s / 10)):
         message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return Outcome(outcomes.TIMEOUT, {"type": "timeout", "message": message, "last_lines": []})
     message = "cancelled after %.0f s" % ending.elapsed_s
@@ -179,9 +177,11 @@ def append(record: Dict[str, Any], path: str) -> None:
     """Add one line to a record file, durably, and whole or not at all."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that an earlier death cut off
+            line = b"\n" + line
         try:
             written = 0
             while written < len(line):

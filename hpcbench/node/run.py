@@ -65,6 +65,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
         facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
     facts["affinity"] = hardware.usable_cpus()
     facts["packages"] = _versions(adapter.packages)
+    facts["framework_version"] = facts["packages"].get(adapter.packages[0])
     return adapter
 
 

@@ -12,7 +12,7 @@ from typing import Any, List
 
 from .hardware import usable_cpus
 
-KILL_AFTER_S = 5.0
+KILL_AFTER_S = 8.0  # a supervisor may need six seconds to end its worker and write how it ended
 POLL_S = 0.02
 
 
@@ -39,7 +39,7 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
 
 def _wait(processes: "List[subprocess.Popen[bytes]]") -> int:
     failed = 0
-    while any(process.poll() is None for process in processes):
+    while None in [process.poll() for process in processes]:  # a list: each of them must be polled
         failed = failed or next((p.returncode for p in processes if p.returncode), 0)
         if failed:
             _end(processes)

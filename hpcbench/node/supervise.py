@@ -5,11 +5,11 @@ file per rank, which record.py makes the record of.
 """
 
 import collections
+import contextlib
 import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from typing import IO, Any, Deque, Dict, List, Optional
@@ -20,6 +20,7 @@ from .ranks import Ranks
 
 LAST_LINES, LINE_LENGTH = 30, 500
 TERMINATE_GRACE_S = 2.0
+DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
 
 
 def supervise(planned: PlannedRun, ranks: Ranks, command: List[str], scratch: str) -> int:
@@ -35,7 +36,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, command: List[str], scratch: st
     ending["node"] = hardware.describe()
     ending["oom_kills"] = _difference(hardware.oom_kills(), oom_kills)
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
-    return _exit_status(ending)
+    return int(ending["exit_status"])
 
 
 def _worker_environment(planned: PlannedRun) -> Dict[str, str]:
@@ -73,10 +74,11 @@ def _run_worker(command: List[str], environment: Dict[str, str]) -> Dict[str, An
     echo = threading.Thread(target=_echo, args=(worker.stderr, last_lines), daemon=True)
     echo.start()
     returned = worker.wait()
-    echo.join(timeout=5)  # a child of the worker may hold the pipe open
+    echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
     return {
+        "exit_status": returned if returned >= 0 else 128 - returned,  # as a shell would say it
         "exit_code": returned if returned >= 0 else None,
-        "signal": signal.Signals(-returned).name if returned < 0 else None,
+        "signal": _signal_name(-returned) if returned < 0 else None,
         "stopped_by": signal.Signals(stopped[0]).name if stopped else None,
         "last_lines": list(last_lines),
         "facts": result.parsed(),
@@ -93,12 +95,12 @@ class _Reader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        for part in iter(lambda: self._pipe.read(65536), b""):
+        for part in iter(lambda: os.read(self._pipe.fileno(), 65536), b""):
             self._parts.append(part)
 
     def parsed(self) -> Optional[Dict[str, Any]]:
         """The result, or None where the worker died before it had one."""
-        self.join(timeout=5)
+        self.join(timeout=DRAIN_S)
         try:
             facts: Dict[str, Any] = json.loads(b"".join(self._parts))
         except ValueError:
@@ -108,19 +110,21 @@ class _Reader(threading.Thread):
 
 def _echo(pipe: IO[bytes], last_lines: Deque[str]) -> None:
     for line in pipe:
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
         last_lines.append(line.decode("utf-8", "replace").rstrip("\n")[:LINE_LENGTH])
+        with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or the worker waits for ever
+            os.write(2, line)
+
+
+def _signal_name(number: int) -> str:
+    """Python names only the first and the last real-time signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "SIG%d" % number
 
 
 def _difference(after: Optional[int], before: Optional[int]) -> Optional[int]:
     return None if after is None or before is None else after - before
-
-
-def _exit_status(ending: Dict[str, Any]) -> int:
-    if ending["signal"]:
-        return 128 + int(signal.Signals[ending["signal"]])
-    return int(ending["exit_code"])
 
 
 def _write(ending: Dict[str, Any], path: str) -> None:

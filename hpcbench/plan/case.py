@@ -20,7 +20,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 
-ID_LENGTH = 12
+DIGITS = 12
 _DEFAULTS = {
     name: field.get_default(call_default_factory=True)
     for name, field in Parameters.model_fields.items()
@@ -48,10 +48,13 @@ class Case:
 
 
 def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON of the content (48 bits)."""
+    """`c` and 12 hexadecimal digits (48 bits) of the SHA-256 of the canonical JSON of the content.
+
+    The letter keeps spreadsheets from reading an id such as 1234e5678901 as a number.
+    """
     content = {"parameters": parameters.content(), "tags": dict(tags)}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
+    return "c" + hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
 
@@ -19,21 +19,22 @@ METRICS = {  # column: smaller is better
 }
 
 
-def print_report(cases: pd.DataFrame, candidates: list[str], top: int, console: Console) -> None:
+def print_report(cases: pd.DataFrame, candidates: list[str], metric: str, top: int, console: Console) -> None:
     """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
     shown = [name for name in varying(cases, candidates) if name != "framework_version"]
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
         alike = cases[groups == number]
-        console.print(_table(alike.head(top), varying(alike, shown), _title(alike)))
+        memory = ["peak_memory_bytes"] if metric == "peak_memory_bytes" else []
+        console.print(_table(alike.head(top), varying(alike, shown) + memory, _title(alike)))
         _say_more(len(alike) - top, console)
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
         label = " ".join(f"{name}={_cell(case[name])}" for name in shown) or case["case"]
-        console.print(f"[red]{case['status']}[/red] {escape(label)}: {escape(str(case['error']))}", soft_wrap=True)
+        console.print(Text.assemble((case["status"], "red"), f" {label}: {case['error']}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
 
 
@@ -49,9 +50,9 @@ def _title(cases: pd.DataFrame) -> str:
 
 
 def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in shown:
-        table.add_column(name.replace("_", " "), justify="right", overflow="fold")
+        table.add_column(name.removesuffix("_bytes").replace("_", " "), justify="right", overflow="fold")
     for name in ("time", "95 % interval", "items/s", "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
@@ -59,7 +60,7 @@ def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
         interval = "" if pd.isna(low) else f"{duration(low)} - {duration(high)}"
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
         table.add_row(
-            *(escape(_cell(case[name])) for name in shown),
+            *(Text(_memory(case[name]) if name.endswith("_bytes") else _cell(case[name])) for name in shown),
             duration(case["time_median_s"]),
             interval,
             f"{case['throughput_items_per_s']:,.1f}",
@@ -71,10 +72,16 @@ def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
 
 def duration(seconds: float) -> str:
     """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}" if seconds < 999.5 * factor else f"{seconds / factor:.0f} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+    for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
+        if seconds < 999.5 * factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
+
+
+def _memory(size: Any) -> str:
+    if pd.isna(size):
+        return "-"
+    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
 
 
 def _cell(value: Any) -> str:

@@ -54,7 +54,7 @@ def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
     assert [run.order for run in runs] == [0, 1, 2, 3]
     assert {(run.parameters["seed"], run.repetition) for run in runs} == {(1, 1), (1, 2), (2, 1), (2, 2)}
     assert {run.tags["week"] for run in runs} == {7}
-    assert {len(run.case_id) for run in runs} == {12}
+    assert {len(run.case_id) for run in runs} == {13}
 
 
 def test_a_sweep_keeps_the_file_that_it_was_made_from(make_sweep: MakeSweep, tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""Tables of repetitions, as the collecting stage hands them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def repetition() -> Callable[..., Row]:
+    """One completed repetition of a case, with what is changed; `failed` leaves out what was measured."""
+
+    def make(case: int = 0, number: int = 0, times_s: Any = (0.2, 0.1, 0.3), **changes: Any) -> Row:
+        failed = changes.get("status", "completed") != "completed"
+        measured = {
+            "parameter_count": 100,
+            "flops_per_item": 200,
+            "items_per_step": 32,
+            "math_mode": "matmul highest",
+            "peak_memory_bytes": 1000,
+        }
+        return {
+            "sweep": "sweep-1",
+            "case": f"case-{case}",
+            "case_index": case,
+            "repetition": number,
+            "attempt": 1,
+            "status": "completed",
+            "framework": "pytorch",
+            "model": "mlp",
+            "task": "training",
+            "dtype": "float32",
+            "steps_per_sample": 1,
+            "warmup_steps": 2,
+            "first_step_s": 0.5,
+            "import_s": 1.0,
+            "build_s": 0.1,
+            **(dict.fromkeys(measured) if failed else measured),
+            "peak_device_bytes": None,
+            "nodes_used": "n1",
+            "job_id": "12_0",
+            "started_at": "2026-11-01T00:00:00.000+00:00",
+            "ended_at": "2026-11-01T00:00:05.000+00:00",
+            "error": "it broke" if failed else None,
+            "times_s": np.asarray(() if failed else times_s, dtype=np.float64),
+            **changes,
+        }
+
+    return make
+
+
+@pytest.fixture
+def table() -> Callable[..., pd.DataFrame]:
+    """A frame of repetitions with the types that the collecting stage gives."""
+
+    def make(*rows: Row) -> pd.DataFrame:
+        frame = pd.DataFrame(list(rows))
+        return frame.astype(dict.fromkeys(WHOLE, "Int64"))
+
+    return make

@@ -1,0 +1,241 @@
+"""The interval of the median: its coverage, its neighbours in scipy, and its inner distribution, exactly."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from hpcbench.analysis import statistics
+from hpcbench.analysis.statistics import median_interval, percentile
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Floats]
+
+
+def normal(generator: np.random.Generator, size: int) -> Floats:
+    return generator.normal(10.0, 1.0, size)
+
+
+def lognormal(generator: np.random.Generator, size: int) -> Floats:
+    return generator.lognormal(0.0, 1.0, size)
+
+
+def bimodal(generator: np.random.Generator, size: int) -> Floats:
+    """Six steps in ten at one speed, the others at another, as where a clock changes."""
+    return np.where(generator.random(size) < 0.6, generator.normal(0, 1, size), generator.normal(6, 1, size))
+
+
+def _bimodal_median() -> float:
+    cdf = scipy.stats.norm.cdf
+    return float(brentq(lambda x: 0.6 * cdf(x) + 0.4 * cdf(x - 6) - 0.5, -5, 10))
+
+
+DISTRIBUTIONS = [
+    pytest.param(normal, 10.0, id="normal"),
+    pytest.param(lognormal, 1.0, id="lognormal"),
+    pytest.param(bimodal, _bimodal_median(), id="bimodal"),
+]
+
+
+def coverage(draw: Draw, truth: float, repetitions: int, between: float = 0.0, trials: int = 400) -> float:
+    """How often the interval holds the true median; `between` is the spread from one repetition to the next."""
+    generator = np.random.default_rng(20261101)
+    hits = 0
+    for _ in range(trials):
+        shifts = generator.normal(0.0, between, repetitions)
+        interval = median_interval([draw(generator, 30) + shift for shift in shifts])
+        assert interval.low is not None
+        assert interval.high is not None
+        hits += interval.low <= truth <= interval.high
+    return hits / trials
+
+
+@pytest.mark.parametrize(("draw", "truth"), DISTRIBUTIONS)
+def test_the_interval_of_one_repetition_holds_the_median_as_often_as_it_says(draw: Draw, truth: float) -> None:
+    assert 0.92 <= coverage(draw, truth, repetitions=1) <= 0.98
+
+
+@pytest.mark.parametrize(("draw", "truth"), DISTRIBUTIONS)
+@pytest.mark.parametrize("repetitions", [3, 5])
+def test_the_interval_of_equal_repetitions_is_rather_too_wide_than_too_narrow(
+    draw: Draw, truth: float, repetitions: int
+) -> None:
+    assert coverage(draw, truth, repetitions, trials=200) >= 0.94
+
+
+@pytest.mark.parametrize(("repetitions", "least"), [(3, 0.75), (5, 0.88), (10, 0.90), (20, 0.92)])
+def test_the_interval_allows_for_repetitions_that_differ_from_one_another(repetitions: int, least: float) -> None:
+    """With three repetitions, all of them on one side in a quarter of the cases, no bootstrap can hold 95 %."""
+    assert coverage(normal, 10.0, repetitions, between=3.0) >= least
+
+
+def test_repetitions_that_differ_widen_the_interval() -> None:
+    generator = np.random.default_rng(1)
+    alike = [normal(generator, 30) for _ in range(5)]
+    apart = [samples + shift for samples, shift in zip(alike, [-4, -2, 0, 2, 4], strict=True)]
+    assert width(apart) > 3 * width(alike)
+
+
+def width(repetitions: list[Floats]) -> float:
+    interval = median_interval(repetitions)
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.high - interval.low
+
+
+@pytest.mark.parametrize(("draw", "truth"), DISTRIBUTIONS)
+@pytest.mark.parametrize("size", [30, 31, 200])
+def test_the_interval_of_one_repetition_is_that_of_scipys_bootstrap(draw: Draw, truth: float, size: int) -> None:
+    samples = draw(np.random.default_rng(size), size)
+    interval = median_interval([samples])
+    other = scipy.stats.bootstrap(
+        (samples,), np.median, n_resamples=20_000, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    # The limits are themselves order statistics: they may differ by about one place of a thousand resamples.
+    slack = 0.06 * (other.high - other.low)
+    assert interval.estimate == pytest.approx(np.median(samples), rel=1e-12)
+    assert interval.low == pytest.approx(other.low, abs=slack)
+    assert interval.high == pytest.approx(other.high, abs=slack)
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0, 4.0), (1.0, 2.0, 4.0, 8.0), (1.0, 2.0), (1.0, 2.0, 4.0, 8.0, 16.0)])
+def test_inner_medians_are_distributed_as_those_of_all_resamples(values: tuple[float, ...]) -> None:
+    """Every one of the n ** n resamples is written out; the drawn medians are held against them by a chi-square test.
+
+    The seeds are fixed, so that the outcome is too.
+    """
+    exact = Counter(float(np.median(resample)) for resample in itertools.product(values, repeat=len(values)))
+    total = sum(exact.values())
+    draws = np.concatenate([statistics._bootstrap_medians(np.array(values), column) for column in range(200)])
+    found = Counter(draws.tolist())
+    assert set(found) == set(exact)
+    medians = sorted(exact)
+    expected = [exact[median] / total * draws.size for median in medians]
+    assert scipy.stats.chisquare([found[median] for median in medians], expected).pvalue > 0.001
+
+
+def test_a_repetition_that_is_drawn_twice_gives_two_medians_of_its_own() -> None:
+    """Both draws are the first repetition in a quarter of the resamples; both of its medians are 0 in 1/16 of these.
+
+    That is 1.6 %, below the tail of 2.5 %. One and the same median taken twice would be 0 in 6.3 %.
+    """
+    interval = median_interval([np.array([0.0, 1.0]), np.array([10.0, 11.0])])
+    assert interval == (5.5, 0.25, 10.75)
+
+
+def test_one_sample_alone_has_no_interval() -> None:
+    assert median_interval([np.array([0.25])]) == (0.25, None, None)
+
+
+def test_one_sample_in_each_of_several_repetitions_has_one() -> None:
+    interval = median_interval([np.array([value]) for value in (1.0, 2.0, 3.0, 4.0, 5.0)])
+    assert interval.estimate == 3.0
+    assert interval.low == 1.0
+    assert interval.high == 5.0
+
+
+@pytest.mark.parametrize("repetitions", [[], [np.array([])], [np.array([1.0]), np.array([])]])
+def test_no_sample_is_an_error(repetitions: list[Floats]) -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        median_interval(repetitions)
+
+
+def test_the_estimate_is_the_median_of_the_medians() -> None:
+    """A repetition with many samples counts no more than one with few."""
+    repetitions = [np.array([1.0]), np.full(1000, 9.0), np.array([2.0, 2.0, 50.0])]
+    assert median_interval(repetitions).estimate == 2.0
+
+
+times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30).map(np.array)
+
+
+@given(st.lists(times, min_size=1, max_size=5))
+def test_the_interval_holds_the_estimate_and_stays_within_the_samples(repetitions: list[Floats]) -> None:
+    interval = median_interval(repetitions)
+    if interval.low is None or interval.high is None:
+        assert len(repetitions) == 1
+        assert repetitions[0].size == 1
+        return
+    pooled = np.concatenate(repetitions)
+    assert pooled.min() <= interval.low <= interval.high <= pooled.max()
+    assert pooled.min() <= interval.estimate <= pooled.max()
+
+
+@given(st.lists(times, min_size=1, max_size=4), st.floats(0.1, 10))
+def test_another_unit_of_time_changes_the_unit_only(repetitions: list[Floats], factor: float) -> None:
+    plain = median_interval(repetitions)
+    scaled = median_interval([samples * factor for samples in repetitions])
+    for value, other in zip(plain, scaled, strict=True):
+        assert other == (None if value is None else pytest.approx(value * factor))
+
+
+@given(times, st.randoms(use_true_random=False))
+def test_the_order_of_the_samples_does_not_matter(samples: Floats, random: object) -> None:
+    shuffled = samples.copy()
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert median_interval([shuffled]) == median_interval([samples])
+
+
+def test_equal_samples_have_an_interval_of_no_width() -> None:
+    assert median_interval([np.full(10, 0.5), np.full(7, 0.5)]) == (0.5, 0.5, 0.5)
+
+
+def test_a_higher_level_gives_a_wider_interval() -> None:
+    samples = normal(np.random.default_rng(3), 50)
+    wide, narrow = median_interval([samples], level=0.99), median_interval([samples], level=0.5)
+    assert wide.low is not None
+    assert wide.high is not None
+    assert narrow.low is not None
+    assert narrow.high is not None
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_samples_are_left_as_they_are() -> None:
+    samples = np.array([3.0, 1.0, 2.0])
+    median_interval([samples, samples])
+    assert samples.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
+    code = (
+        "import numpy as np; from hpcbench.analysis.statistics import median_interval as m;"
+        "g = np.random.default_rng(5); print(repr(tuple(m([g.normal(1, 1, 12) for _ in range(4)]))))"
+    )
+    generator = np.random.default_rng(5)
+    repetitions = [generator.normal(1, 1, 12) for _ in range(4)]
+    here = tuple(median_interval(repetitions))
+    assert tuple(median_interval(repetitions)) == here
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == repr(here)
+
+
+@pytest.mark.parametrize(
+    ("size", "quantile", "known"),
+    [
+        (19, 0.95, False),
+        (20, 0.95, True),
+        (99, 0.99, False),
+        (100, 0.99, True),
+        (1, 0.5, False),
+        (2, 0.5, True),
+        (0, 0.95, False),
+    ],
+)
+def test_a_percentile_needs_samples_enough_for_one_to_lie_above_it(size: int, quantile: float, known: bool) -> None:
+    assert (percentile(np.arange(size, dtype=np.float64), quantile) is not None) == known
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=100, max_size=300), st.sampled_from([0.5, 0.95, 0.99]))
+def test_a_percentile_is_that_of_numpy(samples: list[float], quantile: float) -> None:
+    assert percentile(np.array(samples), quantile) == pytest.approx(np.quantile(samples, quantile), rel=1e-9, abs=1e-9)

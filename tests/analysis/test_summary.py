@@ -1,0 +1,284 @@
+"""From repetitions to cases: times, failures, equal work, speedup and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.analysis.statistics import median_interval
+from hpcbench.analysis.summary import (
+    WORK,
+    add_speedup,
+    case_table,
+    differing_work,
+    ranked,
+    varying,
+    work_groups,
+)
+
+Rep = Callable[..., dict[str, Any]]
+Table = Callable[..., pd.DataFrame]
+
+
+def test_a_case_sums_up_its_repetitions(repetition: Rep, table: Table) -> None:
+    times = [[0.1, 0.2, 0.3], [0.4, 0.5], [0.2, 0.2]]
+    cases = case_table(table(*(repetition(0, number, values) for number, values in enumerate(times))))
+    assert len(cases) == 1
+    row = cases.iloc[0]
+    pooled = np.concatenate([np.array(values) for values in times])
+    assert (row["repetitions"], row["samples"]) == (3, 7)
+    expected = median_interval([np.array(values) for values in times])
+    assert (row["time_median_s"], row["time_ci_low_s"], row["time_ci_high_s"]) == expected
+    assert row["time_mean_s"] == pytest.approx(pooled.mean())
+    assert row["time_std_s"] == pytest.approx(pooled.std(ddof=1))
+    assert row["throughput_items_per_s"] == pytest.approx(32 / 0.2)
+
+
+def test_high_percentiles_are_empty_where_there_are_too_few_samples(repetition: Rep, table: Table) -> None:
+    few, some, many = (np.linspace(0.1, 0.2, size) for size in (5, 20, 100))
+    cases = case_table(table(repetition(0, 0, few), repetition(1, 0, some), repetition(2, 0, many)))
+    assert list(cases["time_p95_s"].notna()) == [False, True, True]
+    assert list(cases["time_p99_s"].notna()) == [False, False, True]
+    assert cases["time_p95_s"][2] == pytest.approx(np.quantile(many, 0.95))
+
+
+def test_one_sample_has_a_median_and_neither_interval_nor_spread(repetition: Rep, table: Table) -> None:
+    row = case_table(table(repetition(0, 0, [0.25]), repetition(1, 0, [0.25, 0.5]))).iloc[0]
+    assert row["time_median_s"] == 0.25
+    assert row[["time_ci_low_s", "time_ci_high_s", "time_std_s"]].isna().all()
+
+
+@pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_case_with_a_failed_repetition_has_failed_and_keeps_the_times_of_the_others(
+    repetition: Rep, table: Table, status: str, place: int
+) -> None:
+    rows = [repetition(0, number, [1.0, 2.0, 3.0]) for number in range(3)]
+    rows[place] = repetition(0, place, status=status)
+    row = case_table(table(*rows)).iloc[0]
+    assert (row["status"], row["error"]) == (status, "it broke")
+    assert (row["repetitions"], row["samples"], row["time_median_s"]) == (2, 6, 2.0)
+    assert row["parameter_count"] == 100
+
+
+def test_a_case_of_which_nothing_completed_has_no_times(repetition: Rep, table: Table) -> None:
+    row = case_table(table(repetition(0, 0, status="failed"), repetition(1, 0))).iloc[0]
+    assert row["status"] == "failed"
+    assert (row["repetitions"], row["samples"]) == (0, 0)
+    assert row[["time_median_s", "time_ci_low_s", "time_mean_s", "throughput_items_per_s"]].isna().all()
+
+
+def test_a_completed_case_has_no_error(repetition: Rep, table: Table) -> None:
+    row = case_table(table(repetition(0, 0), repetition(0, 1))).iloc[0]
+    assert row["status"] == "completed"
+    assert row["error"] is None
+
+
+def test_memory_is_the_largest_and_the_start_the_typical_one(repetition: Rep, table: Table) -> None:
+    rows = [
+        repetition(0, number, peak_memory_bytes=memory, import_s=start)
+        for number, (memory, start) in enumerate([(5, 1.0), (9, 7.0), (7, 2.0)])
+    ]
+    row = case_table(table(*rows)).iloc[0]
+    assert row["peak_memory_bytes"] == 9
+    assert row["import_s"] == 2.0
+    assert pd.isna(row["peak_device_bytes"])
+
+
+def test_jobs_and_nodes_of_all_repetitions_are_listed_once(repetition: Rep, table: Table) -> None:
+    places = [("n1", "12_0"), ("n2", "12_1"), ("n1", "12_1")]
+    rows = [repetition(0, n, nodes_used=nodes, job_id=job) for n, (nodes, job) in enumerate(places)]
+    row = case_table(table(*rows)).iloc[0]
+    assert row["nodes_used"] == "n1,n2"
+    assert row["job_id"] == "12_0,12_1"
+
+
+def test_a_node_that_served_two_repetitions_beside_others_is_listed_once(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0, 0, nodes_used="n1,n2"), repetition(0, 1, nodes_used="n2,n3")]
+    assert case_table(table(*rows)).iloc[0]["nodes_used"] == "n1,n2,n3"
+
+
+def test_cases_come_in_the_order_of_the_sweep_whatever_that_of_the_repetitions(repetition: Rep, table: Table) -> None:
+    rows = [repetition(case, number) for number in range(2) for case in (2, 0, 3, 1)]
+    assert list(case_table(table(*rows))["case"]) == ["case-0", "case-1", "case-2", "case-3"]
+
+
+def test_one_case_in_two_sweeps_is_two_rows(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, 0, sweep="b"), repetition(0, 0, sweep="a")))
+    assert list(cases["sweep"]) == ["a", "b"]
+
+
+def test_whole_numbers_stay_whole(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, 0), repetition(1, 0, status="failed")))
+    assert cases["parameter_count"].dtype == "Int64"
+    assert cases["peak_memory_bytes"].dtype == "Int64"
+
+
+def test_what_belongs_to_one_repetition_is_not_said_of_a_case(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition()))
+    assert not {"repetition", "attempt", "times_s", "started_at", "ended_at"} & set(cases.columns)
+
+
+@pytest.mark.parametrize("column", WORK)
+def test_cases_whose_work_differs_are_not_alike(repetition: Rep, table: Table, column: str) -> None:
+    other = {"parameter_count": 101, "flops_per_item": 201}.get(column, "other")
+    cases = case_table(table(repetition(0), repetition(1, **{column: other}), repetition(2)))
+    groups = list(work_groups(cases))
+    assert groups[0] == groups[2] != groups[1]
+    assert differing_work(cases) == [column]
+
+
+def test_cases_of_equal_work_are_alike_whatever_else_differs(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, framework="pytorch"), repetition(1, framework="mxnet", items_per_step=64)))
+    assert work_groups(cases).nunique() == 1
+    assert differing_work(cases) == []
+
+
+def test_a_case_that_was_not_measured_belongs_to_no_kind_of_work(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0), repetition(1, status="failed", model="lstm")))
+    assert list(work_groups(cases)) == [0, -1]
+    assert differing_work(cases) == []
+
+
+def speedups(cases: pd.DataFrame, base: int | None = None) -> list[float | None]:
+    return [None if pd.isna(value) else float(value) for value in add_speedup(cases, base)["speedup"]]
+
+
+def test_speedup_is_throughput_over_that_of_the_first_case(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, 0, [0.4]), repetition(1, 0, [0.2]), repetition(2, 0, [0.8])))
+    assert speedups(cases) == pytest.approx([1.0, 2.0, 0.5])
+
+
+def test_speedup_counts_items_and_not_steps(repetition: Rep, table: Table) -> None:
+    """Two ranks that take as long for a step do twice the work."""
+    cases = case_table(table(repetition(0, 0, [0.4]), repetition(1, 0, [0.4], items_per_step=64)))
+    assert speedups(cases) == pytest.approx([1.0, 2.0])
+
+
+@pytest.mark.parametrize("base", [0, 1, 2])
+def test_the_base_case_of_a_speedup_can_be_named(repetition: Rep, table: Table, base: int) -> None:
+    times = [0.4, 0.2, 0.8]
+    cases = case_table(table(*(repetition(case, 0, [time_s]) for case, time_s in enumerate(times))))
+    assert speedups(cases, base) == pytest.approx([times[base] / time_s for time_s in times])
+
+
+def test_a_case_that_was_not_measured_is_neither_base_nor_compared(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0, status="failed"), repetition(1, 0, [0.4]), repetition(2, 0, [0.2])]
+    assert speedups(case_table(table(*rows))) == [None, 1.0, pytest.approx(2.0)]
+
+
+def test_cases_of_other_work_have_a_base_of_their_own(repetition: Rep, table: Table) -> None:
+    rows = [
+        repetition(0, 0, [0.4]),
+        repetition(1, 0, [4.0], model="lstm"),
+        repetition(2, 0, [0.2]),
+        repetition(3, 0, [2.0], model="lstm"),
+    ]
+    assert speedups(case_table(table(*rows))) == pytest.approx([1.0, 1.0, 2.0, 2.0])
+
+
+def test_cases_of_other_work_than_a_named_base_have_no_speedup(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0, 0, [0.4]), repetition(1, 0, [4.0], model="lstm"), repetition(2, 0, [0.2])]
+    assert speedups(case_table(table(*rows)), base=1) == [None, 1.0, None]
+
+
+def test_adding_the_speedup_leaves_the_cases_as_they_were(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition()))
+    before = cases.copy()
+    add_speedup(cases)
+    pd.testing.assert_frame_equal(cases, before)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ascending", "order"),
+    [
+        ("time_median_s", True, ["case-2", "case-0", "case-1", "case-3"]),
+        ("throughput_items_per_s", False, ["case-2", "case-0", "case-1", "case-3"]),
+        ("time_median_s", False, ["case-1", "case-0", "case-2", "case-3"]),
+    ],
+)
+def test_the_best_case_comes_first_and_what_was_not_measured_last(
+    repetition: Rep, table: Table, metric: str, ascending: bool, order: list[str]
+) -> None:
+    rows = [repetition(case, 0, [time_s]) for case, time_s in enumerate([0.4, 0.8, 0.2])]
+    cases = add_speedup(case_table(table(*rows, repetition(3, status="failed"))))
+    assert list(ranked(cases, metric, ascending)["case"]) == order
+    assert list(ranked(cases, metric, ascending).index) == [0, 1, 2, 3]
+
+
+def test_cases_are_ranked_within_their_own_kind_of_work(repetition: Rep, table: Table) -> None:
+    rows = [
+        repetition(0, 0, [4.0]),
+        repetition(1, 0, [2.0], model="lstm"),
+        repetition(2, 0, [3.0]),
+        repetition(3, 0, [1.0], model="lstm"),
+        repetition(4, status="failed"),
+    ]
+    order = list(ranked(case_table(table(*rows)), "time_median_s", True)["case"])
+    assert order == ["case-2", "case-0", "case-3", "case-1", "case-4"]
+
+
+def test_a_sweep_in_which_nothing_completed_can_be_ranked(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, status="failed"), repetition(1, status="timeout")))
+    result = ranked(add_speedup(cases), "time_median_s", True)
+    assert list(result["status"]) == ["failed", "timeout"]
+    assert result["speedup"].isna().all()
+
+
+def test_a_case_that_was_measured_without_this_metric_still_comes_before_one_that_failed(
+    repetition: Rep, table: Table
+) -> None:
+    rows = [repetition(0, status="failed"), repetition(1, peak_memory_bytes=None), repetition(2, peak_memory_bytes=5)]
+    assert list(ranked(case_table(table(*rows)), "peak_memory_bytes", True)["case"]) == ["case-2", "case-1", "case-0"]
+
+
+@given(st.permutations(range(6)))
+def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int]) -> None:
+    base = {
+        "sweep": "s",
+        "status": "completed",
+        "model": "mlp",
+        "task": "training",
+        "dtype": "float32",
+        "parameter_count": 1,
+        "flops_per_item": 1,
+        "items_per_step": 1,
+        "math_mode": "plain",
+        "first_step_s": 1.0,
+        "import_s": 1.0,
+        "build_s": 1.0,
+        "peak_memory_bytes": 1,
+        "peak_device_bytes": 1,
+        "nodes_used": "n1",
+        "job_id": "1",
+        "error": None,
+    }
+    rows = [
+        {**base, "case": f"case-{number}", "case_index": number, "times_s": np.array([1.0 + number % 4])}
+        for number in range(6)
+    ]
+    shuffled = case_table(pd.DataFrame([rows[number] for number in order]))
+    straight = case_table(pd.DataFrame(rows))
+    pd.testing.assert_frame_equal(
+        ranked(add_speedup(shuffled), "time_median_s", True), ranked(add_speedup(straight), "time_median_s", True)
+    )
+
+
+def test_the_columns_that_tell_cases_apart_are_those_that_differ() -> None:
+    # framework's own choice of threads and one with 4 do not differ, and the table has two rows that look the same.
+    cases = pd.DataFrame(
+        {
+            "batch_size": [1, 1],
+            "nodes": [1, 2],
+            "intra_op_threads": pd.array([None, 4], dtype="Int64"),
+            "model_options": ["{}", "{}"],
+        }
+    )
+    candidates = ["nodes", "batch_size", "intra_op_threads", "model_options", "not_there"]
+    assert varying(cases, candidates) == ["nodes", "intra_op_threads"]

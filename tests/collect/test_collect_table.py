@@ -1,0 +1,142 @@
+"""From records to tidy tables: the columns, their types, and what is left empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.analysis.summary import add_speedup, case_table, ranked
+from hpcbench.collect.table import PARAMETERS, repetition_table, sample_table
+from hpcbench.config.parameters import NAMES
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+# The columns that issue 2 names for `hpcbench report --csv`.
+PROMISED = """
+sweep case status framework framework_version model task strategy device dtype batch_size nodes tasks_per_node
+cpus_per_task gpus_per_task intra_op_threads inter_op_threads repetitions samples time_median_s time_ci_low_s
+time_ci_high_s time_mean_s time_std_s time_p95_s time_p99_s throughput_items_per_s speedup parameter_count
+flops_per_item peak_memory_bytes nodes_used job_id error
+"""
+
+
+def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) -> None:
+    record = make_record(
+        7, 2, parameters={"batch_size": 64, "intra_op_threads": 4, "model_options": {"layers": 3}}, tags={"rack": "a"}
+    )
+    row = repetition_table([record]).iloc[0]
+    assert (row["sweep"], row["case"], row["case_index"], row["repetition"]) == ("sweep-1", f"{7:012x}", 7, 2)
+    assert (row["status"], row["attempt"], row["error"]) == ("completed", 1, None)
+    assert (row["framework_version"], row["batch_size"], row["intra_op_threads"]) == ("2.13.0+cpu", 64, 4)
+    assert json.loads(row["model_options"]) == {"layers": 3}
+    assert json.loads(row["input_shape"]) == [32, 784]
+    assert (row["effective_intra_op_threads"], row["effective_inter_op_threads"]) == (4, 2)
+    assert (row["nodes_used"], row["cpu_model"], row["tag_rack"]) == ("n1", "a CPU", "a")
+    assert (row["first_step_s"], row["import_s"], row["build_s"]) == (0.9, 1.5, 0.5)
+    assert row["peak_memory_bytes"] == 2**33
+    np.testing.assert_array_equal(row["times_s"], [0.1, 0.2, 0.3])
+    assert row["times_s"].dtype == np.float64
+
+
+def test_every_parameter_has_a_column(make_record: MakeRecord) -> None:
+    table = repetition_table([make_record()])
+    assert set(table.columns) >= NAMES
+    assert set(PARAMETERS) <= set(table.columns)
+
+
+@pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled", "node_failure", "unsupported"])
+def test_a_repetition_that_did_not_complete_has_no_samples_and_says_why(make_record: MakeRecord, status: str) -> None:
+    row = repetition_table([make_record(status=status), make_record(1)]).iloc[0]
+    assert row["status"] == status
+    assert row["error"] == "it broke"
+    assert len(row["times_s"]) == 0
+    empty = ["parameter_count", "flops_per_item", "framework_version", "peak_memory_bytes", "nodes_used", "cpu_model"]
+    assert row[empty].isna().all()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "intra_op_threads",
+        "inter_op_threads",
+        "parameter_count",
+        "flops_per_item",
+        "items_per_step",
+        "peak_memory_bytes",
+        "peak_device_bytes",
+        "effective_intra_op_threads",
+        "attempt",
+        "warmup_steps",
+        "steps_per_sample",
+    ],
+)
+def test_whole_numbers_stay_whole_where_some_are_missing(make_record: MakeRecord, column: str) -> None:
+    records = [make_record(parameters={"intra_op_threads": 2}), make_record(1, status="failed", attempt=None)]
+    assert repetition_table(records)[column].dtype == "Int64"
+
+
+def test_a_whole_number_too_large_for_a_float_is_exact(make_record: MakeRecord) -> None:
+    work = {**make_record()["work"], "flops_per_item": 2**60 + 1}
+    table = repetition_table([make_record(facts={"work": work}), make_record(1, status="failed")])
+    assert table["flops_per_item"][0] == 2**60 + 1
+
+
+@pytest.mark.parametrize("column", ["case_index", "repetition", "batch_size", "nodes", "seed"])
+def test_what_every_record_has_is_a_plain_integer(make_record: MakeRecord, column: str) -> None:
+    assert pd.api.types.is_integer_dtype(repetition_table([make_record(), make_record(1, status="failed")])[column])
+
+
+@pytest.mark.parametrize(
+    ("slurm", "job_id"),
+    [
+        ({}, None),
+        ({"SLURM_JOB_ID": "99"}, "99"),
+        ({"SLURM_JOB_ID": "99", "SLURM_ARRAY_JOB_ID": "90", "SLURM_ARRAY_TASK_ID": "3"}, "90_3"),
+    ],
+)
+def test_the_job_is_named_as_slurm_names_it(make_record: MakeRecord, slurm: dict[str, str], job_id: str | None) -> None:
+    assert repetition_table([make_record(slurm=slurm)])["job_id"][0] == job_id
+
+
+def test_samples_are_numbered_from_zero_within_each_repetition(make_record: MakeRecord) -> None:
+    records = [
+        make_record(0, 0, times_s=[0.5, 0.4]),
+        make_record(0, 1, times_s=[0.3]),
+        make_record(1, 0, status="failed"),
+        make_record(2, 0, times_s=[0.2, 0.1, 0.6]),
+    ]
+    table = sample_table(repetition_table(records))
+    assert list(table["time_s"]) == [0.5, 0.4, 0.3, 0.2, 0.1, 0.6]
+    assert list(table["sample"]) == [0, 1, 0, 0, 1, 2]
+    assert list(table["repetition"]) == [0, 0, 1, 0, 0, 0]
+    assert list(table["case"].unique()) == [f"{0:012x}", f"{2:012x}"]
+    assert table["time_s"].dtype == np.float64
+    assert list(table.columns[:4]) == ["sweep", "case", "repetition", "sample"]
+    assert set(PARAMETERS) <= set(table.columns)
+
+
+def test_a_sweep_in_which_nothing_completed_has_an_empty_sample_table(make_record: MakeRecord) -> None:
+    table = sample_table(repetition_table([make_record(status="failed")]))
+    assert len(table) == 0
+    assert {"sweep", "case", "repetition", "sample", "time_s"} <= set(table.columns)
+
+
+@pytest.mark.parametrize("statuses", [["completed"], ["completed", "failed"], ["failed"], ["unsupported", "timeout"]])
+def test_every_column_that_was_promised_is_in_the_table_of_cases(make_record: MakeRecord, statuses: list[str]) -> None:
+    records = [make_record(case, status=status) for case, status in enumerate(statuses)]
+    cases = ranked(add_speedup(case_table(repetition_table(records))), "time_median_s", True)
+    assert set(PROMISED.split()) - set(cases.columns) == set()
+    assert len(cases) == len(statuses)
+
+
+def test_a_case_that_only_failed_still_says_what_it_was(make_record: MakeRecord) -> None:
+    records = [make_record(0), make_record(1, status="failed", parameters={"batch_size": 128})]
+    row = case_table(repetition_table(records)).iloc[1]
+    assert (row["status"], row["batch_size"], row["error"]) == ("failed", 128, "it broke")
+    assert row[["time_median_s", "throughput_items_per_s", "parameter_count", "peak_memory_bytes"]].isna().all()
+    assert row["repetitions"] == 0

@@ -1,0 +1,176 @@
+"""Planned runs, rank files and the real zipapp, for the tests of what runs inside a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.node.planned import PlannedRun
+from hpcbench.submit.node_code import node_zipapp
+
+MEASURE = {"warmup_s": 0.0, "min_time_s": 0.01, "min_samples": 2, "repetitions": 1, "shuffle_seed": 0}
+SWEEP = {
+    "name": "sweep-1",
+    "experiment": {"name": "experiment-1"},
+    "site": {"name": "laptop"},
+    "hpcbench_version": "0.1.0",
+    "git": None,
+}
+
+
+@pytest.fixture
+def make_parameters() -> Callable[..., dict[str, Any]]:
+    """The full parameters of a case, as the planner writes them."""
+
+    def make(**changes: Any) -> dict[str, Any]:
+        given = {"framework": "pytorch", "model": "mlp", "task": "inference", "batch_size": 4, **changes}
+        return Parameters.model_validate(given).model_dump(mode="json")
+
+    return make
+
+
+@pytest.fixture
+def make_planned(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., PlannedRun]:
+    def make(**changes: Any) -> PlannedRun:
+        return PlannedRun("0123456789ab", 0, 0, 0, make_parameters(**changes), {}, MEASURE)
+
+    return make
+
+
+@pytest.fixture
+def sweep_description() -> dict[str, Any]:
+    return dict(SWEEP)
+
+
+@pytest.fixture
+def make_facts() -> Callable[..., dict[str, Any]]:
+    """What a worker that completed found out."""
+
+    def make(**changes: Any) -> dict[str, Any]:
+        samples = {
+            "times_s": [0.010, 0.011, 0.012],
+            "steps_per_sample": 1,
+            "warmup_steps": 2,
+            "warmup_s": 0.1,
+            "first_step_s": 0.02,
+        }
+        return {
+            "python": "3.11.7",
+            "warnings": [],
+            "status": "completed",
+            "samples": samples,
+            "threads": {"intra_op": 1, "inter_op": 1},
+            "affinity": [0],
+            "packages": {"torch": "2.13.0+cpu"},
+            "work": {"parameter_count": 10, "flops_per_item": 20, "items_per_step": 4},
+            "peak_memory_bytes": 1000,
+            "peak_device_bytes": None,
+            **changes,
+        }
+
+    return make
+
+
+@pytest.fixture
+def make_rank(make_facts: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """What a supervisor leaves of one rank; of one that completed, unless told otherwise."""
+
+    def make(rank: int = 0, **changes: Any) -> dict[str, Any]:
+        return {
+            "exit_code": 0,
+            "signal": None,
+            "stopped_by": None,
+            "last_lines": [],
+            "facts": make_facts(),
+            "rank": rank,
+            "started_at": 1000.0,
+            "ended_at": 1010.0,
+            "node": {"hostname": "n1", "cpu_model": "a CPU"},
+            "oom_kills": 0,
+            **changes,
+        }
+
+    return make
+
+
+class SweepFolder:
+    """A sweep's folder with one job of one element, and the zipapp beside it, as a job script finds them."""
+
+    def __init__(self, folder: Path, zipapp: Path, planned: PlannedRun) -> None:
+        self.folder = folder
+        self.zipapp = zipapp
+        self.scratch = folder / "scratch"
+        self.records = folder / "results" / "0.jsonl"
+        self.job_file = folder / "job-1.jsonl"
+        self.job_file.write_text(planned.as_line() + "\n")
+        (folder / "sweep.json").write_text(json.dumps(SWEEP))
+
+    def words(self, command: str, *options: str, python: str = sys.executable) -> list[str]:
+        run = [python, str(self.zipapp), command, str(self.job_file), "0", "--scratch", str(self.scratch)]
+        return [*run, *options]
+
+    def rank(self, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        return run(self.words("rank"), environment)
+
+    def spawn_words(self, tasks: int, cpus_per_task: int, command: list[str]) -> list[str]:
+        options = [f"--tasks={tasks}", f"--cpus-per-task={cpus_per_task}", "--"]
+        return [sys.executable, str(self.zipapp), "spawn", *options, *command]
+
+    def rank_file(self, rank: int = 0) -> dict[str, Any]:
+        return json.loads((self.scratch / f"rank-{rank}.json").read_text())
+
+    def record_words(self, exit_status: int, *, stopped: str = "", elapsed: float = 1.0, log: str = "") -> list[str]:
+        ending = ["--exit-status", str(exit_status), "--stopped", stopped, "--elapsed", str(elapsed), "--limit", "60"]
+        return ["--records", str(self.records), "--log", log, *ending]
+
+    def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
+        """The record that is written after a launcher that ended so."""
+        run(self.words("record", *self.record_words(exit_status, **ending)), environment)
+        return json.loads(self.records.read_text().splitlines()[-1])
+
+
+def run(words: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture(scope="session")
+def zipapp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The node code as each sweep carries it."""
+    path = tmp_path_factory.mktemp("zipapp") / "node.pyz"
+    path.write_bytes(node_zipapp())
+    return path
+
+
+@pytest.fixture
+def make_folder(tmp_path: Path, zipapp: Path, make_planned: Callable[..., PlannedRun]) -> Callable[..., SweepFolder]:
+    def make(**changes: Any) -> SweepFolder:
+        return SweepFolder(tmp_path, zipapp, make_planned(**changes))
+
+    return make
+
+
+@pytest.fixture
+def clean_environment() -> dict[str, str]:
+    """This process's environment, without what a launcher or a Slurm job around it has set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
+
+
+@pytest.fixture
+def fake_torch(tmp_path: Path, clean_environment: dict[str, str]) -> Callable[[str], dict[str, str]]:
+    """An environment in which `import torch` runs the given code instead."""
+
+    def make(code: str) -> dict[str, str]:
+        package = tmp_path / "fake" / "torch"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(code)
+        return {**clean_environment, "PYTHONPATH": str(package.parent)}
+
+    return make

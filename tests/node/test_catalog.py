@@ -1,0 +1,97 @@
+"""The catalog's work figures, against the literature and against formulas written out by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from hpcbench.node import catalog
+from hpcbench.node.catalog import MODELS, flops_per_item, resolved_options
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "giga_macs"),
+    [
+        ("vgg16", {}, 15.47),  # Simonyan and Zisserman (2015), at 224; counted as by torchvision: 15.47
+        ("resnet50", {}, 4.09),  # He et al. (2016), version 1.5, at 224; torchvision: 4.09
+    ],
+)
+def test_networks_cost_what_the_literature_says(model: str, options: dict[str, Any], giga_macs: float) -> None:
+    flops = flops_per_item(model, resolved_options(model, options), "inference")
+    assert round(flops / 2e9, 2) == giga_macs
+
+
+def test_an_mlp_costs_two_operations_for_each_weight() -> None:
+    options = resolved_options("mlp", {"input_size": 3, "hidden_size": 5, "layers": 2, "classes": 7})
+    assert flops_per_item("mlp", options, "inference") == 2 * (3 * 5 + 5 * 5 + 5 * 7)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_an_lstm_costs_four_gates_over_input_and_hidden_state_at_each_step(bidirectional: bool) -> None:
+    options = resolved_options(
+        "lstm",
+        {
+            "input_size": 3,
+            "hidden_size": 5,
+            "layers": 2,
+            "sequence_length": 11,
+            "bidirectional": bidirectional,
+            "classes": 7,
+        },
+    )
+    ways = 2 if bidirectional else 1
+    gates = ways * 4 * (3 * 5 + 5 * 5) + ways * 4 * (ways * 5 * 5 + 5 * 5)
+    assert flops_per_item("lstm", options, "inference") == 2 * (11 * gates + ways * 5 * 7)
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_training_costs_three_times_inference(model: str) -> None:
+    options = resolved_options(model, {})
+    assert flops_per_item(model, options, "training") == 3 * flops_per_item(model, options, "inference")
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_an_unknown_option_is_refused_and_the_known_ones_are_named(model: str) -> None:
+    with pytest.raises(ValueError, match="no option 'colour'") as refused:
+        resolved_options(model, {"colour": 1})
+    for name in MODELS[model].options:
+        assert name in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, 512.0, "12", True, None, [3], math.nan, math.inf])
+def test_a_size_must_be_a_whole_number_above_zero(value: Any) -> None:
+    with pytest.raises(ValueError, match="'hidden_size' of mlp must be"):
+        resolved_options("mlp", {"hidden_size": value})
+
+
+@pytest.mark.parametrize("value", [1, 0, "yes", None])
+def test_a_switch_must_be_true_or_false(value: Any) -> None:
+    with pytest.raises(ValueError, match="bidirectional"):
+        resolved_options("lstm", {"bidirectional": value})
+
+
+def test_options_that_are_given_stand_on_top_of_the_defaults() -> None:
+    options = resolved_options("mlp", {"layers": 7})
+    assert options == {**MODELS["mlp"].options, "layers": 7}
+    assert MODELS["mlp"].options["layers"] == 2
+
+
+@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+def test_every_framework_can_run_on_a_single_task(framework: str) -> None:
+    assert "single" in catalog.STRATEGIES[framework]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        ("transformer", {"heads": 5}, "heads must divide hidden_size"),
+        ("transformer", {"sequence_length": 513}, "sequence_length is more than positions"),
+        ("vgg16", {"image_size": 31}, "image_size must be 32 or more"),
+        ("resnet50", {"image_size": 16}, "image_size must be 32 or more"),
+    ],
+)
+def test_options_that_make_no_network_are_refused(model: str, options: dict[str, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        catalog.resolved_options(model, options)

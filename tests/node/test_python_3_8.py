@@ -1,0 +1,71 @@
+"""The node code runs in each framework's own Python, which may be as old as 3.8."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.resources import PACKAGE
+
+
+@lru_cache(maxsize=1)
+def python_3_8() -> str | None:
+    """A real interpreter: pyenv's shim of this name may stand on PATH with nothing behind it."""
+    found = [shutil.which("python3.8"), *sorted(map(str, Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8")))]
+    for candidate in filter(None, found):
+        said = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
+        if said.stdout.startswith("Python 3.8."):
+            return candidate
+    return None
+
+
+@pytest.fixture
+def old_python() -> str:
+    found = python_3_8()
+    if found is None:
+        pytest.skip("no Python 3.8 here; not run: node.pyz --help, rank and record under a real Python 3.8")
+    return found
+
+
+def test_the_node_code_uses_nothing_that_python_3_8_lacks() -> None:
+    vermin = Path(sys.executable).with_name("vermin")
+    words = [str(vermin), "-t=3.8-", "--no-tips", "--eval-annotations", "--violations", str(PACKAGE / "node")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_zipapp_shows_its_commands_under_python_3_8(
+    old_python: str, zipapp: Path, clean_environment: dict[str, str]
+) -> None:
+    words = [old_python, str(zipapp), "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"spawn", "rank", "record"} <= set(done.stdout.replace(",", " ").replace("{", " ").split())
+
+
+@pytest.mark.parametrize("launch", [[], ["spawn", "--tasks=1", "--cpus-per-task=1", "--"]], ids=["alone", "spawned"])
+def test_a_repetition_becomes_a_record_under_python_3_8(
+    old_python: str, make_folder: Callable[..., Any], clean_environment: dict[str, str], launch: list[str]
+) -> None:
+    """There is no framework in that Python, and the record has to say just that."""
+    folder = make_folder()
+    launcher = [old_python, str(folder.zipapp), *launch] if launch else []
+    words = [*launcher, *folder.words("rank", python=old_python)]
+    ran = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
+    options = folder.record_words(ran.returncode)
+    words = folder.words("record", *options, python=old_python)
+    wrote = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
+    assert wrote.returncode == 1, wrote.stderr
+    record = json.loads(folder.records.read_text())
+    assert record["status"] == "failed"
+    assert record["error"]["type"] == "ModuleNotFoundError"
+    assert "torch" in record["error"]["message"]
+    assert record["python"].startswith("3.8.")

@@ -1,0 +1,57 @@
+"""Tables of cases, as the analysis hands them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+WHOLE = ["intra_op_threads", "parameter_count", "flops_per_item", "peak_memory_bytes"]
+
+
+@pytest.fixture
+def make_cases() -> Callable[..., pd.DataFrame]:
+    """A frame with one row for each dictionary of changes; one with a status of its own was not measured."""
+
+    def row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
+        measured = {
+            "time_median_s": 0.0291,
+            "time_ci_low_s": 0.0288,
+            "time_ci_high_s": 0.0296,
+            "throughput_items_per_s": 1099.7,
+            "speedup": 1.0,
+            "parameter_count": 1234567,
+            "flops_per_item": 2**40 + 1,
+            "peak_memory_bytes": 2**33,
+            "math_mode": "matmul highest",
+        }
+        failed = "status" in changes
+        return {
+            "sweep": "sweep-1",
+            "case": f"case-{number}",
+            "status": "completed",
+            "framework": "pytorch",
+            "framework_version": "2.13.0+cpu",
+            "model": "mlp",
+            "task": "training",
+            "device": "cpu",
+            "dtype": "float32",
+            "compile": False,
+            "batch_size": 32,
+            "nodes": 1,
+            "intra_op_threads": None,
+            "repetitions": 0 if failed else 3,
+            **(dict.fromkeys(measured) if failed else measured),
+            "error": "it broke" if failed else None,
+            **changes,
+        }
+
+    def make(*changes: dict[str, Any]) -> pd.DataFrame:
+        frame = pd.DataFrame([row(number, change) for number, change in enumerate(changes)])
+        numbers = ["time_median_s", "time_ci_low_s", "time_ci_high_s", "throughput_items_per_s", "speedup"]
+        return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **dict.fromkeys(numbers, np.float64)})
+
+    return make

@@ -1,0 +1,226 @@
+"""The table on a terminal: units, order, width, and data that stays data."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from hpcbench.report.terminal import METRICS, duration, print_report
+
+MakeCases = Callable[..., pd.DataFrame]
+CANDIDATES = ["sweep", "framework", "framework_version", "model", "compile", "batch_size", "nodes", "intra_op_threads"]
+
+
+def printed(
+    cases: pd.DataFrame,
+    width: int = 200,
+    candidates: list[str] | None = None,
+    *,
+    color: bool = False,
+    top: int = 40,
+    metric: str = "time_median_s",
+) -> str:
+    """What a console shows that is made as the commands make theirs."""
+    file = io.StringIO()
+    system: Literal["standard"] | None = "standard" if color else None
+    console = Console(file=file, width=width, highlight=False, force_terminal=color, color_system=system)
+    print_report(cases, CANDIDATES if candidates is None else candidates, metric, top, console)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.234, "1.23 s"),
+        (0.0291, "29.1 ms"),
+        (4.56e-6, "4.56 us"),
+        (7.5e-8, "75 ns"),
+        (12.0, "12 s"),
+        (0.5, "500 ms"),
+        (123.4, "123 s"),
+        (3600.0, "3600 s"),
+    ],
+)
+def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def words(text: str) -> str:
+    """The text without its line breaks: a title is as wide as its table at most."""
+    return " ".join(text.split())
+
+
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@given(st.floats(1e-9, 999.0))
+@example(0.9996)
+@example(9.996e-4)
+@example(9.996e-7)
+@example(1.0)
+def test_a_duration_has_three_digits_and_a_number_that_can_be_read(seconds: float) -> None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (s|ms|us|ns)", duration(seconds))
+    assert match, duration(seconds)
+    number, unit = match.groups()
+    assert 1 <= float(number) < 1000
+    assert len(number.replace(".", "").strip("0") or "0") <= 3
+    assert float(number) * UNITS[unit] == pytest.approx(seconds, rel=0.0051)
+
+
+@given(st.floats(1e-9, 1e5), st.floats(1e-9, 1e5))
+def test_a_longer_duration_never_reads_as_a_shorter_one(first: float, second: float) -> None:
+    def value(seconds: float) -> float:
+        number, unit = duration(seconds).split()
+        return float(number) * UNITS[unit]
+
+    low, high = sorted((first, second))
+    assert value(low) <= value(high) * (1 + 1e-9)
+
+
+def test_a_row_has_time_interval_throughput_speedup_and_repetitions(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 1}, {"nodes": 2, "time_median_s": 1.5, "speedup": 0.02}))
+    row = next(line for line in text.splitlines() if "29.1 ms" in line)
+    assert re.search(r"29\.1 ms +28\.8 ms - 29\.6 ms +1,099\.7 +1\.00x +3\b", row)
+    assert "1.5 s" in text
+    assert "0.02x" in text
+    assert "1,234,567 parameters" in words(text)
+
+
+def test_cases_are_printed_in_the_order_in_which_they_come(make_cases: MakeCases) -> None:
+    text = printed(make_cases(*({"nodes": nodes} for nodes in (30, 10, 20))))
+    assert re.findall(r"^\s*(\d0) ", text, re.MULTILINE) == ["30", "10", "20"]
+
+
+def test_only_the_columns_that_tell_cases_apart_are_shown(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 1}, {"nodes": 2}))
+    header = next(line for line in text.splitlines() if "interval" in line)
+    assert header.split() == ["nodes", "time", "95", "%", "interval", "items/s", "speedup", "n"]
+
+
+def test_only_the_first_rows_are_shown_and_it_is_said_how_many_more_there_are(make_cases: MakeCases) -> None:
+    rows: list[dict[str, Any]] = [{"nodes": nodes} for nodes in range(1, 8)]
+    rows += [{"nodes": nodes, "status": "failed"} for nodes in range(8, 13)]
+    text = printed(make_cases(*rows), top=3)
+    assert re.findall(r"^\s*(\d) +29\.1 ms", text, re.MULTILINE) == ["1", "2", "3"]
+    assert re.findall(r"failed nodes=(\d+):", text) == ["8", "9", "10"]
+    assert re.findall(r"and (\d) more", text) == ["4", "2"]
+    assert "more" not in printed(make_cases(*rows), top=7)
+
+
+def test_a_case_without_an_interval_or_a_speedup_leaves_them_empty(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"time_ci_low_s": None, "time_ci_high_s": None, "speedup": None}))
+    assert "29.1 ms" in text
+    assert "nan" not in text.lower()
+    assert "none" not in text.lower()
+
+
+def test_cases_of_different_work_stand_in_tables_of_their_own_and_it_is_said_why(make_cases: MakeCases) -> None:
+    text = words(printed(make_cases({}, {"model": "lstm", "parameter_count": 99})))
+    assert "pytorch mlp training, cpu float32, 1,234,567 parameters" in text
+    assert "pytorch lstm training, cpu float32, 99 parameters" in text
+    assert re.search(r"Ranked apart.*model, parameter_count", text)
+
+
+def test_cases_of_equal_work_are_not_said_to_be_ranked_apart(make_cases: MakeCases) -> None:
+    assert "apart" not in printed(make_cases({"nodes": 1}, {"nodes": 2}))
+
+
+def test_what_did_not_complete_is_listed_with_its_reason(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 1}, {"nodes": 2, "status": "timeout", "error": "stopped after 60 s"}))
+    assert "timeout nodes=2: stopped after 60 s" in text
+    assert len(re.findall("29.1 ms", text)) == 1
+
+
+def test_a_single_case_that_failed_is_named_by_its_id(make_cases: MakeCases) -> None:
+    assert "failed case-0: it broke" in printed(make_cases({"status": "failed"}))
+
+
+def test_a_case_of_which_only_some_repetitions_completed_is_in_both_places(make_cases: MakeCases) -> None:
+    cases = make_cases({"nodes": 1}, {"nodes": 2})
+    cases.loc[1, ["status", "error"]] = ["failed", "it broke"]
+    text = printed(cases)
+    assert "failed nodes=2: it broke" in text
+    assert len(re.findall("29.1 ms", text)) == 2
+
+
+def test_a_long_error_is_not_cut_off(make_cases: MakeCases) -> None:
+    error = "word " * 100 + "end"
+    assert error in printed(make_cases({"status": "failed", "error": error}), width=80)
+
+
+DATA = [
+    "[red]",
+    "[/red]",
+    "[bold]x[/bold]",
+    "[link=http://x]y[/link]",
+    "\\[red]",
+    "[1, 2]",
+    "C:\\",
+    ":warning: x",
+    "a:bug:b",
+]
+
+
+@pytest.mark.parametrize("color", [False, True], ids=["pipe", "terminal"])
+@pytest.mark.parametrize("data", DATA)
+def test_text_in_an_error_is_printed_as_it_is(make_cases: MakeCases, data: str, color: bool) -> None:
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed(make_cases({"status": "failed", "error": data}), color=color))
+    assert text.rstrip("\n").endswith(f": {data}")
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_text_in_a_column_is_printed_as_it_is(make_cases: MakeCases, data: str) -> None:
+    cases = make_cases({"tag_kind": data}, {"tag_kind": "plain"}, {"tag_kind": data, "status": "failed"})
+    text = printed(cases, candidates=["tag_kind"])
+    assert sum(line.strip().startswith(data) for line in text.splitlines()) == 1
+    assert f"tag_kind={data}: it broke" in text
+
+
+@pytest.mark.parametrize("data", ["[red]", "[/]", "a:bug:b"])
+def test_text_in_a_title_is_printed_as_it_is(make_cases: MakeCases, data: str) -> None:
+    assert f"{data} mlp training" in words(printed(make_cases({"framework": data})))
+
+
+def test_a_pipe_gets_no_control_characters(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 1}, {"nodes": 2, "status": "failed"}))
+    assert "\x1b" not in text
+
+
+def many_columns(make_cases: MakeCases, count: int) -> tuple[pd.DataFrame, list[str]]:
+    columns: dict[str, list[Any]] = {
+        "sweep": ["lstm-threads-20261101-120000", "lstm-threads-20261102-120000"],
+        "batch_size": [16, 128],
+        "nodes": [1, 16],
+        "intra_op_threads": [1, 64],
+        "compile": [False, True],
+        "inter_op_threads": [1, 64],
+        "cpus_per_task": [1, 64],
+        "strategy": ["ddp", "fsdp"],
+        "tasks_per_node": [1, 4],
+    }
+    names = list(columns)[:count]
+    return make_cases(*({name: columns[name][row] for name in names} for row in range(2))), names
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 9])
+def test_eighty_columns_are_enough_for_the_time(make_cases: MakeCases, count: int) -> None:
+    cases, names = many_columns(make_cases, count)
+    text = printed(cases, width=80, candidates=names)
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(re.findall(r"29\.1 ms", text)) == 2
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCases, metric: str) -> None:
+    cases = make_cases({"nodes": 1, "peak_memory_bytes": 3 * 2**30}, {"nodes": 2, "peak_memory_bytes": 5 * 2**30})
+    cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]
+    lines = [line for line in printed(cases, metric=metric).splitlines() if " ms" in line]
+    assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3(00 ms|\.00x|0\.0)"), lines[0])
