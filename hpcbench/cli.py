@@ -45,7 +45,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        unknown = args and args[0] not in COMMANDS and not args[0].startswith("-")
+        if unknown and not context.resilient_parsing:  # completing must not print
             raise click.UsageError(f"no command is called '{args[0]}': {nearest(args[0], COMMANDS)}", context)
         return super().resolve_command(context, args)
 

@@ -43,6 +43,10 @@ class SweepPaths:
     def logs(self, job: str) -> Path:
         return self.jobs / "logs" / job
 
+    def log(self, job: str, element: int, array_id: str | None) -> Path:
+        """What an element printed, as an element of an array of Slurm, or on this machine."""
+        return self.logs(job) / f"{array_id or 'local'}_{element}_0_log.out"
+
     def record(self, job: str, element: int) -> Path:
         return self.records / job / f"{element}.jsonl"
 

@@ -1,22 +1,31 @@
-"""Median, its interval, and percentiles. Samples are not assumed to be normal.
+"""Median, its interval, and percentiles.
 
-The interval comes from a two-stage bootstrap (Davison and Hinkley, 1997, "Bootstrap Methods and their Application",
-section 3.8): repetitions are drawn with replacement, and within each its samples. The inner stage needs no drawing of
-samples: the median of a bootstrap sample is an order statistic whose rank can be drawn directly (Efron, 1982, "The
-Jackknife, the Bootstrap and Other Resampling Plans", section 10.2).
+The interval is that of the median over runs: repetitions are fresh processes, and only they are independent. What it
+is made of depends on how many there are:
+
+- six and more: a two-stage bootstrap (Davison and Hinkley, 1997, "Bootstrap Methods and their Application",
+  section 3.8): repetitions are drawn with replacement, and within each its samples. The inner stage needs no drawing of
+  samples: the median of a bootstrap sample is an order statistic whose rank can be drawn directly (Efron, 1982, "The
+  Jackknife, the Bootstrap and Other Resampling Plans", section 10.2).
+- two to five: a bootstrap cannot know more than it has seen, and would be far too narrow; no order-statistic interval
+  of 95 % exists below six. Student's t on the logarithms of the repetitions' medians is wide, and honest about it.
+- one: the samples of that run alone, by the inner stage. It says nothing about the next run.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 LEVEL = 0.95
 RESAMPLES = 1000
+FEWEST_TO_RESAMPLE = 6
 _SEED = 20210611
 
 Floats = NDArray[np.float64]
@@ -31,7 +40,7 @@ class Interval(NamedTuple):
 
 
 def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Interval:
-    """The median of the repetitions' medians, with its percentile-bootstrap interval.
+    """The median of the repetitions' medians, with its interval.
 
     `repetitions` holds the samples of each repetition, each in any order and of any length above 0.
     Raises ValueError where there is no sample.
@@ -39,14 +48,27 @@ def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Inte
     ordered = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
     if not ordered or any(samples.size == 0 for samples in ordered):
         raise ValueError("an interval needs at least one sample in each repetition")
-    estimate = quantile_of_sorted(np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered]), 0.5)
+    centres = np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered])
+    estimate = quantile_of_sorted(centres, 0.5)
     if len(ordered) == 1 and ordered[0].size == 1:
         return Interval(estimate, None, None)
+    if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
+        return _student_interval(centres, estimate, level)
     medians = np.column_stack([_bootstrap_medians(samples, column) for column, samples in enumerate(ordered)])
     chosen = medians[_inner_rows(len(ordered)), _draws(len(ordered))]
     statistic = np.sort(np.median(chosen, axis=1))
     tail = (1 - level) / 2
     return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
+
+
+def _student_interval(centres: Floats, estimate: float, level: float) -> Interval:
+    """Student's t interval of the mean of the logarithms, turned back: of the median, where runs are log-normal."""
+    if centres[0] <= 0:
+        return Interval(estimate, None, None)
+    logs = np.log(centres)
+    half = float(stdtrit(logs.size - 1, (1 + level) / 2)) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
+    centre = float(logs.mean())
+    return Interval(estimate, min(estimate, math.exp(centre - half)), max(estimate, math.exp(centre + half)))
 
 
 def percentile(samples: Floats, quantile: float) -> float | None:

@@ -41,18 +41,22 @@ _PER_REPETITION = (
     SAMPLES,
 )
 _JOINED = ("nodes_used", "job_id")
+_SENTENCES = ("warnings",)
 _TYPICAL = ("first_step_s", "import_s", "build_s")  # the median of the repetitions
 
 Row = dict[Any, Any]
 
 
 def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """One row per case, in the order of the sweep. `speedup` is left empty: see add_speedup."""
+    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see add_speedup."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in repetitions.to_dict("records"):  # thousands of small frames would take far longer
         groups.setdefault((row["sweep"], row["case"]), []).append(row)
     frame = pd.DataFrame([_case(rows) for rows in groups.values()])
-    frame = frame.sort_values(["sweep", "case_index"], ignore_index=True, kind="stable")
+    sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
+    frame = frame.sort_values(
+        ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
+    ).reset_index(drop=True)
     for name in frame.columns.intersection(repetitions.columns):
         if repetitions[name].dtype == "Int64":
             frame[name] = frame[name].astype("Int64")
@@ -75,8 +79,11 @@ def _case(rows: list[Row]) -> Row:
         case[name] = median(values) if values else None
     for name in _JOINED:
         case[name] = ",".join(dict.fromkeys(",".join(_present(rows, name)).split(","))) or None
+    for name in _SENTENCES:
+        case[name] = "; ".join(dict.fromkeys(_present(rows, name))) or None
     case["status"] = failed[0]["status"] if failed else COMPLETED
     case["error"] = failed[0]["error"] if failed else None
+    case["log"] = failed[0]["log"] if failed else None
     return {**case, **_times([row[SAMPLES] for row in completed], case["items_per_step"])}
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
-from hpcbench.collect.records import RECONCILED, Record, read_records
+from hpcbench.collect.reconcile import reconcile
+from hpcbench.collect.records import Record, read_element, read_records
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes, provenance
+from hpcbench.node import outcomes
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import queue, states
@@ -20,7 +19,6 @@ from hpcbench.submit.sweep import Sweep
 PLANNED = "planned"  # not submitted yet
 UNKNOWN = "unknown"  # submitted, and Slurm was not asked or did not answer
 ACTIVE = (states.PENDING, states.RUNNING)
-NO_RECORD = "its job ended without leaving a record"
 
 
 @dataclass(frozen=True)
@@ -49,16 +47,27 @@ class Progress:
     runs: tuple[RunProgress, ...]
     warnings: tuple[str, ...]
 
+    def case_counts(self) -> dict[str, int]:
+        """Cases by state: completed when each repetition has, else the state of the first that has not."""
+        cases: dict[str, str] = {}
+        for run in sorted(self.runs, key=lambda run: run.planned.repetition):
+            if cases.get(run.planned.case_id, outcomes.COMPLETED) == outcomes.COMPLETED:
+                cases[run.planned.case_id] = run.state
+        return _ordered(Counter(cases.values()))
+
     def counts(self) -> dict[str, int]:
         """Repetitions by state, in the order in which a repetition goes through them."""
-        counted = Counter(run.state for run in self.runs)
-        order = (PLANNED, *ACTIVE, UNKNOWN, *outcomes.STATUSES)
-        return {state: counted[state] for state in order if counted[state]}
+        return _ordered(Counter(run.state for run in self.runs))
 
     def to_do(self) -> list[RunProgress]:
         """What `resume` runs: all that is missing or did not complete, and is not under way."""
         done = (*ACTIVE, UNKNOWN, *outcomes.FINAL)
         return [run for run in self.runs if run.state not in done]
+
+
+def _ordered(counted: Counter[str]) -> dict[str, int]:
+    order = (PLANNED, *ACTIVE, UNKNOWN, *outcomes.STATUSES)
+    return {state: counted[state] for state in order if counted[state]}
 
 
 def survey_or_records(sweep: Sweep) -> Progress:
@@ -77,51 +86,79 @@ def survey(sweep: Sweep, *, ask_slurm: bool = True) -> Progress:
     Raises UserError where Slurm has to be asked and does not answer.
     """
     journal = Journal.read(sweep.paths.journal)
+    submissions = _latest_submissions(journal)
+    on_slurm = ask_slurm and sweep.scheduler == "slurm"
+    # Slurm first, records after: a job that ends in between has its record then.
+    queued = queue.queued_by_name(sweep.paths.name, sweep.job_names) if on_slurm else {}
+    known = queue.ask({(s.slurm_id, e) for (_, e), s in submissions.items() if s.slurm_id}) if on_slurm else None
     found = read_records(sweep.paths)
-    warnings = [f"a damaged line is left out: {place}" for place in found.damaged]
     by_run: dict[tuple[str, int], list[Record]] = {}
     for record in found.records:
         by_run.setdefault((record["job"], record["element"]), []).append(record)
-    submissions = _latest_submissions(journal)
-    open_elements = {
-        (submission.slurm_id, element)
-        for (job, element), submission in submissions.items()
-        if submission.slurm_id and not _recorded(by_run.get((job, element), []), submission)
-    }
-    known = queue.ask({(str(array), index) for array, index in open_elements}) if ask_slurm else None
     runs = []
     for job in sweep.job_names:
         for element, planned in enumerate(sweep.runs(job)):
-            records = by_run.get((job, element), [])
-            submission = submissions.get((job, element))
-            runs.append(_state(sweep, job, element, planned, records, submission, known))
-    return Progress(sweep, tuple(runs), tuple(warnings))
+            run = _Run(sweep, job, element, planned, by_run.get((job, element), []))
+            runs.append(run.state(submissions.get((job, element)), known, queued.get((job, element))))
+    warnings = tuple(f"a damaged line is left out: {place}" for place in found.damaged)
+    return Progress(sweep, tuple(runs), warnings)
 
 
-def _state(
-    sweep: Sweep,
-    job: str,
-    element: int,
-    planned: PlannedRun,
-    records: list[Record],
-    submission: Submission | None,
-    known: dict[queue.Element, QueueEntry] | None,
-) -> RunProgress:
-    slurm_id = submission.slurm_id if submission else None
-    best = _best(records)
-    if submission is None or slurm_id is None or _recorded(records, submission) or _completed(best):
-        if best is not None:
-            return RunProgress(job, element, planned, best["status"], slurm_id, _message(best), record=best)
-        return RunProgress(job, element, planned, PLANNED)
-    if known is None:
-        return RunProgress(job, element, planned, UNKNOWN, slurm_id)
-    entry = known.get((slurm_id, element))
-    if entry is not None and not entry.ended:
+@dataclass(frozen=True)
+class _Run:
+    """One planned repetition and the records that it has."""
+
+    sweep: Sweep
+    job: str
+    element: int
+    planned: PlannedRun
+    records: list[Record]
+
+    def state(
+        self,
+        submission: Submission | None,
+        known: dict[queue.Element, QueueEntry] | None,
+        bare: tuple[str, QueueEntry] | None,
+    ) -> RunProgress:
+        """Where it stands; `bare` is a job of this script that somebody submitted without hpcbench."""
+        best = _best(self.records)
+        slurm_id = submission.slurm_id if submission else None
+        if best is not None and best["status"] == outcomes.COMPLETED:
+            return self._ended(best)
+        if bare is not None:
+            return self._queued(*bare)
+        if best is not None and self._recorded(slurm_id):
+            return self._ended(best)
+        if slurm_id is None:
+            return self._at(PLANNED)
+        if known is None:
+            return self._at(UNKNOWN, slurm_id)
+        entry = known.get((slurm_id, self.element))
+        if entry is not None and not entry.ended:
+            return self._queued(slurm_id, entry)
+        late = read_element(self.sweep.paths, self.job, self.element)
+        if len(late) > len(self.records):  # it came while Slurm and the other records were asked
+            return replace(self, records=late).state(submission, known, bare)
+        if submission is not None and not submission.ours:
+            return self._at(UNKNOWN, slurm_id, "only the user who submitted it may say how it ended")
+        return self._ended(reconcile(self.sweep, self.job, self.element, self.planned, slurm_id, entry))
+
+    def _recorded(self, slurm_id: str | None) -> bool:
+        return slurm_id is None or any(record["slurm"].get("array_job_id") == slurm_id for record in self.records)
+
+    def _queued(self, slurm_id: str, entry: QueueEntry) -> RunProgress:
         phase = states.phase_of(entry.state)
         reason = states.in_words(entry.reason) if phase == states.PENDING else ""
-        return RunProgress(job, element, planned, phase, slurm_id, reason, entry.nodes)
-    record = _reconcile(sweep, job, element, planned, slurm_id, entry)
-    return RunProgress(job, element, planned, record["status"], slurm_id, _message(record), record=record)
+        return self._at(phase, slurm_id, reason, entry.nodes)
+
+    def _ended(self, record: Record) -> RunProgress:
+        message = str((record["error"] or {}).get("message", ""))
+        nodes = ",".join(node["hostname"] for node in record["nodes"])
+        made = self._at(record["status"], record["slurm"].get("array_job_id"), message, nodes)
+        return replace(made, record=record)
+
+    def _at(self, state: str, slurm_id: str | None = None, reason: str = "", nodes: str = "") -> RunProgress:
+        return RunProgress(self.job, self.element, self.planned, state, slurm_id, reason, nodes)
 
 
 def _latest_submissions(journal: Journal) -> dict[tuple[str, int], Submission]:
@@ -133,46 +170,15 @@ def _latest_submissions(journal: Journal) -> dict[tuple[str, int], Submission]:
     }
 
 
-def _recorded(records: list[Record], submission: Submission) -> bool:
-    return any(record["slurm"].get("array_job_id") == submission.slurm_id for record in records)
-
-
 def _best(records: list[Record]) -> Record | None:
-    ordered = sorted(records, key=lambda record: str(record["ended_at"]))
-    return next((r for r in reversed(ordered) if _completed(r)), ordered[-1] if ordered else None)
+    """The last completed record, else the last one; what the job itself wrote counts before what was made up later."""
+    ordered = sorted(records, key=lambda record: (record["attempt"] is not None, str(record["ended_at"])))
+    chosen = [record for record in ordered if record["status"] == outcomes.COMPLETED] or ordered
+    return chosen[-1] if chosen else None
 
 
-def _completed(record: Record | None) -> bool:
-    return record is not None and record["status"] == outcomes.COMPLETED
-
-
-def _message(record: Record) -> str:
-    return str((record["error"] or {}).get("message", ""))
-
-
-def _reconcile(
-    sweep: Sweep, job: str, element: int, planned: PlannedRun, slurm_id: str, entry: QueueEntry | None
-) -> Record:
-    """Write the record that the job could not write, from what Slurm says of its end."""
-    status = (states.outcome_of(entry.state) if entry else None) or outcomes.FAILED
-    said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
-    error: dict[str, Any] = {"type": "slurm", "message": f"{NO_RECORD}; {said}", "last_lines": []}
-    log = sweep.paths.logs(job) / f"{slurm_id}_{element}_0_log.out"
-    error["last_lines"] = node_record.tail(str(log))
-    ids = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(element)}
-    return write_reconciled(sweep, job, element, planned, node_record.Outcome(status, error), ids)
-
-
-def write_reconciled(
-    sweep: Sweep,
-    job: str,
-    element: int,
-    planned: PlannedRun,
-    outcome: node_record.Outcome,
-    slurm_variables: dict[str, str],
-) -> Record:
-    """Append a record, made here, for a repetition that left none."""
-    record = node_record.assemble(planned, sweep.description, job, element, [], outcome, 0.0, slurm_variables)
-    record["attempt"] = None
-    node_record.append(provenance.redacted(record, os.environ), str(sweep.paths.records / RECONCILED))
-    return record
+def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
+    """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
+    outcome = node_record.Outcome(run.state, None)
+    record = node_record.assemble(run.planned, sweep.description, run.job, run.element, [], outcome, 0.0, {})
+    return {**record, "attempt": None, "started_at": None, "ended_at": None}

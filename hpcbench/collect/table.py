@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 
 from hpcbench.collect.records import Record
 from hpcbench.config.parameters import NAMES
+from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
     "framework",
@@ -71,6 +73,7 @@ def _row(record: Record) -> dict[str, Any]:
         "sweep": record["sweep"],
         "case": record["case_id"],
         "case_index": record["case_index"],
+        "site": record["site"],
         "repetition": record["repetition"],
         "attempt": record["attempt"],
         "status": record["status"],
@@ -97,11 +100,18 @@ def _row(record: Record) -> dict[str, Any]:
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
         "warnings": "; ".join(record["warnings"]) or None,
+        "log": _log(record),
         "error": error.get("message"),
     }
     row.update({f"tag_{name}": value for name, value in record["tags"].items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+def _log(record: Record) -> str:
+    """What the job printed, from the folder of the workspace."""
+    paths = SweepPaths(record["sweep"], Path("jobs") / record["sweep"], Path())
+    return str(paths.log(record["job"], record["element"], record["slurm"].get("array_job_id")))
 
 
 def _job_id(slurm: dict[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hpcbench.collect.progress import ACTIVE, survey
-from hpcbench.commands.common import err, sweep_argument, workspace_of
+from hpcbench.commands.common import err, plural, sweep_argument, workspace_of
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import load
 
@@ -26,13 +26,13 @@ def cancel(context: click.Context, sweep: str) -> int:
         err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
         return 0
     from hpcbench.submit.slurm import adopt_orphans
-    from hpcbench.submit.slurm import cancel as cancel_submissions
+    from hpcbench.submit.slurm import cancel as cancel_arrays
 
     with locked(found.paths.jobs):
         journal = Journal.read(found.paths.journal)
         adopt_orphans(found.paths, journal)
         active = [run for run in survey(found).runs if run.state in ACTIVE]
-        arrays = {run.slurm_id for run in active}
-        cancel_submissions(found.paths, [s for s in journal.submissions if s.slurm_id in arrays], journal)
-    err.print(f"cancelled {len(active)} repetitions in {len(arrays)} jobs")
+        arrays = {str(run.slurm_id): run.job for run in active}
+        cancel_arrays(found.paths, arrays, journal)
+    err.print(f"cancelled {plural(len(active), 'repetition')} in {plural(len(arrays), 'array')}")
     return 0

@@ -38,6 +38,11 @@ def complete_sweep(context: click.Context, parameter: click.Parameter, incomplet
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+def plural(count: int, word: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 @contextmanager
 def resumable(sweep: str) -> Iterator[None]:
     """Tells a user who interrupts a sweep how it goes on."""
@@ -61,7 +66,7 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or "/" in name:
         if not path.is_file():
-            raise UserError("there is no such file", where=name)
+            raise UserError("it is a folder" if path.is_dir() else "there is no such file", where=name)
         return path
     folders = [workspace.root / "configs" / kind, shipped("configs") / kind]
     for folder in folders:

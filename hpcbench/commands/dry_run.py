@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from hpcbench.commands.common import out
+from hpcbench.commands.common import out, plural
 from hpcbench.config.parameters import Parameters
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
@@ -26,7 +26,7 @@ def show(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     out.print(_jobs(plan.jobs))
-    most = budget(plan.jobs)
+    most = budget(plan.jobs, plan.site)
     out.print(
         f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
         f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
@@ -49,7 +49,7 @@ def _price(plan: Plan, core_hours: float, gpu_hours: float) -> None:
 
 def _cases(plan: Plan) -> Table:
     names = list(dict.fromkeys([*plan.experiment.axis_names, *_derived(plan.cases)]))
-    table = Table(title=f"{len(plan.cases)} cases", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=plural(len(plan.cases), "case"), title_justify="left", box=None, pad_edge=False)
     for name in ("case", *names):
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MOST_ROWS]:
@@ -70,7 +70,7 @@ def _derived(cases: tuple[Case, ...]) -> list[str]:
 
 
 def _jobs(jobs: tuple[Job, ...]) -> Table:
-    table = Table(title=f"{len(jobs)} jobs", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=plural(len(jobs), "job"), title_justify="left", box=None, pad_edge=False)
     for name in (
         "job",
         "elements",

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-from hpcbench.collect.progress import RunProgress, write_reconciled
-from hpcbench.collect.records import read_element
+from hpcbench.collect.progress import RunProgress
+from hpcbench.collect.reconcile import reconcile_local
+from hpcbench.collect.records import Record, read_element
 from hpcbench.commands.common import err
 from hpcbench.node import outcomes
-from hpcbench.node.record import Outcome, tail
-from hpcbench.submit.local import local_log, run_one
+from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
 
 
@@ -36,28 +33,49 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
         TimeRemainingColumn(),
     )
     # Once a second: drawing more often would take time from what is being measured.
-    with Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal) as bar:
+    progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
+    with _ended_like_ctrl_c(), progress as bar:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
-            status = _run(sweep, run)
-            counts[status] += 1
-            failed = sum(counts.values()) - counts[outcomes.COMPLETED]
+            record = _run(sweep, run)
+            counts[record["status"]] += 1
+            done = sum(counts.values())
+            failed = done - counts[outcomes.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
-            if not err.is_terminal:
-                label = f"{sum(counts.values())}/{len(ordered)} {run.planned.case_id}"
-                err.print(f"{label} repetition {run.planned.repetition}: {status}")
+            if not err.is_terminal or record["status"] != outcomes.COMPLETED:
+                err.print(_line(sweep, run, record, f"{done}/{len(ordered)}"), soft_wrap=True)
     return int(counts[outcomes.COMPLETED] != len(ordered))
 
 
-def _run(sweep: Sweep, run: RunProgress) -> str:
-    """Run one repetition and return its status; one that left no record gets one here."""
+def _line(sweep: Sweep, run: RunProgress, record: Record, place: str) -> Text:
+    values = {**run.planned.parameters, **run.planned.tags}
+    axes = " ".join(f"{name}={values[name]}" for name in sweep.description["axes"] if name in values)
+    reason = f": {record['error']['message']}" if record["error"] else ""
+    return Text(
+        f"{place} {axes or run.planned.case_id} repetition {run.planned.repetition}: {record['status']}{reason}"
+    )
+
+
+def _run(sweep: Sweep, run: RunProgress) -> Record:
+    """Run one repetition and return its record; one that left none gets one here."""
     before = len(read_element(sweep.paths, run.job, run.element))
     run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job))
     records = read_element(sweep.paths, run.job, run.element)
     if len(records) > before:
-        return str(records[-1]["status"])
-    lines = tail(str(local_log(sweep.paths, run.job, run.element)))
-    message = f"the job script ended without leaving a record: {lines[-1] if lines else 'it printed nothing'}"
-    error = {"type": "script", "message": message, "last_lines": lines}
-    outcome = Outcome(outcomes.FAILED, error)
-    return str(write_reconciled(sweep, run.job, run.element, run.planned, outcome, {})["status"])
+        return records[-1]
+    return reconcile_local(sweep, run.job, run.element, run.planned)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """A closed ssh connection or a kill ends the running repetition too, instead of leaving it behind."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,11 +7,12 @@ import pandas as pd
 from rich.markup import escape
 
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
-from hpcbench.collect.progress import survey_or_records
+from hpcbench.collect.progress import survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
 from hpcbench.collect.table import PARAMETERS, SAMPLES, repetition_table, sample_table
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
 from hpcbench.errors import UserError, nearest
+from hpcbench.node import outcomes
 from hpcbench.report import tables, terminal
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
@@ -29,7 +30,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 
 @click.command(epilog=EPILOG, short_help="Print the results, best first; write CSV or Parquet.")
 @sweep_argument(nargs=-1)
-@click.option("--metric", default="time_median_s", show_default=True, help="Column to rank by.")
+@click.option("--metric", default="throughput_items_per_s", show_default=True, help="Column to rank by.")
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(
     "--level",
@@ -61,7 +62,7 @@ def report(
     records = []
     for name in dict.fromkeys(sweep or ("latest",)):
         records += _records(workspace.find(name))
-    if not records:
+    if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
     repetitions = repetition_table(records)
@@ -75,6 +76,7 @@ def report(
     }
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
+        out.print(_heading(repetitions), markup=False, soft_wrap=True)
         terminal.print_report(cases, _telling_apart(cases), metric, top, out)
     if csv_file:
         tables.write_csv(frame, csv_file)
@@ -94,7 +96,16 @@ def _records(paths: SweepPaths) -> list[Record]:
     missing = sum(not run.ended for run in progress.runs)
     if missing:
         err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
-    return [run.record for run in progress.runs if run.record is not None]
+    return [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
+
+
+def _heading(repetitions: pd.DataFrame) -> str:
+    """Which sweeps on which machines."""
+    sweeps = ", ".join(
+        f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
+    )
+    processors = "; ".join(repetitions["cpu_model"].dropna().unique())
+    return f"{sweeps} ({processors})" if processors else sweeps
 
 
 def _telling_apart(cases: pd.DataFrame) -> list[str]:
@@ -115,11 +126,9 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
         chosen = cases["case"].str.startswith(base)
     rows = cases.index[chosen]
     if len(rows) != 1:
-        raise UserError(
-            f"'{base}' names {len(rows)} cases, and a base is one",
-            where="--base",
-            hint="the ids are in --csv",
-        )
+        named = ", ".join(f"sweep={row['sweep']},case={row['case']}" for _, row in cases.loc[rows[:5]].iterrows())
+        hint = f"it could be {named}" if named else "the ids are in the column `case` of --csv"
+        raise UserError(f"'{base}' names {len(rows)} cases, and a base is one", where="--base", hint=hint)
     if pd.isna(cases.loc[rows[0], "time_median_s"]):
         raise UserError(f"the base case '{base}' was not measured", where="--base")
     return int(rows[0])

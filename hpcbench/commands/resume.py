@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hpcbench.collect.progress import RunProgress, survey
-from hpcbench.commands.common import err, resumable, sweep_argument, workspace_of
+from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.waiting import wait_for
 from hpcbench.submit.journal import Journal, locked
@@ -31,12 +31,11 @@ def resume(context: click.Context, sweep: str, wait: bool) -> int:
     """
     found = load(workspace_of(context).find(sweep))
     paths = found.paths
-    with resumable(paths.name):
-        with locked(paths.jobs):
-            if found.scheduler == "local":
-                return run_here(found, _missing(found))
-            _submit_missing(found, Journal.read(paths.journal))
-        return wait_for(found) if wait else 0
+    with resumable(paths.name), locked(paths.jobs):
+        if found.scheduler == "local":
+            return run_here(found, _missing(found))
+        _submit_missing(found, Journal.read(paths.journal))
+    return wait_for(found) if wait else 0
 
 
 def _submit_missing(sweep: Sweep, journal: Journal) -> None:
@@ -46,12 +45,12 @@ def _submit_missing(sweep: Sweep, journal: Journal) -> None:
     adopt_orphans(sweep.paths, journal)
     missing = _missing(sweep)
     if missing:
-        submit_with_progress(sweep.paths, list(_by_job(missing).items()), journal)
+        submit_with_progress(sweep, list(_by_job(missing).items()), journal)
 
 
 def _missing(sweep: Sweep) -> list[RunProgress]:
     missing = survey(sweep).to_do()
-    err.print(f"{sweep.paths.name}: {len(missing)} repetitions to run")
+    err.print(f"{sweep.paths.name}: {plural(len(missing), 'repetition')} to run")
     return missing
 
 

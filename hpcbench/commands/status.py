@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
-from collections import Counter
 from typing import Any
 
 import click
@@ -38,6 +38,8 @@ def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> in
         progress = survey_or_records(found)
         for warning in progress.warnings:
             err.print(f"warning: {warning}", markup=False)
+        if watch:
+            err.print(f"{datetime.datetime.now():%H:%M:%S}")
         _print(progress, as_json)
         if not watch or all(run.ended for run in progress.runs):
             return 0
@@ -50,8 +52,8 @@ def _print(progress: Progress, as_json: bool) -> None:
         return
     paths = progress.sweep.paths
     out.print(f"[bold]{paths.name}[/bold] on {progress.sweep.description['site']['name']}")
-    for state, count in progress.counts().items():
-        out.print(f"  {count:6d} {state}")
+    for unit, counts in (("cases", progress.case_counts()), ("repetitions", progress.counts())):
+        out.print(f"  {unit + ':':13} " + ", ".join(f"{count} {state}" for state, count in counts.items()))
     table = Table(box=None, pad_edge=False)
     for name in ("job", "elements", "slurm id", "state", "node", "reason"):
         table.add_column(name)
@@ -69,12 +71,11 @@ def _grouped(runs: tuple[RunProgress, ...]) -> dict[tuple[str, str | None, str, 
 
 
 def _as_json(progress: Progress) -> dict[str, Any]:
-    cases = Counter(run.planned.case_id for run in progress.runs)
     return {
         "sweep": progress.sweep.paths.name,
         "site": progress.sweep.description["site"]["name"],
-        "cases": len(cases),
-        "states": progress.counts(),
+        "cases": progress.case_counts(),
+        "repetitions": progress.counts(),
         "runs": [
             {
                 "job": run.job,

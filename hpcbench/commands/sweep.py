@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hpcbench.collect.progress import survey
-from hpcbench.commands.common import choose_site, err, file_in, out, resumable, workspace_of
+from hpcbench.commands.common import choose_site, err, file_in, out, plural, resumable, workspace_of
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.waiting import wait_for
@@ -70,7 +70,8 @@ def sweep(
     document = apply_settings(load_yaml(source), list(settings))
     checked = load_experiment(document)
     if not yes:
-        check_size(count_points(checked), MOST_POINTS, document)
+        points = count_points(checked)
+        check_size(min(points, limit or points), MOST_POINTS, document)
     plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
     for warning in plan.warnings:
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
@@ -105,15 +106,15 @@ def _run(plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, rend
         check_available()
     created = create(workspace, paths, plan, source)
     repetitions = sum(len(job.runs) for job in plan.jobs)
-    err.print(f"{paths.name}: {len(plan.cases)} cases, {repetitions} repetitions, {len(plan.jobs)} jobs")
+    counts = ((plan.cases, "case"), (range(repetitions), "repetition"), (plan.jobs, "job"))
+    err.print(f"{paths.name}: " + ", ".join(plural(len(things), word) for things, word in counts))
     if render_only:
         for job in plan.jobs:
             out.print(str(paths.script(job.name)), soft_wrap=True)
         return 0
-    with resumable(paths.name):
-        with locked(paths.jobs):
-            if not on_slurm:
-                return run_here(created, list(survey(created).runs))
-            whole = [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs]
-            submit_with_progress(paths, whole, Journal(paths.journal))
-        return wait_for(created) if wait else 0
+    with resumable(paths.name), locked(paths.jobs):
+        if not on_slurm:
+            return run_here(created, list(survey(created).runs))
+        whole = [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs]
+        submit_with_progress(created, whole, Journal(paths.journal))
+    return wait_for(created) if wait else 0

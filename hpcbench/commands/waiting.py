@@ -9,7 +9,7 @@ from hpcbench.commands.common import err
 from hpcbench.node import outcomes
 from hpcbench.submit.sweep import Sweep
 
-FIRST_S, LONGEST_S = 2.0, 60.0
+FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0
 
 
 def wait_for(sweep: Sweep) -> int:
@@ -21,7 +21,7 @@ def wait_for(sweep: Sweep) -> int:
         line = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
         if line != shown:
             err.print(f"{sweep.paths.name}: {line}")
-            shown, pause = line, FIRST_S
+            shown, pause = line, min(pause, BUSY_S)
         if all(run.ended for run in progress.runs):
             return exit_status(progress)
         time.sleep(pause)

@@ -48,7 +48,10 @@ class Parameters(Model):
     tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="processes on each node")
     cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs that each process may use")
     gpus_per_task: int = Field(
-        default=0, ge=0, le=MOST, description="GPUs of each process; 1 where device is gpu and nothing is said"
+        default=0,
+        ge=0,
+        le=MOST,
+        description="GPUs of each process (PyTorch uses one of them); 1 where device is gpu and nothing is said",
     )
     intra_op_threads: int | None = Field(
         default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"
@@ -97,6 +100,8 @@ class Parameters(Model):
         Defaults are left out so that a case keeps its id when a later version adds a parameter.
         """
         content = self.model_dump(mode="json", exclude_defaults=True)
+        if content.get("environment") == self.framework:  # what it is anyway
+            del content["environment"]
         usual = catalog.MODELS[self.model].options
         options = {name: value for name, value in self.model_options.items() if value != usual[name]}
         return {**content, "model_options": options} if options else _without(content, "model_options")

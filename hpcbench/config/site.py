@@ -27,7 +27,8 @@ class Environment(Model):
 
     python: str | None = Field(
         default=None,
-        description="the Python to use; relative to the workspace; unset: the one that runs hpcbench",
+        description="the Python to use, relative to the workspace; unset: the one that runs hpcbench, "
+        "or python3 where modules, setup or container are given",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
@@ -66,9 +67,9 @@ class Partition(Model):
     max_time: str | None = Field(default=None, description="longest wall time, as in 2-00:00:00")
     nodes: int | None = Field(default=None, ge=1, description="nodes in it")
     max_nodes: int | None = Field(default=None, ge=1, description="most nodes for one job")
-    cpus_per_node: int | None = Field(default=None, ge=1, description="CPUs of its smallest node")
-    gpus_per_node: int | None = Field(default=None, ge=0, description="GPUs of each node")
-    memory_mb_per_node: int | None = Field(default=None, ge=1, description="memory of its smallest node in MB")
+    cpus_per_node: int | None = Field(default=None, ge=1, description="CPUs of its largest node")
+    gpus_per_node: int | None = Field(default=None, ge=0, description="GPUs of its largest node")
+    memory_mb_per_node: int | None = Field(default=None, ge=1, description="memory of its largest node in MB")
     default: bool = Field(default=False, description="Slurm's default partition")
 
     @field_validator("max_time")

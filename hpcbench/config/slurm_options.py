@@ -10,15 +10,15 @@ from pydantic import Field, field_validator, model_validator
 from hpcbench.config.loading import Model
 
 # Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
-OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:;/@%+=*&|()\[\]!~^-]*\Z")
-OPTION_FORBIDDEN = set(";")
+OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")
 _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets itself: a second value would break the script or lose its log.
 OWN_OPTIONS = {
-    *("array", "chdir", "cpus-per-task", "error", "gpus-per-node", "gpus-per-task", "input", "job-name", "nodes"),
-    *("ntasks", "ntasks-per-node", "output", "parsable", "signal", "test-only", "wait", "wrap"),
+    *("array", "chdir", "clusters", "cpus-per-task", "error", "gpus", "gpus-per-node", "gpus-per-task", "gres"),
+    *("input", "job-name", "no-requeue", "nodes", "ntasks", "ntasks-per-node", "output", "parsable", "requeue"),
+    *("signal", "test-only", "wait", "wrap"),
 }
 
 
@@ -35,6 +35,7 @@ class SlurmOptions(Model):
     exclude: str | None = Field(default=None, description="nodes that must not be used")
     mem: str | None = Field(default=None, description="memory per node, as in 16G")
     mem_per_cpu: str | None = Field(default=None, description="memory per CPU, as in 2G")
+    gpu_type: str | None = Field(default=None, description="type of the GPUs, where Slurm asks for one, as in v100")
     exclusive: bool = Field(default=False, description="whole nodes, shared with nobody")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
@@ -63,7 +64,7 @@ class SlurmOptions(Model):
             raise ValueError("memory is written as a whole number with K, M, G or T, as in 16G")
         return value
 
-    @field_validator("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude")
+    @field_validator("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "gpu_type")
     @classmethod
     def _safe(cls, value: str | None) -> str | None:
         if value is not None:
@@ -92,7 +93,7 @@ class SlurmOptions(Model):
 
 def check_option_value(value: str) -> None:
     """Raises ValueError where a value could not stand in an #SBATCH line as it is."""
-    bad = sorted({char for char in value if not OPTION_PATTERN.match(char) or char in OPTION_FORBIDDEN})
+    bad = sorted({char for char in value if not OPTION_PATTERN.match(char)})
     if bad or value.startswith("-") or not value:
         shown = " ".join(repr(char) for char in bad) or repr(value)
         raise ValueError(f"an sbatch option cannot contain {shown}")

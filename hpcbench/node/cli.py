@@ -12,7 +12,6 @@ from .ranks import from_environment
 from .spawn import spawn
 from .supervise import supervise
 
-PROLOGUE_S = 30.0  # under Slurm a script starts after its job, by as long as the prologue takes
 CLOCK_S = 1.0  # bash counts whole seconds
 
 
@@ -79,7 +78,7 @@ def _work(arguments: Any) -> int:
     sys.stderr.flush()
     # The result is out. Taking the interpreter down would let C++ destructors race with the framework's threads:
     # one DDP run in five on gloo aborted there, after all its work was done.
-    os._exit(0 if facts["status"] in outcomes.FINAL else 1)
+    os._exit(0 if facts["status"] == outcomes.COMPLETED else 1)
 
 
 def _record(arguments: Any) -> int:
@@ -91,7 +90,7 @@ def _record(arguments: Any) -> int:
         stopped=bool(arguments.stopped),
         elapsed_s=arguments.elapsed,
         limit_s=arguments.limit,
-        margin_s=PROLOGUE_S if "SLURM_JOB_ID" in os.environ else CLOCK_S,
+        margin_s=0.0 if "SLURM_JOB_ID" in os.environ else CLOCK_S,
         log=arguments.log,
     )
     written = record.write(

@@ -13,6 +13,8 @@ STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, 
 # Running these again would end the same way.
 FINAL = (COMPLETED, SKIPPED, UNSUPPORTED)
 
+LAST_LINES = 30  # of a log or a traceback, kept in a record
+
 
 class Unsupported(Exception):
     """This case cannot run here, whatever is tried; the message says why."""

@@ -21,6 +21,7 @@ class Ranks(NamedTuple):
     node: int
     address: str
     port: int
+    bound: bool = False  # started by srun, which may give each task devices of its own
 
 
 def from_environment(environment: Mapping[str, str]) -> Ranks:
@@ -36,6 +37,7 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
             node=int(environment.get("SLURM_NODEID", 0)),
             address=_first_address(environment),
             port=_port(environment),
+            bound=True,
         )
     return Ranks(0, 1, 0, 0, "127.0.0.1", FIRST_PORT)
 

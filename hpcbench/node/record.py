@@ -11,7 +11,6 @@ from . import outcomes, provenance
 from .planned import PlannedRun
 
 SCHEMA = 1
-LAST_LINES = 30
 _OOM_IN_LOG = re.compile(r"oom.kill|out of memory|exceeded memory limit", re.IGNORECASE)
 
 
@@ -22,7 +21,7 @@ class Ending(NamedTuple):
     stopped: bool  # the script was told to end (SIGTERM)
     elapsed_s: float
     limit_s: float
-    margin_s: float  # by how much its clock may lag behind the job's
+    margin_s: float  # by how much its clock may lag behind the one that ended it
     log: str  # the script's own output so far
 
 
@@ -41,11 +40,11 @@ def write(
     path: str,
 ) -> Dict[str, Any]:
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
-    ranks = _read_ranks(scratch)
+    ranks = read_ranks(scratch)
     outcome = judge(ranks, planned.parameters["nodes"] * planned.parameters["tasks_per_node"], ending)
     record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ)
     record["attempt"] = 1 + _lines_in(path)
-    append(provenance.redacted(record, os.environ), path)
+    append(without_secrets(record, os.environ), path)
     shutil.rmtree(scratch, ignore_errors=True)
     return record
 
@@ -82,7 +81,7 @@ def assemble(
         "parameters": planned.parameters,
         "tags": planned.tags,
         "measure": planned.measure,
-        "samples": _joint_samples(facts) if outcome.status == outcomes.COMPLETED else None,
+        "samples": _joint_samples(facts, planned.parameters) if outcome.status == outcomes.COMPLETED else None,
         "work": first.get("work"),
         "threads": first.get("threads"),
         "affinity": [fact.get("affinity") for fact in facts],
@@ -102,6 +101,12 @@ def assemble(
         "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
         "ended_at": _iso(now),
     }
+
+
+def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> Dict[str, Any]:
+    """The record with secrets blotted out of all that came from outside; the plan's own words stay as they are."""
+    outside = ("error", "warnings", "environment", "slurm")
+    return {**record, **{name: provenance.redacted(record[name], environment) for name in outside}}
 
 
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
@@ -140,13 +145,28 @@ def _of_rank(rank: Dict[str, Any]) -> Outcome:
     return Outcome(outcomes.FAILED, error)
 
 
+# What slurmstepd writes into the log when it ends a job or step (Slurm 20.11 to 24.11).
+_ENDED_BY_SLURM = (
+    ("DUE TO TIME LIMIT", outcomes.TIMEOUT),
+    ("DUE TO NODE FAILURE", outcomes.NODE_FAILURE),
+    ("DUE TO PREEMPTION", outcomes.CANCELLED),
+)
+
+
 def _of_stop(ending: Ending) -> Outcome:
-    """A job is ended for its time only when that is over, so the clock tells a timeout from a cancel."""
-    if ending.elapsed_s >= ending.limit_s - min(ending.margin_s, max(1.0, ending.limit_s / 10)):
-        message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
-        return Outcome(outcomes.TIMEOUT, {"type": "timeout", "message": message, "last_lines": []})
-    message = "cancelled after %.0f s" % ending.elapsed_s
-    return Outcome(outcomes.CANCELLED, {"type": "cancelled", "message": message, "last_lines": []})
+    """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
+    lines = tail(ending.log)
+    for words, status in _ENDED_BY_SLURM:
+        if any(words in line for line in lines):
+            return _stopped_as(status, "Slurm ended it %s after %.0f s" % (words.lower(), ending.elapsed_s))
+    if ending.elapsed_s >= ending.limit_s - ending.margin_s:
+        said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        return _stopped_as(outcomes.TIMEOUT, said)
+    return _stopped_as(outcomes.CANCELLED, "cancelled after %.0f s" % ending.elapsed_s)
+
+
+def _stopped_as(status: str, message: str) -> Outcome:
+    return Outcome(status, {"type": status, "message": message, "last_lines": []})
 
 
 def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
@@ -165,11 +185,18 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     return Outcome(outcomes.FAILED, error)
 
 
-def _joint_samples(facts: List[Dict[str, Any]]) -> Dict[str, Any]:
-    """A step of several ranks is over when its slowest rank is."""
+def _joint_samples(facts: List[Dict[str, Any]], parameters: Dict[str, Any]) -> Dict[str, Any]:
+    """The samples of all ranks together.
+
+    Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait: their
+    rates add up, so a step of all of them takes the harmonic mean of their times.
+    """
     samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    samples["times_s"] = [max(times) for times in zip(*columns)]
+    if parameters["task"] == "inference" and parameters["strategy"] == "ddp":
+        samples["times_s"] = [len(times) / sum(1 / time for time in times) for times in zip(*columns)]
+    else:
+        samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
 
 
@@ -194,7 +221,8 @@ def append(record: Dict[str, Any], path: str) -> None:
         os.close(handle)
 
 
-def _read_ranks(scratch: str) -> List[Dict[str, Any]]:
+def read_ranks(scratch: str) -> List[Dict[str, Any]]:
+    """What the supervisors of a repetition left behind, by rank."""
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
         if name.endswith(".json"):
@@ -223,7 +251,7 @@ def tail(path: str) -> List[str]:
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 16384))
-            return file.read().decode("utf-8", "replace").splitlines()[-LAST_LINES:]
+            return file.read().decode("utf-8", "replace").splitlines()[-outcomes.LAST_LINES :]
     except OSError:
         return []
 

@@ -15,8 +15,6 @@ from .planned import PlannedRun
 from .ranks import Ranks
 from .workloads import STEPS
 
-LAST_LINES = 30
-
 
 def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     """Run one repetition. Never raises for what the framework does: an error is an outcome."""
@@ -74,19 +72,17 @@ def _measure(adapter: Adapter, planned: PlannedRun, ranks: Ranks, facts: Dict[st
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
     start = time.perf_counter()
     network = adapter.build(parameters, ranks)
-    try:
-        facts["build_s"] = time.perf_counter() - start
-        facts["work"] = dict(network.work._asdict())
-        facts["gpus"] = adapter.devices()
-        settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
-        step = STEPS[parameters["task"]](network)
-        samples = sampling.measure(step, network.synchronize, settings, network.agree, ranks.size)
-        facts["samples"] = samples.as_record()
-        facts["threads"] = adapter.threads()
-        facts["warnings"] += _thread_warnings(facts)
-        facts["peak_device_bytes"] = network.peak_device_bytes()
-    finally:
-        _close(network, facts)
+    facts["build_s"] = time.perf_counter() - start
+    facts["work"] = dict(network.work._asdict())
+    facts["gpus"] = adapter.devices()
+    settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
+    step = STEPS[parameters["task"]](network)
+    samples = sampling.measure(step, network.synchronize, settings, network.agree, ranks.size)
+    facts["samples"] = samples.as_record()
+    facts["threads"] = adapter.threads()
+    facts["warnings"] += _thread_warnings(facts)
+    facts["peak_device_bytes"] = network.peak_device_bytes()
+    _close(network, facts)  # after an error it could wait for the other ranks for ever: the process just ends
 
 
 def _close(network: Network, facts: Dict[str, Any]) -> None:
@@ -121,5 +117,5 @@ def _described(error: BaseException) -> Dict[str, Any]:
     return {
         "type": type(error).__name__,
         "message": message[0] if message else "",
-        "last_lines": lines[-LAST_LINES:],
+        "last_lines": lines[-outcomes.LAST_LINES :],
     }

@@ -14,11 +14,12 @@ import threading
 import time
 from typing import IO, Any, Deque, Dict, List, Optional
 
-from . import hardware
+from . import hardware, provenance
+from .outcomes import LAST_LINES
 from .planned import PlannedRun
 from .ranks import Ranks
 
-LAST_LINES, LINE_LENGTH = 30, 500
+LINE_LENGTH = 500
 TERMINATE_GRACE_S = 2.0
 DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
 
@@ -110,7 +111,8 @@ class _Reader(threading.Thread):
 
 def _echo(pipe: IO[bytes], last_lines: Deque[str]) -> None:
     for line in pipe:
-        last_lines.append(line.decode("utf-8", "replace").rstrip("\n")[:LINE_LENGTH])
+        text = provenance.redacted(line.decode("utf-8", "replace").rstrip("\n"), os.environ)
+        last_lines.append(text[:LINE_LENGTH])  # cut after redacting: half a secret is not recognised
         with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or the worker waits for ever
             os.write(2, line)
 

@@ -65,8 +65,8 @@ class Expansion:
     warnings: tuple[str, ...]
 
 
-def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions) -> Expansion:
-    """Every case of an experiment, in the order of its file.
+def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions, limit: int | None = None) -> Expansion:
+    """Every case of an experiment, or the first `limit`, in the order of its file.
 
     Raises UserError, with file, line and key, for a point that is not a valid case, and where no point is left.
     """
@@ -83,6 +83,8 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions)
         case = resolve.case(point, resolver, len(cases))
         repeated += case.id in cases
         cases.setdefault(case.id, case)
+        if len(cases) == limit:
+            return Expansion(tuple(cases.values()), ())
     if not cases:
         raise document.error("every point is excluded: there is nothing to run", ("exclude",))
     warnings = [f"exclude[{index}] drops no point" for index, count in enumerate(excluded) if not count]
@@ -144,8 +146,11 @@ class _CaseBuilder:
         defaults = self.site_slurm
         if values.keys() & {"mem", "mem_per_cpu"}:  # two ways to say one thing: the experiment's wins
             defaults = {key: value for key, value in defaults.items() if key not in ("mem", "mem_per_cpu")}
+        merged = {**defaults, **values}
+        if isinstance(values.get("options"), dict):
+            merged["options"] = {**defaults.get("options", {}), **values["options"]}
         try:
-            return _shared_options(json.dumps({**defaults, **values}, sort_keys=True))
+            return _shared_options(json.dumps(merged, sort_keys=True))
         except ValidationError as error:
             raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
 

@@ -37,9 +37,10 @@ class Budget:
 
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
     """Plan an experiment on a site; `limit` keeps only the first cases. Raises UserError where it cannot run there."""
-    expansion = expand(experiment, document, site.slurm)
-    cases = expansion.cases[:limit]
-    jobs = pack(shuffled_runs(cases, experiment.measure), site.limits.max_array_size)
+    expansion = expand(experiment, document, site.slurm, limit)
+    cases = expansion.cases
+    most = min(site.limits.max_array_size, site.limits.max_submit_jobs or site.limits.max_array_size)
+    jobs = pack(shuffled_runs(cases, experiment.measure), most)
     for job in jobs:
         site.environment(job.resources.environment)
         if site.scheduler == "slurm":
@@ -54,15 +55,21 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
     return [f"the sweep has {elements} repetitions, and you may have {most} jobs in the queue: Slurm may refuse some"]
 
 
-def budget(jobs: tuple[Job, ...]) -> Budget:
-    """The most that these jobs can use."""
+def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
+    """The most that these jobs can use: whole nodes where they are exclusive, as far as the site knows their size."""
     hours = [(job.resources, len(job.runs) * walltime_s(job.resources.slurm.time) / 3600) for job in jobs]
     return Budget(
         node_hours=sum(r.nodes * h for r, h in hours),
-        core_hours=sum(r.cores * h for r, h in hours),
-        gpu_hours=sum(r.gpus * h for r, h in hours),
+        core_hours=sum(_charged(r, site, r.cores, "cpus_per_node") * h for r, h in hours),
+        gpu_hours=sum(_charged(r, site, r.gpus, "gpus_per_node") * h for r, h in hours),
         longest_s=max(walltime_s(job.resources.slurm.time) for job in jobs),
     )
+
+
+def _charged(resources: Resources, site: Site, asked: int, per_node: str) -> int:
+    partition = site.partitions.get(resources.slurm.partition or site.default_partition or "")
+    size = getattr(partition, per_node, None)
+    return max(asked, resources.nodes * size) if resources.slurm.exclusive and size else asked
 
 
 def _check_partition(resources: Resources, site: Site, document: Document) -> None:

@@ -43,11 +43,10 @@ def _replacing(target: str) -> Iterator[Path]:
         return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         yield part
         part.replace(path)
     except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", where=target) from error
+        raise UserError(f"cannot be written: {error.strerror or error}", where=target) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -29,12 +29,18 @@ def print_report(cases: pd.DataFrame, candidates: list[str], metric: str, top: i
         memory = ["peak_memory_bytes"] if metric == "peak_memory_bytes" else []
         console.print(_table(alike.head(top), varying(alike, shown) + memory, _title(alike)))
         _say_more(len(alike) - top, console)
+    for warning, count in cases["warnings"].value_counts().items():
+        counted = f" ({count} cases)" if count > 1 else ""
+        console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
+    if (cases["repetitions"] == 1).any():
+        console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
         label = " ".join(f"{name}={_cell(case[name])}" for name in shown) or case["case"]
-        console.print(Text.assemble((case["status"], "red"), f" {label}: {case['error']}"), soft_wrap=True)
+        reason = f": {case['error']} (log: {case['log']})" if case["error"] else ""
+        console.print(Text.assemble((case["status"], "red"), f" {label}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
 
 
@@ -44,9 +50,12 @@ def _say_more(count: int, console: Console) -> None:
 
 
 def _title(cases: pd.DataFrame) -> str:
+    """What all of these cases share: their work, and the framework and device where they are the same."""
     first = cases.iloc[0]
-    work = f"{first['framework']} {first['model']} {first['task']}, {first['device']} {first['dtype']}"
-    return f"{work}, {int(first['parameter_count']):,} parameters"
+    shared = [first[name] for name in ("framework", "device") if cases[name].nunique() == 1]
+    work = [first["model"], first["task"], first["dtype"]]
+    sizes = [f"batch size {first['batch_size']}"] if cases["batch_size"].nunique() == 1 else []
+    return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
 
 
 def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:

@@ -28,6 +28,12 @@ class Submission:
     elements: tuple[int, ...]
     slurm_id: str | None = None
     rejected: bool = False
+    uid: int | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether this user submitted it: Slurm may hide other people's jobs."""
+        return self.uid in (None, os.getuid())
 
 
 @dataclass
@@ -44,7 +50,8 @@ class Journal:
         for event in _events(path):
             kind, token = event["event"], event.get("token", "")
             if kind == "submitting" and {"job", "elements"} <= event.keys():
-                found[token] = Submission(token, event["job"], expand_elements(event["elements"]))
+                elements = expand_elements(event["elements"])
+                found[token] = Submission(token, event["job"], elements, uid=event.get("uid"))
             elif kind == "submitted" and token in found and "slurm_id" in event:
                 found[token] = replace(found[token], slurm_id=event["slurm_id"])
             elif kind == "rejected" and token in found:
@@ -54,7 +61,7 @@ class Journal:
     def submitting(self, submission: Submission) -> None:
         self.submissions.append(submission)
         elements = compact_elements(submission.elements)
-        self._append(event="submitting", token=submission.token, job=submission.job, elements=elements)
+        self._append(event="submitting", token=submission.token, job=submission.job, elements=elements, uid=os.getuid())
 
     def submitted(self, token: str, slurm_id: str) -> None:
         self._append(event="submitted", token=token, slurm_id=slurm_id)
@@ -110,6 +117,8 @@ def locked(folder: Path) -> Iterator[None]:
             raise UserError(
                 "another hpcbench is working on this sweep", where=folder.name, hint="wait until it is done"
             ) from error
+        except OSError:  # a file system without locks: nothing better to be had
+            pass
         yield
 
 

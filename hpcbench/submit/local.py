@@ -18,7 +18,7 @@ def run_one(paths: SweepPaths, job: str, element: int, limit_s: int) -> None:
 
     KeyboardInterrupt ends the repetition first, then passes.
     """
-    log = local_log(paths, job, element)
+    log = paths.log(job, element, None)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         script = subprocess.Popen(
@@ -36,11 +36,6 @@ def run_one(paths: SweepPaths, job: str, element: int, limit_s: int) -> None:
     except KeyboardInterrupt:
         _stop(script)
         raise
-
-
-def local_log(paths: SweepPaths, job: str, element: int) -> Path:
-    """What an element printed when it last ran on this machine."""
-    return paths.logs(job) / f"local_{element}_0_log.out"
 
 
 def _environment(log: Path) -> dict[str, str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from hpcbench.errors import UserError
 from hpcbench.node import catalog
 
 TIMEOUT_S = 10
@@ -22,9 +26,22 @@ class Probe:
 
 
 def slurm_answers() -> bool:
-    """Whether there is a Slurm here that answers."""
+    """Whether there is a Slurm here that answers.
+
+    Raises UserError for one that is set up and does not: running on its login node instead would be no favour.
+    """
+    if shutil.which("scontrol") is None:
+        return False
     # ping says at once that a slurmctld is down, where sinfo tries again for a long time.
-    return any("is UP" in line for line in _ask(["scontrol", "ping"]) or [])
+    answer = _ask(["scontrol", "ping"])
+    if any("is UP" in line for line in answer or []):
+        return True
+    if "SLURM_CONF" not in os.environ and not Path("/etc/slurm/slurm.conf").exists():
+        return False  # the commands are installed, and no cluster is set up
+    raise UserError(
+        "Slurm is set up here and does not answer" + (f": {' '.join(answer)}" if answer else ""),
+        hint="--local runs on this machine; --site laptop too",
+    )
 
 
 def probe() -> Probe:
@@ -57,7 +74,7 @@ def _limits(config: dict[str, str], result: Probe) -> None:
 
 
 def _partitions(result: Probe) -> None:
-    lines = _ask(["sinfo", "--noheader", "--format=%P|%l|%D|%c|%m|%G|%s"])
+    lines = _ask(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
     if lines is None:
         result.unknown.append("partitions: sinfo gave no answer")
         return
@@ -70,11 +87,11 @@ def _partitions(result: Probe) -> None:
             partition["default"] = True
         if re.match(r"[\d:-]*[1-9][\d:-]*\Z", max_time):
             partition["max_time"] = max_time
-        _keep(partition, "max_nodes", _number(size.rpartition("-")[2]), max)
-        # A line stands for nodes of one kind: what every node of the partition has is the smallest of them.
-        _keep(partition, "cpus_per_node", _number(cpus), min)
-        _keep(partition, "memory_mb_per_node", _number(memory), min)
-        _keep(partition, "gpus_per_node", _gpus(gres), max)
+        _keep(partition, "max_nodes", _number(size.rpartition("-")[2]))
+        # A line stands for nodes of one kind: a case fits if the largest of them can take it.
+        _keep(partition, "cpus_per_node", _number(cpus))
+        _keep(partition, "memory_mb_per_node", _number(memory))
+        _keep(partition, "gpus_per_node", _gpus(gres))
 
 
 def _associations(config: dict[str, str], result: Probe) -> None:
@@ -82,21 +99,22 @@ def _associations(config: dict[str, str], result: Probe) -> None:
         result.unknown.append("accounts and QOS: this cluster keeps no accounting")
         return
     command = ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={getpass.getuser()}"]
-    lines = _ask([*command, "format=account,defaultqos,maxsubmitjobs"])
+    lines = _ask([*command, "format=account,maxsubmitjobs"])
     if not lines:
         result.unknown.append("accounts and QOS: sacctmgr knows no association of yours")
         return
     accounts = list(dict.fromkeys(line.split("|")[0] for line in lines))
     if len(accounts) > 1:
         result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; Slurm's default is taken")
-    limits = [value for line in lines if (value := _number(line.split("|")[2]))]
+    limits = [value for line in lines if (value := _number(line.split("|")[1]))]
     if limits:
         result.site["limits"]["max_submit_jobs"] = min(limits)
 
 
 def cluster_name() -> str | None:
     """The name of the cluster that the Slurm commands reach."""
-    return _config().get("ClusterName")
+    name = _config().get("ClusterName")
+    return None if name is None else _plain(name)
 
 
 def _config() -> dict[str, str]:
@@ -113,9 +131,10 @@ def _ask(command: list[str]) -> list[str] | None:
     return [line for line in done.stdout.splitlines() if line.strip()]
 
 
-def _keep(partition: dict[str, Any], key: str, value: int | None, choose: Any) -> None:
+def _keep(partition: dict[str, Any], key: str, value: int | None) -> None:
+    """Keep the largest."""
     if value is not None:
-        partition[key] = choose(partition.get(key, value), value)
+        partition[key] = max(partition.get(key, value), value)
 
 
 def _number(text: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,12 +20,9 @@ class QueueEntry:
     """One element as Slurm sees it."""
 
     state: str
+    ended: bool
     reason: str = ""
     nodes: str = ""
-
-    @property
-    def ended(self) -> bool:
-        return states.outcome_of(self.state) is not None
 
 
 def ask(elements: Collection[Element]) -> dict[Element, QueueEntry]:
@@ -34,20 +32,31 @@ def ask(elements: Collection[Element]) -> dict[Element, QueueEntry]:
     """
     if not elements:
         return {}
-    wanted = {array_id for array_id, _ in elements}
-    listed = _squeue(["--array", "--states=all", "--format=%F|%K|%T|%r|%N"])
     known: dict[Element, QueueEntry] = {}
-    for line in listed:
+    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
+    for line in _squeue(["--array", f"--jobs={jobs}", "--format=%F|%K|%T|%r|%N"]):
         array_id, index, state, reason, nodes = line.split("|", 4)
-        if array_id in wanted and index.isdigit():
-            known[array_id, int(index)] = QueueEntry(state, reason, nodes)
+        if index.isdigit():
+            # What squeue lists is in the queue, unless its state is known to be an end.
+            known[array_id, int(index)] = QueueEntry(state, states.outcome_of(state) is not None, reason, nodes)
     gone = {array_id for array_id, index in elements if (array_id, index) not in known}
     return _accounted(gone) | known
 
 
+def queued_by_name(sweep: str, jobs: list[str]) -> dict[tuple[str, int], tuple[str, QueueEntry]]:
+    """Elements of a sweep's scripts that are in the queue by a bare sbatch: their jobs have the script's own name."""
+    names = ",".join(f"{sweep}.{job}" for job in jobs)
+    found = {}
+    for line in _squeue(["--me", "--array", f"--name={names}", "--format=%j|%F|%K|%T|%r|%N"]):
+        name, array_id, index, state, reason, nodes = line.split("|", 5)
+        if index.isdigit() and states.outcome_of(state) is None:
+            found[name.rpartition(".")[2], int(index)] = (array_id, QueueEntry(state, False, reason, nodes))
+    return found
+
+
 def find_by_name(name: str) -> str | None:
     """The id of the array with this unique job name, in the queue or in the accounting."""
-    for line in _squeue(["--states=all", f"--name={name}", "--format=%F"]):
+    for line in _squeue(["--me", f"--name={name}", "--format=%F"]):
         return line
     for line in _sacct(["--name", name, "--starttime=now-30days", "--format=JobID"]):
         return line.split("_")[0]
@@ -63,7 +72,8 @@ def _accounted(array_ids: set[str]) -> dict[Element, QueueEntry]:
         job_id, state, nodes = line.split("|", 2)
         array_id, _, indices = job_id.partition("_")
         for index in _indices(indices):
-            found[array_id, index] = QueueEntry(state, "", nodes)
+            # It has left the queue: a state that nobody heard of is an end, too.
+            found[array_id, index] = QueueEntry(state, not states.is_active(state), "", nodes)
     return found
 
 
@@ -77,20 +87,40 @@ def _indices(text: str) -> tuple[int, ...]:
 
 
 def _squeue(arguments: list[str]) -> list[str]:
-    return _lines(["squeue", "--noheader", "--me", *arguments])
+    try:
+        return _lines(["squeue", "--noheader", "--states=all", *arguments])
+    except UserError as error:
+        if "Invalid job id" in error.what:  # of a single job that Slurm has forgotten
+            return []
+        raise
 
 
 def _sacct(arguments: list[str]) -> list[str]:
     """Many sites have no accounting: there sacct has nothing to say, and the records on disk must do."""
     try:
         return _lines(["sacct", "--allocations", "--noheader", "--parsable2", *arguments])
-    except UserError:
-        return []
+    except UserError as error:
+        if "accounting storage is disabled" in error.what or "was not found" in error.what:
+            return []
+        raise
+
+
+def client_environment() -> dict[str, str]:
+    """The environment for Slurm's commands, without what would change what they do.
+
+    Variables like SBATCH_PARTITION or SQUEUE_ACCOUNT in a login shell override options and hide jobs; the SLURM_ ones
+    of an enclosing job leak into the new one. Where Slurm is, and who we are to it, stays.
+    """
+    dropped = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_")
+    kept = ("SLURM_CONF", "SLURM_JWT")
+    return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
 
 
 def _lines(command: list[str]) -> list[str]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, env=client_environment()
+        )
     except FileNotFoundError as error:
         raise UserError(f"{command[0]} was not found", hint="run this where the Slurm commands are") from error
     except subprocess.TimeoutExpired as error:

@@ -113,9 +113,11 @@ def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:
         f"ntasks-per-node={r.tasks_per_node}",
         f"cpus-per-task={r.cpus_per_task}",
         f"time={slurm.time}",
+        "no-requeue",  # a second start under the same id would mix with the first: resume starts it anew
     ]
     if r.gpus_per_task:
-        options.append(f"gpus-per-node={r.tasks_per_node * r.gpus_per_task}")
+        kind = f"{slurm.gpu_type}:" if slurm.gpu_type else ""
+        options.append(f"gres=gpu:{kind}{r.tasks_per_node * r.gpus_per_task}")
     return options + _own_options(slurm)
 
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from submitit.core.utils import FailedJobError, FailedSubmissionError
@@ -16,7 +16,8 @@ from submitit.slurm.slurm import SlurmExecutor, SlurmJob
 
 from hpcbench.errors import UserError
 from hpcbench.submit.journal import Journal, Submission, compact_elements
-from hpcbench.submit.queue import find_by_name
+from hpcbench.submit.queue import client_environment, find_by_name
+from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 
 Job = tuple[str, tuple[int, ...]]  # a job's name and the elements of it to submit
@@ -25,8 +26,11 @@ Job = tuple[str, tuple[int, ...]]  # a job's name and the elements of it to subm
 class ScriptExecutor(SlurmExecutor):
     """submitit's executor for a script that is already written: no function, no pickle, no parameters."""
 
-    def __init__(self, script: Path, folder: Path, job_name: str, elements: tuple[int, ...]) -> None:
+    def __init__(
+        self, script: Path, folder: Path, job_name: str, elements: tuple[int, ...], max_running: int | None
+    ) -> None:
         super().__init__(folder)
+        self._max_running = max_running
         self._script = script
         self._job_name = job_name
         self._elements = elements
@@ -43,27 +47,11 @@ class ScriptExecutor(SlurmExecutor):
         return self._script.read_text()
 
     def _make_submission_command(self, submission_file_path: Path) -> list[str]:
-        # Variables like SBATCH_PARTITION in the login shell would override the script's own options, and the
-        # SLURM_ ones of an enclosing job would leak into this one.
-        inherited = [name for name in os.environ if name.startswith(("SBATCH_", "SLURM_")) and name != "SLURM_CONF"]
-        unset = [word for name in inherited for word in ("-u", name)]
-        array = f"--array={compact_elements(self._elements)}{self._throttle_suffix()}"
-        return [
-            "env",
-            *unset,
-            "sbatch",
-            "--parsable",
-            f"--job-name={self._job_name}",
-            array,
-            str(self._script),
-        ]
-
-    def _throttle_suffix(self) -> str:
-        """The `%N` of the script's own --array line: giving --array again would drop it."""
-        for line in self._script.read_text().splitlines():
-            if line.startswith("#SBATCH --array=") and "%" in line:
-                return "%" + line.rpartition("%")[2]
-        return ""
+        unset = [word for name in os.environ.keys() - client_environment().keys() for word in ("-u", name)]
+        array = f"--array={compact_elements(self._elements)}"
+        if self._max_running is not None:  # giving --array drops what the script says
+            array += f"%{self._max_running}"
+        return ["env", *unset, "sbatch", "--parsable", f"--job-name={self._job_name}", array, str(self._script)]
 
     @staticmethod
     def _get_job_id_from_submission_command(string: bytes | str) -> str:
@@ -85,30 +73,28 @@ def check_available() -> None:
             )
 
 
-def submit(
-    paths: SweepPaths, jobs: list[Job], journal: Journal, progress: Callable[[str], None] = lambda job: None
-) -> None:
+def submit(sweep: Sweep, jobs: list[Job], journal: Journal, progress: Callable[[str], None] = lambda job: None) -> None:
     """Submit the given elements of each job, in order. Raises UserError, with sbatch's own words, at the first no."""
     check_available()
+    paths = sweep.paths
     for name, elements in jobs:
         submission = Submission(secrets.token_hex(4), name, elements)
         folder = paths.logs(name)
         folder.mkdir(parents=True, exist_ok=True)
-        executor = ScriptExecutor(paths.script(name), folder, slurm_name(paths, submission), elements)
+        executor = ScriptExecutor(
+            paths.script(name), folder, slurm_name(paths, submission), elements, sweep.max_running(name)
+        )
         journal.submitting(submission)
         try:
             with contextlib.redirect_stderr(io.StringIO()):  # submitit prints what the error says again
                 slurm_id = executor.submit_script()
-        except FailedSubmissionError as error:  # it may be queued all the same: resume looks for it by its name
-            raise UserError(
-                str(error), where=str(paths.script(name)), hint=f"go on with: hpcbench resume {paths.name}"
-            ) from error
-        except FailedJobError as error:
-            journal.rejected(submission.token, str(error))
+        except (FailedJobError, FailedSubmissionError) as error:
+            # After a time-out it may be queued all the same: the intent stays open, and resume looks for it.
             raise UserError(
                 f"sbatch refused {name}: {_words(str(error))}",
                 where=str(paths.script(name)),
-                hint=f"mend the cause, then go on with: hpcbench resume {paths.name}",
+                hint="if the experiment or the site file is wrong, mend it and start a new sweep; "
+                f"else go on with: hpcbench resume {paths.name}",
             ) from error
         journal.submitted(submission.token, slurm_id)
         progress(name)
@@ -124,12 +110,11 @@ def adopt_orphans(paths: SweepPaths, journal: Journal) -> None:
             journal.submitted(submission.token, slurm_id)
 
 
-def cancel(paths: SweepPaths, submissions: list[Submission], journal: Journal) -> None:
-    """Cancel whole arrays. Raises UserError where scancel fails."""
-    for submission in submissions:
-        slurm_id = str(submission.slurm_id)
+def cancel(paths: SweepPaths, arrays: Mapping[str, str], journal: Journal) -> None:
+    """Cancel whole arrays, given by their id with the job they are of. Raises UserError where scancel fails."""
+    for slurm_id, job in arrays.items():
         try:
-            SlurmJob(paths.logs(submission.job), slurm_id).cancel()
+            SlurmJob(paths.logs(job), slurm_id).cancel()
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             raise UserError(f"scancel {slurm_id} failed: {error}") from error
         journal.cancelled(slurm_id)

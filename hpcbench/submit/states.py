@@ -11,6 +11,8 @@ _WAITING = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 )
 
+_UNDER_WAY = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"})
+
 # How a job ended that left no record. COMPLETED is here too: the script ended well, and yet there is no record.
 _ENDED = {
     "BOOT_FAIL": outcomes.NODE_FAILURE,
@@ -63,6 +65,11 @@ def outcome_of(slurm_state: str) -> str | None:
     `CANCELLED by 1000` counts as CANCELLED. A state that nobody heard of is no end.
     """
     return _ENDED.get(slurm_state.split(" ")[0].rstrip("+"))
+
+
+def is_active(slurm_state: str) -> bool:
+    """Whether accounting still counts a job with this state as not ended."""
+    return slurm_state in _WAITING or slurm_state in _UNDER_WAY
 
 
 def phase_of(slurm_state: str) -> str:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +48,11 @@ class Sweep:
         """The wall time of each element of a job."""
         return walltime_s(self.description["jobs"][job]["time"])
 
+    def max_running(self, job: str) -> int | None:
+        """How many elements of a job's array may run at once."""
+        value: int | None = self.description["jobs"][job]["max_running"]
+        return value
+
     def runs(self, job: str) -> Iterator[PlannedRun]:
         """The planned runs of one job, by element."""
         with self.paths.runs(job).open(encoding="utf-8") as file:
@@ -63,10 +69,11 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
         for name in sorted({job.resources.environment for job in plan.jobs})
     }
     description = _description(plan, paths, workspace)
-    unfinished = paths.jobs.with_name(f".{paths.name}.part")
+    unfinished = paths.jobs.parent
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
+        unfinished.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{paths.name}.", dir=unfinished))
+        unfinished.chmod(0o755)
         _write(unfinished, paths, plan, pythons, workspace, source)
         (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
         for job in plan.jobs:
@@ -80,7 +87,8 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
             hint="nothing was submitted",
         ) from error
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        if unfinished != paths.jobs.parent:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return Sweep(paths, description)
 
 
@@ -153,7 +161,10 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[st
         "site": plan.site.model_dump(mode="json"),
         "git": git_state(workspace.root),
         "cases": len(plan.cases),
-        "jobs": {job.name: {"time": job.resources.slurm.time, "runs": len(job.runs)} for job in plan.jobs},
+        "jobs": {
+            job.name: {"time": job.resources.slurm.time, "max_running": job.resources.slurm.max_running}
+            for job in plan.jobs
+        },
     }
 
 

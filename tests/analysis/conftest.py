@@ -48,6 +48,8 @@ def repetition() -> Callable[..., Row]:
             "job_id": "12_0",
             "started_at": "2026-11-01T00:00:00.000+00:00",
             "ended_at": "2026-11-01T00:00:05.000+00:00",
+            "warnings": None,
+            "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
             "error": "it broke" if failed else None,
             "times_s": np.asarray(() if failed else times_s, dtype=np.float64),
             **changes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import subprocess
 import sys
 from collections import Counter
@@ -66,24 +67,27 @@ def test_the_interval_of_one_repetition_holds_the_median_as_often_as_it_says(dra
     assert 0.92 <= coverage(draw, truth, repetitions=1) <= 0.98
 
 
-@pytest.mark.parametrize(("draw", "truth"), DISTRIBUTIONS)
-@pytest.mark.parametrize("repetitions", [3, 5])
-def test_the_interval_of_equal_repetitions_is_rather_too_wide_than_too_narrow(
-    draw: Draw, truth: float, repetitions: int
-) -> None:
-    assert coverage(draw, truth, repetitions, trials=200) >= 0.94
+@pytest.mark.parametrize("repetitions", [2, 3, 5, 6, 10])
+def test_the_interval_allows_for_repetitions_that_differ_from_one_another(repetitions: int) -> None:
+    """Runs differ by 2 %, samples within a run by 1 %: it is the runs that count, also where there are only two."""
+    assert coverage(close, 1.0, repetitions, between=0.02) >= 0.90
 
 
-@pytest.mark.parametrize(("repetitions", "least"), [(3, 0.75), (5, 0.88), (10, 0.90), (20, 0.92)])
-def test_the_interval_allows_for_repetitions_that_differ_from_one_another(repetitions: int, least: float) -> None:
-    """With three repetitions, all of them on one side in a quarter of the cases, no bootstrap can hold 95 %."""
-    assert coverage(normal, 10.0, repetitions, between=3.0) >= least
+def close(generator: np.random.Generator, size: int) -> Floats:
+    return generator.normal(1.0, 0.01, size)
+
+
+def test_two_to_five_repetitions_have_students_interval() -> None:
+    """Of the logarithms 0, 1, 2: mean 1, standard error 1/sqrt(3), t(0.975; 2) = 4.3027 (any table of t)."""
+    interval = median_interval([np.array([math.exp(value)]) for value in (0.0, 1.0, 2.0)])
+    half = 4.302653 / math.sqrt(3)
+    assert interval == pytest.approx((math.e, math.exp(1 - half), math.exp(1 + half)), rel=1e-6)
 
 
 def test_repetitions_that_differ_widen_the_interval() -> None:
     generator = np.random.default_rng(1)
-    alike = [normal(generator, 30) for _ in range(5)]
-    apart = [samples + shift for samples, shift in zip(alike, [-4, -2, 0, 2, 4], strict=True)]
+    alike = [normal(generator, 30) for _ in range(7)]
+    apart = [samples + shift for samples, shift in zip(alike, [-4, -2, -1, 0, 1, 2, 4], strict=True)]
     assert width(apart) > 3 * width(alike)
 
 
@@ -125,24 +129,15 @@ def test_inner_medians_are_distributed_as_those_of_all_resamples(values: tuple[f
     assert scipy.stats.chisquare([found[median] for median in medians], expected).pvalue > 0.001
 
 
-def test_a_repetition_that_is_drawn_twice_gives_two_medians_of_its_own() -> None:
-    """Both draws are the first repetition in a quarter of the resamples; both of its medians are 0 in 1/16 of these.
-
-    That is 1.6 %, below the tail of 2.5 %. One and the same median taken twice would be 0 in 6.3 %.
-    """
-    interval = median_interval([np.array([0.0, 1.0]), np.array([10.0, 11.0])])
-    assert interval == (5.5, 0.25, 10.75)
-
-
 def test_one_sample_alone_has_no_interval() -> None:
     assert median_interval([np.array([0.25])]) == (0.25, None, None)
 
 
 def test_one_sample_in_each_of_several_repetitions_has_one() -> None:
-    interval = median_interval([np.array([value]) for value in (1.0, 2.0, 3.0, 4.0, 5.0)])
-    assert interval.estimate == 3.0
-    assert interval.low == 1.0
-    assert interval.high == 5.0
+    interval = median_interval([np.array([value]) for value in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)])
+    assert interval.estimate == 4.0
+    assert 1.0 <= interval.low <= 2.0  # type: ignore[operator]
+    assert 6.0 <= interval.high <= 7.0  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("repetitions", [[], [np.array([])], [np.array([1.0]), np.array([])]])
@@ -160,7 +155,7 @@ def test_the_estimate_is_the_median_of_the_medians() -> None:
 times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30).map(np.array)
 
 
-@given(st.lists(times, min_size=1, max_size=5))
+@given(st.lists(times, min_size=6, max_size=9) | st.lists(times, min_size=1, max_size=1))
 def test_the_interval_holds_the_estimate_and_stays_within_the_samples(repetitions: list[Floats]) -> None:
     interval = median_interval(repetitions)
     if interval.low is None or interval.high is None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hpcbench.collect.progress import write_reconciled
+from hpcbench.collect.reconcile import write as write_reconciled
 from hpcbench.collect.records import RECONCILED, read_element, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import record as node_record

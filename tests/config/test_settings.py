@@ -50,7 +50,7 @@ def test_fixing_the_last_axis_leaves_an_axis_of_one_value(load: Load) -> None:
 
 
 def test_fixing_a_parameter_fixes_it_in_included_points_too(load: Load) -> None:
-    assert load("include: [{seed: [1, 2], nodes: 2}]", "seed=3").include == [{"nodes": 2}]
+    assert load("include: [{seed: [1, 2], nodes: 2}]", "seed=3").include == [{"seed": 3, "nodes": 2}]
 
 
 def test_the_last_of_two_settings_wins(load: Load) -> None:

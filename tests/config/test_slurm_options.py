@@ -88,7 +88,7 @@ def test_no_other_option_lets_such_a_value_through(field: str, value: str) -> No
         ("mem", "16G"),
         ("mem", 4000),
         ("hint", "nomultithread"),
-        ("options", {"mail-type": "END,FAIL", "requeue": True, "nice": 10, "tmp": "10G"}),
+        ("options", {"mail-type": "END,FAIL", "spread-job": True, "nice": 10, "tmp": "10G"}),
     ],
 )
 def test_a_value_that_slurm_knows_is_taken(field: str, value: Any) -> None:

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from hpcbench.node import record
-from hpcbench.node.outcomes import CANCELLED, COMPLETED, FAILED, OUT_OF_MEMORY, STATUSES, TIMEOUT, UNSUPPORTED
+from hpcbench.node.outcomes import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    NODE_FAILURE,
+    OUT_OF_MEMORY,
+    STATUSES,
+    TIMEOUT,
+    UNSUPPORTED,
+)
 from hpcbench.node.planned import PlannedRun
 from hpcbench.node.record import Ending
 
@@ -30,7 +39,7 @@ def failed(status: str = FAILED, **error: Any) -> dict[str, Any]:
 
 
 def ending(**changes: Any) -> Ending:
-    usual = {"exit_status": 1, "stopped": False, "elapsed_s": 10.0, "limit_s": 600.0, "margin_s": 30.0, "log": ""}
+    usual = {"exit_status": 1, "stopped": False, "elapsed_s": 10.0, "limit_s": 600.0, "margin_s": 0.0, "log": ""}
     return Ending(**{**usual, **changes})
 
 
@@ -88,14 +97,6 @@ SCENARIOS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, int | None
     ),
     ("stopped well before its time", [TERMINATED], {"stopped": True, "elapsed_s": 560.0}, CANCELLED, None),
     ("stopped at its time", [TERMINATED], {"stopped": True, "elapsed_s": 600.0}, TIMEOUT, None),
-    ("stopped at its time, less a prologue", [TERMINATED], {"stopped": True, "elapsed_s": 575.0}, TIMEOUT, None),
-    (
-        "a short job stopped before its time",
-        [TERMINATED],
-        {"stopped": True, "elapsed_s": 50.0, "limit_s": 60.0},
-        CANCELLED,
-        None,
-    ),
     ("stopped after its time", [TERMINATED, TERMINATED], {"stopped": True, "elapsed_s": 631.0}, TIMEOUT, None),
     ("only the ranks were told", [TERMINATED], {"stopped": False, "elapsed_s": 601.0}, TIMEOUT, None),
     (
@@ -184,6 +185,22 @@ def test_missing_ranks_with_an_ordinary_log_have_failed(log: Callable[[str], str
     assert outcome.status == FAILED
     assert outcome.error is not None
     assert outcome.error["last_lines"][-1] == "srun: error: cannot start"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO TIME LIMIT ***", TIMEOUT),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO NODE FAILURE ***",
+            NODE_FAILURE,
+        ),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO PREEMPTION ***", CANCELLED),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 ***", CANCELLED),
+    ],
+)
+def test_the_log_tells_why_slurm_ended_a_job(log: Callable[[str], str], words: str, status: str) -> None:
+    assert record.judge([], 1, ending(stopped=True, elapsed_s=20.0, log=log(words + "\n"))).status == status
 
 
 def test_missing_ranks_of_a_stopped_script_were_cancelled() -> None:

@@ -34,7 +34,7 @@ def test_a_budget_is_the_walltime_of_every_repetition(plan: MakePlan) -> None:
         "  strategy: ddp\n  device: gpu\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4\n  gpus_per_task: 2\n"
         "matrix: {seed: [1, 2, 3, 4, 5]}\nmeasure: {repetitions: 2}\nslurm: {time: 00:30:00}"
     )
-    found = budget(made.jobs)  # 10 repetitions of half an hour
+    found = budget(made.jobs, made.site)  # 10 repetitions of half an hour
     assert (found.node_hours, found.core_hours, found.gpu_hours) == pytest.approx((10, 120, 60))
     assert found.longest_s == 1800
 
@@ -43,7 +43,7 @@ def test_a_budget_adds_jobs_of_different_kinds(plan: MakePlan) -> None:
     made = plan(
         'matrix: {cpus_per_task: [1, 8]}\nmeasure: {repetitions: 1}\nslurm: {time: "{{ cpus_per_task }}:00:00"}'
     )
-    found = budget(made.jobs)
+    found = budget(made.jobs, made.site)
     assert (found.node_hours, found.core_hours, found.gpu_hours) == pytest.approx((9, 65, 0))
     assert found.longest_s == 8 * 3600
 

@@ -45,6 +45,8 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "intra_op_threads": None,
             "repetitions": 0 if failed else 3,
             **(dict.fromkeys(measured) if failed else measured),
+            "warnings": None,
+            "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
             "error": "it broke" if failed else None,
             **changes,
         }

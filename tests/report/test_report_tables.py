@@ -65,9 +65,10 @@ def test_csv_goes_to_stdout_for_a_dash(
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_folders_on_the_way_are_made(tmp_path: Path, cases: pd.DataFrame, write: Write) -> None:
-    write(cases, str(tmp_path / "a" / "b" / "table"))
-    assert (tmp_path / "a" / "b" / "table").is_file()
+def test_a_mistyped_folder_is_told_and_not_made(tmp_path: Path, cases: pd.DataFrame, write: Write) -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        write(cases, str(tmp_path / "a" / "b" / "table"))
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("write", WRITERS)

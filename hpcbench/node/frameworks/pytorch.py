@@ -1,6 +1,6 @@
 """PyTorch: eager or compiled, one process or several (DDP, FSDP), on CPU and GPU."""
 
-import datetime
+import re
 from contextlib import nullcontext
 from typing import Any, ContextManager, Dict, List, Optional
 
@@ -14,9 +14,13 @@ from ..ranks import Ranks
 from . import pytorch_models
 from .base import Adapter, Network, Work
 
-RENDEZVOUS_TIMEOUT = datetime.timedelta(seconds=120)
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
 
+# From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
+    re.I,
+)
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -27,6 +31,8 @@ class PyTorchNetwork(Network):
         self.device = _device(parameters, ranks)
         self.dtype = _DTYPES[parameters["dtype"]]
         self.training = parameters["task"] == "training"
+        # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
+        torch.backends.cudnn.allow_tf32 = False
         options = catalog.resolved_options(parameters["model"], parameters["model_options"])
         shape = (parameters["batch_size"], *catalog.MODELS[parameters["model"]].input_shape(options))
 
@@ -39,7 +45,7 @@ class PyTorchNetwork(Network):
             items_per_step=parameters["batch_size"] * ranks.size,
             input_shape=shape,
             dtype=parameters["dtype"],
-            math_mode=self._math_mode(),
+            math_mode="float32" if self.dtype is torch.float32 else "autocast" if self.training else "pure",
         )
         # Every rank trains the same weights on data of its own.
         generator = torch.Generator().manual_seed(parameters["seed"] + 1 + ranks.rank)
@@ -55,9 +61,11 @@ class PyTorchNetwork(Network):
             self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype is torch.float16)
         if parameters["compile"]:
             self.model = torch.compile(self.model)
+        # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
+        self.without_gradients = torch.no_grad if parameters["strategy"] == "fsdp" else torch.inference_mode
 
     def infer(self) -> torch.Tensor:
-        with torch.inference_mode():
+        with self.without_gradients():
             return self.model(self.batch)
 
     def train(self) -> torch.Tensor:
@@ -87,6 +95,7 @@ class PyTorchNetwork(Network):
 
     def close(self) -> None:
         if dist.is_initialized():
+            dist.barrier()  # rank 0 holds the store that the others still need
             dist.destroy_process_group()
 
     def _distributed(self, model: nn.Module) -> nn.Module:
@@ -99,7 +108,6 @@ class PyTorchNetwork(Network):
             init_method="tcp://%s:%d" % (self.ranks.address, self.ranks.port),
             rank=self.ranks.rank,
             world_size=self.ranks.size,
-            timeout=RENDEZVOUS_TIMEOUT,
             device_id=self.device if self.device.type == "cuda" else None,
         )
         if strategy == "fsdp":
@@ -140,15 +148,14 @@ class PyTorch(Adapter):
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
     def build(self, parameters: Dict[str, Any], ranks: Ranks) -> PyTorchNetwork:
-        _check_device(parameters)
+        _check_device(parameters, ranks)
         _check_dtype(parameters)
         return PyTorchNetwork(parameters, ranks)
 
     def is_out_of_memory(self, error: BaseException) -> bool:
-        if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-            return True
-        text = str(error)
-        return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in text and "memory" in text
+        return super().is_out_of_memory(error) or (
+            isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
+        )
 
 
 def _device(parameters: Dict[str, Any], ranks: Ranks) -> torch.device:
@@ -161,23 +168,30 @@ def _device(parameters: Dict[str, Any], ranks: Ranks) -> torch.device:
 
 
 def _sharded(model: nn.Module, device: torch.device, size: int) -> Any:
-    """FSDP2: each large part gathered when it is used, then the rest."""
+    """FSDP2: the layers of a transformer and the blocks of a ResNet each on their own, then what is left."""
+    try:
+        from torch.distributed.fsdp import fully_shard
+    except ImportError as error:
+        raise Unsupported("fsdp needs PyTorch 2.6 or newer, and this is %s" % torch.__version__) from error
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
 
     mesh = init_device_mesh(device.type, (size,))
     for part in model.modules():
         if isinstance(part, (nn.TransformerEncoderLayer, pytorch_models.Bottleneck)):
             fully_shard(part, mesh=mesh)
-    return fully_shard(model, mesh=mesh)
+    # Without the last argument the outermost part would keep its weights after the first step of inference.
+    return fully_shard(model, mesh=mesh, reshard_after_forward=not model.training)
 
 
-def _check_device(parameters: Dict[str, Any]) -> None:
+def _check_device(parameters: Dict[str, Any], ranks: Ranks) -> None:
     if parameters["device"] != "gpu":
         return
     if not torch.cuda.is_available():
         built = "sees none" if torch.version.cuda or torch.version.hip else "was built for the CPU only"
         raise Unsupported("a GPU is asked for, and PyTorch %s %s" % (torch.__version__, built))
+    visible, tasks = torch.cuda.device_count(), parameters["tasks_per_node"]
+    if visible < tasks and not (ranks.bound and visible == 1):  # srun may show each task its own GPU only
+        raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, visible))
 
 
 def _check_dtype(parameters: Dict[str, Any]) -> None:

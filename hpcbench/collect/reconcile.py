@@ -1,0 +1,66 @@
+"""Records for repetitions whose job ended without writing one: from what its ranks, its log and Slurm still tell."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hpcbench.collect.records import RECONCILED, Record
+from hpcbench.node import outcomes
+from hpcbench.node import record as node_record
+from hpcbench.node.planned import PlannedRun
+from hpcbench.submit import states
+from hpcbench.submit.queue import QueueEntry
+from hpcbench.submit.sweep import Sweep
+
+NO_RECORD = "its job ended without leaving a record"
+
+
+def reconcile(
+    sweep: Sweep, job: str, element: int, planned: PlannedRun, slurm_id: str, entry: QueueEntry | None
+) -> Record:
+    """Write the record that a job of Slurm could not write."""
+    status = (states.outcome_of(entry.state) if entry else None) or outcomes.FAILED
+    log = sweep.paths.log(job, element, slurm_id)
+    if status == outcomes.CANCELLED and not log.exists():
+        error: dict[str, object] = {"type": "job", "message": "cancelled before it started", "last_lines": []}
+    else:
+        said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
+        error = _error(f"{NO_RECORD}; {said}", log)
+    variables = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(element)}
+    return write(sweep, job, element, planned, node_record.Outcome(status, error), variables)
+
+
+def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
+    """Write the record that a script on this machine could not write."""
+    error = _error(NO_RECORD, sweep.paths.log(job, element, None))
+    return write(sweep, job, element, planned, node_record.Outcome(outcomes.FAILED, error), {})
+
+
+def _error(message: str, log: Path) -> dict[str, object]:
+    lines = node_record.tail(str(log))
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return {"type": "job", "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
+
+
+def write(
+    sweep: Sweep,
+    job: str,
+    element: int,
+    planned: PlannedRun,
+    outcome: node_record.Outcome,
+    slurm_variables: dict[str, str],
+) -> Record:
+    """Append a record made here. Ranks that had finished before their script was killed still tell the outcome."""
+    folder = sweep.paths.results / "running"
+    left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
+    ranks = node_record.read_ranks(str(left[-1])) if left else []
+    expected = planned.parameters["nodes"] * planned.parameters["tasks_per_node"]
+    if len(ranks) == expected:
+        ending = node_record.Ending(1, False, 0.0, float("inf"), 0.0, "")
+        outcome = node_record.judge(ranks, expected, ending)
+    record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables)
+    record["attempt"] = None
+    record = node_record.without_secrets(record, os.environ)
+    node_record.append(record, str(sweep.paths.records / RECONCILED))
+    return record
