@@ -6,6 +6,7 @@ import time
 
 from hpcbench.collect.progress import Progress, survey
 from hpcbench.commands.common import err
+from hpcbench.errors import UserError
 from hpcbench.node import outcomes
 from hpcbench.submit.sweep import Sweep
 
@@ -17,7 +18,12 @@ def wait_for(sweep: Sweep) -> int:
     pause = FIRST_S
     shown = ""
     while True:
-        progress = survey(sweep)
+        try:
+            progress = survey(sweep)
+        except UserError as error:  # a controller that restarts is no reason to stop waiting
+            err.print(f"{error.what}; asking again", markup=False)
+            time.sleep(LONGEST_S)
+            continue
         line = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
         if line != shown:
             err.print(f"{sweep.paths.name}: {line}")

@@ -112,7 +112,8 @@ def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
 def _described(error: BaseException) -> Dict[str, Any]:
     message = str(error).strip().splitlines()
     if isinstance(error, ModuleNotFoundError):
-        message = ["%s in %s: install it there, or name another Python in the site file" % (error, sys.executable)]
+        advice = "install it there, or name another Python under `environments` in the site file"
+        message = ["%s in %s: %s" % (error, sys.executable, advice)]
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     return {
         "type": type(error).__name__,

@@ -28,12 +28,12 @@ class Submission:
     elements: tuple[int, ...]
     slurm_id: str | None = None
     rejected: bool = False
-    uid: int | None = None
+    uid: int = field(default_factory=os.getuid)
 
     @property
     def ours(self) -> bool:
         """Whether this user submitted it: Slurm may hide other people's jobs."""
-        return self.uid in (None, os.getuid())
+        return self.uid == os.getuid()
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Journal:
             kind, token = event["event"], event.get("token", "")
             if kind == "submitting" and {"job", "elements"} <= event.keys():
                 elements = expand_elements(event["elements"])
-                found[token] = Submission(token, event["job"], elements, uid=event.get("uid"))
+                found[token] = Submission(token, event["job"], elements, uid=event.get("uid", os.getuid()))
             elif kind == "submitted" and token in found and "slurm_id" in event:
                 found[token] = replace(found[token], slurm_id=event["slurm_id"])
             elif kind == "rejected" and token in found:
@@ -61,7 +61,9 @@ class Journal:
     def submitting(self, submission: Submission) -> None:
         self.submissions.append(submission)
         elements = compact_elements(submission.elements)
-        self._append(event="submitting", token=submission.token, job=submission.job, elements=elements, uid=os.getuid())
+        self._append(
+            event="submitting", token=submission.token, job=submission.job, elements=elements, uid=submission.uid
+        )
 
     def submitted(self, token: str, slurm_id: str) -> None:
         self._append(event="submitted", token=token, slurm_id=slurm_id)

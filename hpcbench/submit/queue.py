@@ -36,7 +36,7 @@ def ask(elements: Collection[Element]) -> dict[Element, QueueEntry]:
     jobs = ",".join(sorted({array_id for array_id, _ in elements}))
     for line in _squeue(["--array", f"--jobs={jobs}", "--format=%F|%K|%T|%r|%N"]):
         array_id, index, state, reason, nodes = line.split("|", 4)
-        if index.isdigit():
+        if index.isdigit() and (array_id, int(index)) in elements:
             # What squeue lists is in the queue, unless its state is known to be an end.
             known[array_id, int(index)] = QueueEntry(state, states.outcome_of(state) is not None, reason, nodes)
     gone = {array_id for array_id, index in elements if (array_id, index) not in known}

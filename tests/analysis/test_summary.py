@@ -109,9 +109,11 @@ def test_cases_come_in_the_order_of_the_sweep_whatever_that_of_the_repetitions(r
     assert list(case_table(table(*rows))["case"]) == ["case-0", "case-1", "case-2", "case-3"]
 
 
-def test_one_case_in_two_sweeps_is_two_rows(repetition: Rep, table: Table) -> None:
+def test_one_case_in_two_sweeps_is_two_rows_in_the_order_in_which_they_were_named(
+    repetition: Rep, table: Table
+) -> None:
     cases = case_table(table(repetition(0, 0, sweep="b"), repetition(0, 0, sweep="a")))
-    assert list(cases["sweep"]) == ["a", "b"]
+    assert list(cases["sweep"]) == ["b", "a"]
 
 
 def test_whole_numbers_stay_whole(repetition: Rep, table: Table) -> None:
@@ -257,6 +259,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "peak_device_bytes": 1,
         "nodes_used": "n1",
         "job_id": "1",
+        "warnings": None,
+        "log": "",
         "error": None,
     }
     rows = [

@@ -26,7 +26,7 @@ def lines(*text: str) -> str:
 @pytest.fixture
 def cluster(fake_commands: Fake) -> Callable[..., tuple[Site, str]]:
     def probed(**commands: str) -> tuple[Site, str]:
-        answers = {"sinfo": lines(*SINFO), "scontrol": CONFIG, "sacctmgr": lines("mine|normal|100"), **commands}
+        answers = {"sinfo": lines(*SINFO), "scontrol": CONFIG, "sacctmgr": lines("mine|100"), **commands}
         fake_commands(**answers)
         found = probe.probe()
         return Site.model_validate(found.site), "\n".join(found.unknown)
@@ -40,7 +40,7 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
     assert (site.limits.max_array_size, site.limits.max_submit_jobs) == (10001, 100)
     assert "pytorch" in site.environments
     cpu, gpu, mixed = (site.partitions[name] for name in ("cpu", "gpu", "mixed"))
-    assert (cpu.nodes, cpu.cpus_per_node, cpu.memory_mb_per_node, cpu.gpus_per_node) == (40, 16, 64000, 0)
+    assert (cpu.nodes, cpu.cpus_per_node, cpu.memory_mb_per_node, cpu.gpus_per_node) == (40, 32, 128000, 0)
     assert (cpu.max_time, cpu.max_nodes) == ("1-00:00:00", None)
     assert (gpu.gpus_per_node, gpu.max_time, gpu.max_nodes) == (4, None, 2)
     assert (mixed.gpus_per_node, mixed.max_time_s) == (4, 1800)
@@ -59,7 +59,7 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
             "accounts and QOS: this cluster keeps no accounting",
         ),
-        ({"sacctmgr": lines("a||", "b||")}, "you may use a, b"),
+        ({"sacctmgr": lines("a|", "b||")}, "you may use a, b"),
     ],
 )
 def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
@@ -74,7 +74,7 @@ def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
         {"sinfo": lines(*SINFO, "empty|infinite|0|0|0|(null)|1-infinite")},
         {"sinfo": lines(*SINFO, "closed|0:00|4|4|1000|(null)|1-infinite")},
         {"sinfo": lines(*SINFO, "closed|infinite|4|4|1000|(null)|0")},
-        {"sacctmgr": lines("mine|normal|0")},
+        {"sacctmgr": lines("mine|0")},
         {"scontrol": "echo 'ClusterName = _test'"},
     ],
     ids=["a partition without nodes", "without time", "with no job allowed", "MaxSubmitJobs=0", "an odd name"],

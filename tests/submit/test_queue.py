@@ -22,8 +22,8 @@ def test_elements_are_found_in_squeue_with_fake_slurm_commands(fake_commands: Fa
         sacct="exit 1",
     )
     assert ask({("7", 0), ("7", 1)}) == {
-        ("7", 0): QueueEntry("RUNNING", "None", "n1"),
-        ("7", 1): QueueEntry("PENDING", "Priority", ""),
+        ("7", 0): QueueEntry("RUNNING", False, "None", "n1"),
+        ("7", 1): QueueEntry("PENDING", False, "Priority", ""),
     }
     assert not (folder / "sacct.called").exists()  # nothing has left the queue: one question is enough
 
@@ -90,7 +90,7 @@ def test_nothing_is_asked_where_nothing_was_submitted_with_fake_slurm_commands(f
         (says("42", "42"), "exit 1", "42"),
         ("exit 0", says("43_0", "43_1"), "43"),
         ("exit 0", says("44_[0-9%2]"), "44"),
-        ("exit 0", "exit 1", None),
+        ("exit 0", "echo 'Slurm accounting storage is disabled' >&2; exit 1", None),
     ],
 )
 def test_an_array_is_found_by_its_name_with_fake_slurm_commands(

@@ -73,7 +73,7 @@ def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSwee
     sweep = make_sweep(
         "  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4\n  device: gpu\n"
         "slurm: {time: 00:10:00, partition: gpu, account: me, exclusive: true, mem_per_cpu: 2G, max_running: 2, "
-        "options: {mail-type: END, requeue: true, nice: 5, spread-job: false}}"
+        "options: {mail-type: END, mcs-label: x, nice: 5, spread-job: false}}"
     )
     lines = [line for line in script(sweep).splitlines() if line.startswith("#SBATCH")]
     assert lines == [
@@ -84,14 +84,15 @@ def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSwee
         "#SBATCH --ntasks-per-node=3",
         "#SBATCH --cpus-per-task=4",
         "#SBATCH --time=00:10:00",
-        "#SBATCH --gpus-per-node=3",
+        "#SBATCH --no-requeue",
+        "#SBATCH --gres=gpu:3",
         "#SBATCH --partition=gpu",
         "#SBATCH --account=me",
         "#SBATCH --mem-per-cpu=2G",
         "#SBATCH --exclusive",
         "#SBATCH --mail-type=END",
+        "#SBATCH --mcs-label=x",
         "#SBATCH --nice=5",
-        "#SBATCH --requeue",
     ]
     assert script(sweep).splitlines()[1 : 1 + len(lines)] == lines  # sbatch stops looking at the first command
 

@@ -130,7 +130,10 @@ ORPHAN = Submission("ab12", "job-001", (0, 1))
     [
         ({"squeue": "echo 42", "sacct": "exit 1"}, ("job-001", "42", False)),
         ({"squeue": "exit 0", "sacct": "echo 43_0"}, ("job-001", "43", False)),
-        ({"squeue": "exit 0", "sacct": "exit 1"}, ("job-001", None, True)),
+        (
+            {"squeue": "exit 0", "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1"},
+            ("job-001", None, True),
+        ),
     ],
     ids=["in the queue", "in the accounting", "never arrived"],
 )

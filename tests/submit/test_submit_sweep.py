@@ -116,11 +116,12 @@ def test_a_sweep_never_replaces_another(make_sweep: MakeSweep) -> None:
 
 
 def test_the_rest_of_a_dead_attempt_does_no_harm(make_sweep: MakeSweep, tmp_path: Path) -> None:
-    rest = tmp_path / "jobs" / ".study-1.part"
+    rest = tmp_path / "jobs" / ".study-1.dead"
     rest.mkdir(parents=True)
     (rest / "job-009.sh").write_text("old")
+    (rest / "sweep.json").write_text("{}")
     assert not (make_sweep(root=tmp_path).paths.jobs / "job-009.sh").exists()
-    assert left_in(tmp_path) == ["study-1"]
+    assert Workspace(tmp_path).sweeps() == ["study-1"]
 
 
 @pytest.mark.parametrize(
