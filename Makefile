@@ -68,6 +68,6 @@ $(VENV)/.dev: $(VENV)/.installed
 
 $(VENV)/.torch: $(VENV)/.installed
 	@echo "installing $(TORCH), about 190 MB"
-	$(BIN)/pip install --quiet '$(TORCH)' numpy || \
+	$(BIN)/pip install --quiet '$(TORCH)' numpy 2>/dev/null || \
 	  $(BIN)/pip install '$(TORCH)' numpy --extra-index-url $(TORCH_INDEX)
 	touch $@

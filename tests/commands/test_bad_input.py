@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from hpcbench import cli
@@ -106,6 +108,17 @@ def test_submitting_where_there_is_no_slurm_says_so(command_line):
     done = command_line("sweep", command_line.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
     assert "sbatch was not found" in done.stderr
     assert not (command_line.workspace / "jobs").exists()
+
+
+def test_a_slurm_that_does_not_answer_is_no_reason_to_run_here_with_a_fake_scontrol(command_line, tmp_path):
+    scontrol = tmp_path / "bin" / "scontrol"
+    scontrol.parent.mkdir()
+    scontrol.write_text("#!/bin/sh\necho 'Slurmctld(primary) at head is DOWN'\nexit 1\n")
+    scontrol.chmod(0o755)
+    env = {"PATH": f"{scontrol.parent}:{os.environ['PATH']}", "SLURM_CONF": "/etc/slurm/slurm.conf"}
+    done = command_line("sweep", command_line.experiment(), expect=2, env=env)
+    assert "does not answer" in done.stderr
+    assert "--local" in done.stderr
 
 
 def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(command_line):

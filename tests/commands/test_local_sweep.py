@@ -150,6 +150,33 @@ def test_a_script_that_dies_in_its_setup_leaves_a_record(command_line):
     assert "cannot go on" in record["error"]["message"]
 
 
+def test_a_set_up_line_that_fails_is_no_measurement(command_line):
+    site = command_line.site(environments={"pytorch": {"setup": ["source /no/such/activate", "true"]}})
+    command_line("sweep", command_line.experiment(), "--site", site, expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert "/no/such/activate" in record["error"]["message"]
+
+
+def test_a_script_killed_before_its_record_loses_nothing(command_line):
+    """The ranks have left their results; whoever looks next makes the record of them."""
+    command_line("sweep", command_line.experiment(), "--local", "--render-only")
+    script = next(command_line.workspace.glob("jobs/*/job-001.sh"))
+    script.write_text(script.read_text().replace('\n"${node[@]}" record', '\nkill -9 $$\n"${node[@]}" record'))
+    command_line("resume", "latest")
+    (record,) = command_line.records()
+    assert record["status"] == "completed"
+    assert len(record["samples"]["times_s"]) >= 5
+
+
+def test_what_has_not_run_yet_is_in_the_table_and_in_the_exit_status(command_line):
+    command_line("sweep", command_line.experiment(matrix={"batch_size": [1, 2]}), "--local", "--render-only")
+    subprocess.run(["bash", next(command_line.workspace.glob("jobs/*/job-001.sh")), "1"], check=True)
+    rows = command_line.report(expect=1)
+    assert sorted(row["status"] for row in rows) == ["completed", "planned"]
+    assert command_line("status", "--json").returncode == 0
+
+
 def test_a_value_is_data_wherever_it_goes(command_line):
     nasty = "a'b\"c $(touch pwned) `touch pwned` ; touch pwned \\ {{ nodes }} #\n* é"
     site = command_line.site(environments={"pytorch": {"env": {"OMP_NASTY": nasty}}})

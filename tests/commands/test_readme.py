@@ -1,0 +1,27 @@
+"""What the README shows is true: its files plan, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hpcbench import cli
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+YAML = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_file_that_is_shown_whole_is_the_shipped_one():
+    shipped = (Path(__file__).parents[2] / "configs" / "experiments" / "lstm-threads.yaml").read_text(encoding="utf-8")
+    assert re.sub(r" +#.*", "", YAML[0]) == shipped
+
+
+def test_more_ways_to_make_cases_plan_as_they_stand(command_line):
+    (command_line.workspace / "ways.yaml").write_text("name: ways\n" + YAML[1])
+    shown = command_line("sweep", "ways.yaml", "--site", "laptop", "--dry-run").stdout
+    assert "42 cases" in shown  # 7 x 4 x 2, less 14 and 2 that are excluded, and 2 that are included
+
+
+def test_every_command_is_in_the_table():
+    for command in cli.COMMANDS:
+        assert f"| `hpcbench {command}" in README
