@@ -1,0 +1,41 @@
+"""The PyTorch adapter on a real GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.node.ranks import Ranks
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.torch,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here; not run: the PyTorch adapter on a GPU"),
+]
+
+SIZES = {
+    "mlp": {"hidden_size": 64},
+    "lstm": {"hidden_size": 64, "sequence_length": 8},
+    "vgg16": {"image_size": 32},
+    "resnet50": {"image_size": 64},
+    "transformer": {"hidden_size": 64, "layers": 2, "heads": 4, "feed_forward_size": 128, "sequence_length": 16},
+}
+
+
+@pytest.mark.parametrize("task", ["inference", "training"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("model", SIZES)
+def test_every_model_runs_on_a_gpu_and_its_memory_is_known(model: str, dtype: str, task: str) -> None:
+    from hpcbench.node.frameworks.pytorch import ADAPTER
+
+    given = {"framework": "pytorch", "model": model, "task": task, "dtype": dtype, "device": "gpu", "batch_size": 4}
+    parameters = Parameters.model_validate({**given, "gpus_per_task": 1, "model_options": SIZES[model]})
+    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, 0, "127.0.0.1", 20000))
+    step = network.infer if task == "inference" else network.train
+    result = step()
+    network.synchronize()
+    assert result.is_cuda
+    assert bool(torch.isfinite(result).all())
+    assert (network.peak_device_bytes() or 0) > 0
