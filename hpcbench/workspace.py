@@ -27,10 +27,6 @@ class SweepPaths:
         return self.jobs / "journal.jsonl"
 
     @property
-    def node_code(self) -> Path:
-        return self.jobs / "node.pyz"
-
-    @property
     def records(self) -> Path:
         return self.results / "records"
 

@@ -9,11 +9,10 @@ from hpcbench.node.ranks import Ranks
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.torch,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here; not run: the PyTorch adapter on a GPU"),
-]
+if not torch.cuda.is_available():
+    pytest.skip("no GPU here; not run: the PyTorch adapter on a GPU", allow_module_level=True)
+
+pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
 SIZES = {
     "mlp": {"hidden_size": 64},

@@ -134,10 +134,12 @@ def test_sbatch_saying_no_is_told_in_its_own_words_and_resume_goes_on(cluster):
     assert cluster.states() == {"planned": 1}
 
 
-def test_variables_of_the_login_shell_do_not_override_the_script(cluster):
-    cluster(
-        "sweep", cluster.experiment(), "--wait", env={"SBATCH_PARTITION": "nosuchpartition", "SBATCH_TIMELIMIT": "x"}
-    )
+def test_variables_of_the_login_shell_neither_override_the_script_nor_hide_its_jobs(cluster):
+    shell = {"SBATCH_PARTITION": "nosuchpartition", "SBATCH_TIMELIMIT": "x", "SQUEUE_PARTITION": "gpu"}
+    cluster("sweep", cluster.experiment(), "--wait", env=shell)
+    (record,) = cluster.records()
+    assert record["slurm"]["job_partition"] == "cpu"
+    assert record["attempt"] == 1
 
 
 def test_a_token_in_the_environment_reaches_no_record(cluster):

@@ -148,7 +148,7 @@ def test_words_of_a_container_arrive_as_they_are_written(make_sweep: MakeSweep, 
     words = yaml.safe_dump([str(show), *HOSTILE], default_flow_style=True, width=10**6).strip()
     sweep = make_sweep(site=f"container: {words}\n    python: /in the/container's python", scheduler="local")
     run(sweep)
-    given = [*HOSTILE, "/in the/container's python", str(sweep.paths.node_code)]
+    given = [*HOSTILE, "/in the/container's python", str(sweep.paths.jobs / "node.pyz")]
     arguments = seen(show)
     starts = [index for index, word in enumerate(arguments) if word == given[0]]
     commands = [arguments[start : start + len(given) + 1] for start in starts]
@@ -188,7 +188,7 @@ def test_a_workspace_with_any_name_works_on_this_machine(
     bash_accepts(script(sweep))
     done = run(sweep)
     assert done.stderr == ""
-    assert str(sweep.paths.node_code) in seen(show)
+    assert str(sweep.paths.jobs / "node.pyz") in seen(show)
     assert str(sweep.paths.record("job-001", 0)) in seen(show)
     assert not (sweep.paths.jobs / "pwned").exists()
 
