@@ -136,7 +136,8 @@ class _Run:
         entry = known.get((slurm_id, self.element))
         if entry is not None and not entry.ended:
             return self._queued(slurm_id, entry)
-        late = read_element(self.sweep.paths, self.job, self.element)
+        made_up = [record for record in self.records if record["attempt"] is None]
+        late = [*made_up, *read_element(self.sweep.paths, self.job, self.element)]
         if len(late) > len(self.records):  # it came while Slurm and the other records were asked
             return replace(self, records=late).state(submission, known, bare)
         if submission is not None and not submission.ours:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from hpcbench.collect.records import RECONCILED, Record
@@ -51,7 +52,10 @@ def write(
     outcome: node_record.Outcome,
     slurm_variables: dict[str, str],
 ) -> Record:
-    """Append a record made here. Ranks that had finished before their script was killed still tell the outcome."""
+    """Append a record made here. Ranks that had finished before their script was killed still tell the outcome.
+
+    What they left is used once and removed: it must not speak for a later attempt.
+    """
     folder = sweep.paths.results / "running"
     left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
     ranks = node_record.read_ranks(str(left[-1])) if left else []
@@ -63,4 +67,6 @@ def write(
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)
     node_record.append(record, str(sweep.paths.records / RECONCILED))
+    for used in left:
+        shutil.rmtree(used, ignore_errors=True)
     return record

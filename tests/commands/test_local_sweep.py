@@ -167,6 +167,7 @@ def test_a_script_killed_before_its_record_loses_nothing(command_line):
     (record,) = command_line.records()
     assert record["status"] == "completed"
     assert len(record["samples"]["times_s"]) >= 5
+    assert not list(command_line.workspace.glob("results/*/running/*")), "they must not speak for a later attempt"
 
 
 def test_what_has_not_run_yet_is_in_the_table_and_in_the_exit_status(command_line):

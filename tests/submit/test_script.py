@@ -52,7 +52,7 @@ def seen(show: Path) -> list[str]:
     return show.with_name("seen").read_bytes().decode().split("\0")
 
 
-def bash_accepts(text: str) -> None:
+def assert_bash_accepts(text: str) -> None:
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -66,7 +66,7 @@ def bash_accepts(text: str) -> None:
     ],
 )
 def test_bash_accepts_the_script(scheduler: str, site: str, make_sweep: MakeSweep) -> None:
-    bash_accepts(script(make_sweep(site=site, scheduler=scheduler)))
+    assert_bash_accepts(script(make_sweep(site=site, scheduler=scheduler)))
 
 
 def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSweep) -> None:
@@ -185,7 +185,7 @@ def test_a_workspace_with_any_name_works_on_this_machine(
     folder: str, make_sweep: MakeSweep, show: Path, tmp_path: Path
 ) -> None:
     sweep = make_sweep(site=f"python: {show}", scheduler="local", root=tmp_path / folder)
-    bash_accepts(script(sweep))
+    assert_bash_accepts(script(sweep))
     done = run(sweep)
     assert done.stderr == ""
     assert str(sweep.paths.jobs / "node.pyz") in seen(show)
