@@ -18,7 +18,6 @@ class Ranks(NamedTuple):
     rank: int
     size: int
     local_rank: int
-    node: int
     address: str
     port: int
     bound: bool = False  # started by srun, which may give each task devices of its own
@@ -28,18 +27,17 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
     """The local launcher's variables where it set them, else those of srun, else a single process."""
     if "HPCBENCH_RANK" in environment:
         rank, size = int(environment["HPCBENCH_RANK"]), int(environment["HPCBENCH_RANKS"])
-        return Ranks(rank, size, rank, 0, "127.0.0.1", int(environment["HPCBENCH_PORT"]))
+        return Ranks(rank, size, rank, "127.0.0.1", int(environment["HPCBENCH_PORT"]))
     if "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:
         return Ranks(
             rank=int(environment["SLURM_PROCID"]),
             size=int(environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS") or 1),
             local_rank=int(environment.get("SLURM_LOCALID", 0)),
-            node=int(environment.get("SLURM_NODEID", 0)),
             address=_first_address(environment),
             port=_port(environment),
             bound=True,
         )
-    return Ranks(0, 1, 0, 0, "127.0.0.1", FIRST_PORT)
+    return Ranks(0, 1, 0, "127.0.0.1", FIRST_PORT)
 
 
 def _first_address(environment: Mapping[str, str]) -> str:

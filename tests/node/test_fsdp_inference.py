@@ -21,7 +21,7 @@ def test_one_rank_infers_under_fsdp_and_frees_its_weights_again(model: str) -> N
 
     given: dict[str, Any] = {"framework": "pytorch", "model": model, "task": "inference", "strategy": "fsdp"}
     parameters = Parameters.model_validate({**given, "batch_size": 2, "model_options": {"hidden_size": 16}})
-    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, 0, "127.0.0.1", 29871))
+    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, "127.0.0.1", 29871))
     try:
         for _ in range(2):
             assert network.infer().shape == (2, 10)

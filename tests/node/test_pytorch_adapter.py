@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from hpcbench.node.frameworks import load, pytorch_models  # noqa: E402 - they need torch
 
-ALONE = Ranks(0, 1, 0, 0, "127.0.0.1", 20000)
+ALONE = Ranks(0, 1, 0, "127.0.0.1", 20000)
 TINY: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3},
     "lstm": {"input_size": 4, "hidden_size": 8, "layers": 1, "sequence_length": 5, "classes": 3},

@@ -31,7 +31,7 @@ def test_every_model_runs_on_a_gpu_and_its_memory_is_known(model: str, dtype: st
 
     given = {"framework": "pytorch", "model": model, "task": task, "dtype": dtype, "device": "gpu", "batch_size": 4}
     parameters = Parameters.model_validate({**given, "gpus_per_task": 1, "model_options": SIZES[model]})
-    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, 0, "127.0.0.1", 20000))
+    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, "127.0.0.1", 20000))
     step = network.infer if task == "inference" else network.train
     result = step()
     network.synchronize()

@@ -184,7 +184,7 @@ def test_an_import_that_changes_the_affinity_is_noticed_and_undone(
     allowed = sorted(os.sched_getaffinity(0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frameworks, "load", load)
-        facts = run.run(make_folder_planned(make_folder), run.Ranks(0, 1, 0, 0, "127.0.0.1", 20000))
+        facts = run.run(make_folder_planned(make_folder), run.Ranks(0, 1, 0, "127.0.0.1", 20000))
     assert sorted(os.sched_getaffinity(0)) == allowed
     assert facts["affinity"] == allowed
     assert any("affinity" in warning for warning in facts["warnings"])
