@@ -81,11 +81,21 @@ def _check_partition(resources: Resources, site: Site, document: Document) -> No
     for one in names:
         if one not in site.partitions:
             hint = nearest(one, site.partitions)
-            raise document.error(f"the site '{site.name}' has no partition '{one}'", ("slurm", "partition"), hint)
+            what = f"the site '{site.name}' has no partition '{one}'"
+            raise _option_error(what, "partition", site, document, hint)
     problems = [_over_limit(resources, one, site.partitions[one]) for one in names]
     if all(problems):
         what, path = next(problem for problem in problems if problem)
-        raise document.error(what, path if path[0] == "slurm" else where_written(path[1], document))
+        if path[0] == "slurm":
+            raise _option_error(what, path[1], site, document)
+        raise document.error(what, where_written(path[1], document))
+
+
+def _option_error(what: str, key: str, site: Site, document: Document, hint: str = "") -> UserError:
+    """At the experiment's own line, or at the site file where the option comes from its defaults."""
+    if ("slurm", key) in document.places or key not in site.slurm.model_fields_set:
+        return document.error(what, ("slurm", key), hint)
+    return UserError(what, where=f"site file of '{site.name}': slurm.{key}", hint=hint)
 
 
 def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:

@@ -103,6 +103,13 @@ def test_a_partition_that_the_site_does_not_have_is_refused(command_line):
     assert "did you mean 'main'?" in done.stderr
 
 
+def test_a_wrong_partition_of_the_site_file_is_blamed_on_the_site_file(command_line):
+    site = command_line.site(scheduler="slurm", partitions={"main": {}}, slurm={"partition": "mian"})
+    done = command_line("sweep", command_line.experiment(), "--site", site, "--dry-run", expect=2)
+    assert "site file of 'here': slurm.partition" in done.stderr
+    assert "trial.yaml" not in done.stderr
+
+
 def test_submitting_where_there_is_no_slurm_says_so(command_line):
     site = command_line.site(scheduler="slurm")
     done = command_line("sweep", command_line.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
