@@ -22,7 +22,7 @@ PARAMETERS = [
     "strategy",
     "device",
     "dtype",
-    "compile",
+    "execution",
     "batch_size",
     "nodes",
     "tasks_per_node",

@@ -36,13 +36,18 @@ class Parameters(Model):
     )
     strategy: str = Field(
         default="single",
-        description=f"how several tasks share the work: {_names(catalog.STRATEGIES['pytorch'])}; single is one task",
+        description=f"how several tasks share the work: {_names(catalog.STRATEGIES)}, as far as the framework has it; "
+        "single is one task",
     )
     device: Literal["cpu", "gpu"] = Field(default="cpu", description="where the model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
     )
-    compile: bool = Field(default=False, description="compile the model (PyTorch: torch.compile)")
+    execution: str | None = Field(
+        default=None,
+        description="`eager`: operation by operation. `graph`: traced once (tf.function, MXNet's hybridize). "
+        "`compiled`: fused by a compiler (torch.compile, XLA). Unset: what the framework's users get by themselves",
+    )
     batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items in one step of one task")
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
     tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="processes on each node")
@@ -63,7 +68,9 @@ class Parameters(Model):
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
-        default=None, description="environment of the site file; unset: the one named like the framework"
+        default=None,
+        description="where the framework is; unset: the environment named like the framework, `horovod-FRAMEWORK` for "
+        "the strategy horovod",
     )
 
     @field_validator("framework")
@@ -79,12 +86,15 @@ class Parameters(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Parameters:
         catalog.resolved_options(self.model, self.model_options)
-        strategies = catalog.STRATEGIES[self.framework]
-        if self.strategy not in strategies:
-            known = ", ".join(strategies)
+        framework = catalog.FRAMEWORKS[self.framework]
+        if self.strategy not in framework.strategies:
+            known = ", ".join(framework.strategies)
             raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; it has: {known}")
+        if self.execution is not None and self.execution not in framework.executions:
+            known = ", ".join(framework.executions)
+            raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
         if self.strategy == "single" and self.tasks > 1:
-            raise ValueError(f"the strategy single is one task, not {self.tasks}: choose ddp or another strategy")
+            raise ValueError(f"the strategy single is one task, not {self.tasks}: choose another, as in ddp of pytorch")
         if self.device == "gpu" and self.gpus_per_task == 0:
             raise ValueError("device is gpu, so gpus_per_task must be 1 or more")
         return self
@@ -94,16 +104,23 @@ class Parameters(Model):
         """Processes in all."""
         return self.nodes * self.tasks_per_node
 
+    @property
+    def environment_name(self) -> str:
+        """The environment that has what the case needs."""
+        usual = f"horovod-{self.framework}" if self.strategy == "horovod" else self.framework
+        return self.environment or usual
+
     def content(self) -> dict[str, Any]:
         """The parameters that differ from their defaults: what makes the case the case.
 
         Defaults are left out so that a case keeps its id when a later version adds a parameter.
         """
         content = self.model_dump(mode="json", exclude_defaults=True)
-        if content.get("environment") == self.framework:  # what it is anyway
+        usual = self.model_copy(update={"environment": None}).environment_name
+        if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
-        usual = catalog.MODELS[self.model].options
-        options = {name: value for name, value in self.model_options.items() if value != usual[name]}
+        defaults = catalog.MODELS[self.model].options
+        options = {name: value for name, value in self.model_options.items() if value != defaults[name]}
         return {**content, "model_options": options} if options else _without(content, "model_options")
 
 

@@ -1,18 +1,43 @@
-"""What can be asked for: frameworks, tasks, strategies, and the models with the work that each one means.
+"""What can be asked for: frameworks with their strategies and ways of execution, and the models with their options.
 
-A model is defined here once, free of any framework: its options with their defaults, the shape of one input, and
-the floating-point operations of one forward pass. Operations are counted for matrix products and convolutions only,
-a multiplication and an addition as two; training counts three times the forward pass (Kaplan et al., 2020, "Scaling
-laws for neural language models", section 2.1: the backward pass does twice the work of the forward pass).
+A model's work is counted from its layers, free of any framework; training counts three times the forward pass (Kaplan
+et al., 2020, "Scaling laws for neural language models", section 2.1: the backward pass does twice the forward's work).
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-FRAMEWORKS = ("pytorch",)
+from . import architectures, layers
+from .layers import Layer, Shape
+
 TASKS = ("inference", "training")
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
-STRATEGIES = {"pytorch": ("single", "ddp", "fsdp")}
+EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
+EXECUTIONS = (EAGER, GRAPH, COMPILED)
+
+
+class Framework(NamedTuple):
+    """`executions` begins with the one that its users get when they ask for nothing."""
+
+    description: str
+    strategies: Tuple[str, ...]
+    executions: Tuple[str, ...]
+
+
+FRAMEWORKS: Dict[str, Framework] = {
+    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED)),
+    "tensorflow": Framework("TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED)),
+    "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED)),
+    "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,)),
+    "keras-tensorflow": Framework(
+        "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED)
+    ),
+    "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
+    "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
+}
+STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
+# Their ranks need each other in inference, too; the replicas of the others have nothing to say to one another then.
+SHARDED = ("fsdp",)
 
 Options = Dict[str, Any]
 
@@ -22,13 +47,17 @@ class Model(NamedTuple):
 
     description: str
     options: Options
-    input_shape: Callable[[Options], Tuple[int, ...]]  # of one item, without the batch dimension
-    forward_flops: Callable[[Options], int]  # of one item
-    problem: Callable[[Options], Optional[str]] = lambda options: None  # why these options make no network
+    input_shape: Callable[[Options], Shape]  # of one item, in the order of layers.py
+    build: Callable[[Options], List[Layer]]
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether an item is a row of token numbers, each below the option `vocabulary`."""
+        return "vocabulary" in self.options
 
 
 def resolved_options(model: str, given: Options) -> Options:
-    """The defaults of `model` with `given` on top. Raises ValueError for an option it does not have."""
+    """The defaults of `model` with `given` on top. Raises ValueError for options that make no network."""
     defaults = MODELS[model].options
     unknown = sorted(set(given) - set(defaults))
     if unknown:
@@ -42,105 +71,40 @@ def resolved_options(model: str, given: Options) -> Options:
         if not isinstance(default, bool) and (type(value) is not int or value < 1):
             raise ValueError("the option '%s' of %s must be a whole number above 0, not %r" % (name, model, value))
     options = {**defaults, **given}
-    problem = MODELS[model].problem(options)
+    problem = _problem(model, options)
     if problem:
         raise ValueError("%s: %s" % (model, problem))
     return options
 
 
+def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
+    """The layers of a model, and the shape of one item of its input."""
+    return MODELS[model].build(options), MODELS[model].input_shape(options)
+
+
 def flops_per_item(model: str, options: Options, task: str) -> int:
     """Operations for one item of one step, by the convention above."""
-    forward = MODELS[model].forward_flops(options)
+    forward = layers.total_flops(*network(model, options))
     return 3 * forward if task == "training" else forward
 
 
-def _linear(inputs: int, outputs: int) -> int:
-    return 2 * inputs * outputs
+def _problem(model: str, options: Options) -> Optional[str]:
+    """Why these options make no network."""
+    smallest = _SMALLEST_IMAGE.get(model)
+    if smallest and options["image_size"] < smallest:
+        return "image_size must be %d or more" % smallest
+    if model == "transformer":
+        if options["hidden_size"] % options["heads"]:
+            return "heads must divide hidden_size"
+        if options["sequence_length"] > options["positions"]:
+            return "sequence_length is more than positions"
+    return None
 
 
-def _convolution(channels: int, filters: int, kernel: int, size: int) -> int:
-    """A square convolution whose output is `size` by `size`."""
-    return 2 * channels * filters * kernel * kernel * size * size
+_SMALLEST_IMAGE = {"alexnet": 63, "vgg16": 32, "resnet50": 32, "inception_v3": 75}
 
 
-def _mlp_flops(o: Options) -> int:
-    widths = [o["input_size"]] + [o["hidden_size"]] * o["layers"] + [o["classes"]]
-    return sum(_linear(inputs, outputs) for inputs, outputs in zip(widths, widths[1:]))
-
-
-def _lstm_flops(o: Options) -> int:
-    """Four gates, each with a product over the input and one over the hidden state, per layer and time step."""
-    directions = 2 if o["bidirectional"] else 1
-    hidden: int = o["hidden_size"]
-    length: int = o["sequence_length"]
-    per_step = 0
-    for layer in range(o["layers"]):
-        inputs = o["input_size"] if layer == 0 else hidden * directions
-        per_step += directions * 4 * (_linear(inputs, hidden) + _linear(hidden, hidden))
-    return per_step * length + _linear(hidden * directions, o["classes"])
-
-
-# VGG-16, configuration D of Simonyan and Zisserman (2015): filters of the 3x3 convolutions, 0 is a 2x2 max-pool.
-VGG16_LAYERS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
-
-
-def _vgg16_flops(o: Options) -> int:
-    size, channels, total = o["image_size"], 3, 0
-    for filters in VGG16_LAYERS:
-        if filters:
-            total += _convolution(channels, filters, 3, size)
-            channels = filters
-        else:
-            size //= 2
-    return total + _linear(512 * 7 * 7, 4096) + _linear(4096, 4096) + _linear(4096, o["classes"])
-
-
-# ResNet-50 of He et al. (2016): blocks and inner width of the four stages. Version 1.5 strides in the 3x3 convolution.
-RESNET50_STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
-
-
-def _halved(size: int) -> int:
-    """Output size of a stride-2 convolution or pool with padding (kernel - 1) / 2."""
-    return (size + 1) // 2
-
-
-def _resnet50_flops(o: Options) -> int:
-    size = _halved(o["image_size"])
-    total = _convolution(3, 64, 7, size)
-    size, channels = _halved(size), 64
-    for stage, (blocks, width) in enumerate(RESNET50_STAGES):
-        for block in range(blocks):
-            smaller = _halved(size) if stage > 0 and block == 0 else size
-            total += _convolution(channels, width, 1, size)
-            total += _convolution(width, width, 3, smaller)
-            total += _convolution(width, 4 * width, 1, smaller)
-            if block == 0:
-                total += _convolution(channels, 4 * width, 1, smaller)
-            size, channels = smaller, 4 * width
-    return total + _linear(channels, o["classes"])
-
-
-def _transformer_flops(o: Options) -> int:
-    """Per layer: four projections, the two attention products, and the feed-forward pair."""
-    length: int = o["sequence_length"]
-    width: int = o["hidden_size"]
-    layer = length * (4 * _linear(width, width) + 2 * _linear(width, o["feed_forward_size"]))
-    layer += 2 * 2 * length * length * width
-    layers: int = o["layers"]
-    return layers * layer + _linear(width, width) + _linear(width, o["classes"])
-
-
-def _small_image(o: Options) -> Optional[str]:
-    return "image_size must be 32 or more" if o["image_size"] < 32 else None
-
-
-def _uneven_attention(o: Options) -> Optional[str]:
-    if o["hidden_size"] % o["heads"]:
-        return "heads must divide hidden_size"
-    return "sequence_length is more than positions" if o["sequence_length"] > o["positions"] else None
-
-
-def _image_shape(o: Options) -> Tuple[int, ...]:
+def _image_shape(o: Options) -> Shape:
     return (3, o["image_size"], o["image_size"])
 
 
@@ -149,7 +113,7 @@ MODELS: Dict[str, Model] = {
         "fully connected layers with ReLU",
         {"input_size": 784, "hidden_size": 1024, "layers": 2, "classes": 10},
         lambda o: (o["input_size"],),
-        _mlp_flops,
+        architectures.mlp,
     ),
     "lstm": Model(
         "stacked LSTM layers, the last time step classified",
@@ -162,21 +126,28 @@ MODELS: Dict[str, Model] = {
             "classes": 10,
         },
         lambda o: (o["sequence_length"], o["input_size"]),
-        _lstm_flops,
+        architectures.lstm,
+    ),
+    "alexnet": Model(
+        "AlexNet with one tower", {"image_size": 224, "classes": 1000}, _image_shape, architectures.alexnet
     ),
     "vgg16": Model(
         "VGG-16 with 13 convolutions (configuration D)",
         {"image_size": 224, "classes": 1000},
         _image_shape,
-        _vgg16_flops,
-        _small_image,
+        architectures.vgg16,
     ),
     "resnet50": Model(
         "ResNet-50, version 1.5: the 3x3 convolution strides",
         {"image_size": 224, "classes": 1000},
         _image_shape,
-        _resnet50_flops,
-        _small_image,
+        architectures.resnet50,
+    ),
+    "inception_v3": Model(
+        "Inception v3 without the auxiliary classifier",
+        {"image_size": 299, "classes": 1000},
+        _image_shape,
+        architectures.inception_v3,
     ),
     "transformer": Model(
         "encoder of BERT-base shape with a pooler and a classifier",
@@ -191,7 +162,6 @@ MODELS: Dict[str, Model] = {
             "classes": 2,
         },
         lambda o: (o["sequence_length"],),
-        _transformer_flops,
-        _uneven_attention,
+        architectures.transformer,
     ),
 }

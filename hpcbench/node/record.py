@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from . import outcomes, provenance
+from . import catalog, outcomes, provenance
 from .planned import PlannedRun
 
 SCHEMA = 1
@@ -85,11 +85,13 @@ def assemble(
         "work": first.get("work"),
         "threads": first.get("threads"),
         "affinity": [fact.get("affinity") for fact in facts],
+        "weights_crc32": first.get("weights_crc32"),
         "import_s": first.get("import_s"),
         "build_s": first.get("build_s"),
         "peak_memory_bytes": _largest(facts, "peak_memory_bytes"),
         "peak_device_bytes": _largest(facts, "peak_device_bytes"),
         "python": first.get("python"),
+        "executable": first.get("executable"),
         "packages": first.get("packages"),
         "framework_version": first.get("framework_version"),
         "gpus": first.get("gpus"),
@@ -193,7 +195,7 @@ def _joint_samples(facts: List[Dict[str, Any]], parameters: Dict[str, Any]) -> D
     """
     samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    if parameters["task"] == "inference" and parameters["strategy"] == "ddp":
+    if parameters["task"] == "inference" and parameters["strategy"] not in catalog.SHARDED:
         samples["times_s"] = [len(times) / sum(1 / time for time in times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]

@@ -2,15 +2,18 @@
 
 import os
 import platform
+import re
 import resource
 import sys
 import time
 import traceback
+import zlib
 from importlib import metadata
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import frameworks, hardware, outcomes, sampling
+from . import frameworks, hardware, outcomes, problem, sampling
 from .frameworks.base import Adapter, Network
+from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
 from .workloads import STEPS
@@ -18,12 +21,12 @@ from .workloads import STEPS
 
 def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     """Run one repetition. Never raises for what the framework does: an error is an outcome."""
-    facts: Dict[str, Any] = {"python": platform.python_version(), "warnings": []}
+    facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
     adapter: Optional[Adapter] = None
     try:
         _check_machine(planned)
         adapter = _framework(planned, facts)
-        _measure(adapter, planned, ranks, facts)
+        _measure(adapter, planned, Group(ranks), facts)
         facts["status"] = outcomes.COMPLETED
     except outcomes.Unsupported as error:
         facts["status"] = outcomes.UNSUPPORTED
@@ -61,33 +64,63 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
     if hardware.usable_cpus() != allowed:
         os.sched_setaffinity(0, allowed)
         facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
-    facts["affinity"] = hardware.usable_cpus()
     facts["packages"] = _versions(adapter.packages)
     facts["framework_version"] = facts["packages"].get(adapter.packages[0])
+    _check_version(adapter, facts["framework_version"])
     return adapter
 
 
-def _measure(adapter: Adapter, planned: PlannedRun, ranks: Ranks, facts: Dict[str, Any]) -> None:
+def _check_version(adapter: Adapter, version: Optional[str]) -> None:
+    first, beyond = adapter.versions
+    if version and not _numbers(first) <= _numbers(version) < _numbers(beyond):
+        known = (adapter.packages[0], version, first, beyond)
+        raise outcomes.Unsupported("%s %s is here; versions from %s and below %s are supported" % known)
+
+
+def _numbers(version: str) -> List[int]:
+    """`2.13.0+cpu` as [2, 13, 0]."""
+    return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
+
+
+def _measure(adapter: Adapter, planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
     parameters = planned.parameters
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
+    facts["affinity"] = hardware.usable_cpus()
     start = time.perf_counter()
-    network = adapter.build(parameters, ranks)
+    network = adapter.build(problem.state(parameters, group))
     facts["build_s"] = time.perf_counter() - start
     facts["work"] = dict(network.work._asdict())
     facts["gpus"] = adapter.devices()
     settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
     step = STEPS[parameters["task"]](network)
-    samples = sampling.measure(step, network.synchronize, settings, network.agree, ranks.size)
+    samples = sampling.measure(step, network.synchronize, settings, group.agree, group.size)
     facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
     facts["warnings"] += _thread_warnings(facts)
     facts["peak_device_bytes"] = network.peak_device_bytes()
-    _close(network, facts)  # after an error it could wait for the other ranks for ever: the process just ends
+    if network.problem.training:
+        facts["weights_crc32"] = _agreed_weights(network, group)
+    _close(network, group, facts)
 
 
-def _close(network: Network, facts: Dict[str, Any]) -> None:
+def _agreed_weights(network: Network, group: Group) -> int:
+    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones."""
+    checksum = 0
+    for weight in network.weights():
+        checksum = zlib.crc32(weight.tobytes(), checksum)
+    checksums = group.gather(checksum)
+    differing = [rank for rank, other in enumerate(checksums) if other != checksums[0]]
+    if differing:
+        raise RuntimeError("after training, the weights of rank %s differ from rank 0's" % differing)
+    return checksum
+
+
+def _close(network: Network, group: Group, facts: Dict[str, Any]) -> None:
+    """After an error nobody comes here: it could mean to wait for the other ranks for ever."""
     try:
+        group.gather(None)  # rank 0 holds what the others still need
         network.close()
+        group.close()
     except Exception as error:  # another rank is gone already; its own outcome says why
         facts["warnings"].append("leaving the group of ranks failed: %s" % error)
 

@@ -5,7 +5,6 @@ It starts the tasks of a case, gives each its own CPUs, and ends all of them whe
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from typing import Any, List
@@ -20,10 +19,10 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
     """Run `command` as `tasks` processes. Returns the first exit status that is not 0, else 0."""
     cpus = usable_cpus()
     bound = tasks * cpus_per_task <= len(cpus)
-    port = str(_free_port())
     processes = []
     for rank in range(tasks):
-        environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks), HPCBENCH_PORT=port)
+        environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks))
+        environment["HPCBENCH_LAUNCHER"] = str(os.getpid())
         if bound:
             own = cpus[rank * cpus_per_task : (rank + 1) * cpus_per_task]
             environment["HPCBENCH_CPUS"] = ",".join(map(str, own))
@@ -60,9 +59,3 @@ def _end(processes: "List[subprocess.Popen[bytes]]") -> None:
     for process in processes:
         if process.poll() is None:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import IO, Any, Deque, Dict, List, Optional
 
-from . import hardware, provenance
+from . import hardware, provenance, variables
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -31,21 +31,13 @@ def supervise(planned: PlannedRun, ranks: Ranks, command: List[str], scratch: st
         os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
     oom_kills = hardware.oom_kills()
     started = time.time()
-    ending = _run_worker(command, _worker_environment(planned))
+    ending = _run_worker(command, variables.for_worker(planned.parameters, os.environ))
     ending["rank"] = ranks.rank
     ending["started_at"], ending["ended_at"] = started, time.time()
     ending["node"] = hardware.describe()
     ending["oom_kills"] = _difference(hardware.oom_kills(), oom_kills)
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
     return int(ending["exit_status"])
-
-
-def _worker_environment(planned: PlannedRun) -> Dict[str, str]:
-    """OpenMP sizes its pool when the framework is imported, before any setter can be called."""
-    environment = dict(os.environ)
-    if planned.parameters["intra_op_threads"] is not None:
-        environment["OMP_NUM_THREADS"] = str(planned.parameters["intra_op_threads"])
-    return environment
 
 
 def _run_worker(command: List[str], environment: Dict[str, str]) -> Dict[str, Any]:

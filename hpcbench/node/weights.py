@@ -8,7 +8,7 @@ from .layers import Layer, Shape, Weight
 
 
 class Numbers:
-    """A stream of numbers. Only the raw bits of PCG64 are promised never to change (NumPy, NEP 19), so these are used."""
+    """A stream of numbers, made from the raw bits of PCG64: they alone are promised never to change (NumPy, NEP 19)."""
 
     def __init__(self, *seed: int) -> None:
         self._bits = numpy.random.PCG64(numpy.random.SeedSequence(seed))

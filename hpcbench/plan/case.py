@@ -17,6 +17,7 @@ from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.node import catalog
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 
@@ -27,7 +28,11 @@ _DEFAULTS = {
     if not field.is_required()
 }
 # What follows from another parameter where nothing is said: an expression like any other, so that others see it.
-_DERIVED = {"gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}"}
+_USUAL = {name: framework.executions[0] for name, framework in catalog.FRAMEWORKS.items()}
+_DERIVED = {
+    "gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}",
+    "execution": f"{{{{ {_USUAL}[framework] if framework in {_USUAL} else none }}}}",
+}
 _DEFAULTS.update(_DERIVED)
 _CONDITION = "the condition"
 
@@ -44,7 +49,7 @@ class Case:
 
     @property
     def environment(self) -> str:
-        return self.parameters.environment or self.parameters.framework
+        return self.parameters.environment_name
 
 
 def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:

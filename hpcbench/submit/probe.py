@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.errors import UserError
-from hpcbench.node import catalog
 
 TIMEOUT_S = 10
 
@@ -53,7 +52,7 @@ def probe() -> Probe:
             "scheduler": "slurm",
             "partitions": {},
             "limits": {},
-            "environments": {framework: {} for framework in catalog.FRAMEWORKS},
+            "environments": {},
         }
     )
     if not config:

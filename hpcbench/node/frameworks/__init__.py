@@ -4,7 +4,15 @@ import importlib
 
 from .base import Adapter
 
-_MODULES = {"pytorch": "pytorch"}
+_MODULES = {
+    "pytorch": "pytorch",
+    "tensorflow": "tensorflow",
+    "keras-torch": "keras_torch",
+    "keras-jax": "keras_jax",
+    "keras-tensorflow": "keras_tensorflow",
+    "jax": "jax",
+    "mxnet": "mxnet",
+}
 
 
 def load(framework: str) -> Adapter:

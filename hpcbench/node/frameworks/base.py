@@ -1,50 +1,73 @@
 """What every framework's adapter offers."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ..ranks import Ranks
+from ..problem import Problem
+
+if TYPE_CHECKING:
+    import numpy
 
 
 class Work(NamedTuple):
     """What one step is, so that two cases can be compared only where they do the same."""
 
-    parameter_count: int
+    parameter_count: int  # trainable numbers, counted by the framework
     flops_per_item: int  # by the convention in catalog.py
     items_per_step: int  # over all ranks
-    input_shape: Tuple[int, ...]  # of one rank's batch
+    input_shape: Tuple[int, ...]  # of one rank's batch, in the order of layers.py
     dtype: str
-    math_mode: str  # what the hardware may do to the numbers, as in tf32 or autocast
+    math_mode: str  # float32; autocast: 16-bit arithmetic on float32 weights; pure: everything in 16 bits
 
 
 class Network(ABC):
     """A model with its input on the device, ready to step. One of the two steps is used, chosen by the task."""
 
-    work: Work
+    parameter_count: int
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
     @abstractmethod
     def infer(self) -> Any:
-        """One forward pass."""
+        """One forward pass; the logits, (batch, classes), on the device."""
 
     @abstractmethod
     def train(self) -> Any:
-        """Forward, loss, backward and optimizer step."""
+        """Forward, loss, backward and optimizer step; the loss, on the device."""
 
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until the device has done all that was asked of it."""
 
-    def agree(self, value: float) -> float:
-        """Rank 0's `value`, on every rank."""
-        return value
+    @abstractmethod
+    def to_numpy(self, result: Any) -> "numpy.ndarray":
+        """What `infer` or `train` returned, in float32."""
+
+    @abstractmethod
+    def weights(self) -> "Iterable[numpy.ndarray]":
+        """The trainable weights, whole, in an order of its own that is the same on every rank. All ranks must ask."""
 
     def peak_device_bytes(self) -> Optional[int]:
         """The most memory held on the device so far; None where the device is the CPU."""
         return None
 
-    @abstractmethod
     def close(self) -> None:
-        """Leave the group of ranks."""
+        """Leave what was joined. All ranks come here together."""
+        return
+
+    @property
+    def work(self) -> Work:
+        problem, parameters = self.problem, self.problem.parameters
+        pure = "autocast" if problem.training else "pure"
+        return Work(
+            parameter_count=self.parameter_count,
+            flops_per_item=problem.flops_per_item,
+            items_per_step=parameters["batch_size"] * problem.group.size,
+            input_shape=(parameters["batch_size"], *problem.item_shape),
+            dtype=parameters["dtype"],
+            math_mode="float32" if parameters["dtype"] == "float32" else pure,
+        )
 
 
 class Adapter(ABC):
@@ -52,22 +75,23 @@ class Adapter(ABC):
 
     name: str
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, the framework first
+    versions: Tuple[str, str]  # of the framework: the first that will do, and the first that will not
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
-        """Set what is given, before the framework's first operation."""
+        """Set what is given, before the framework's first operation. Raises Unsupported where it has no such thing."""
 
     @abstractmethod
-    def threads(self) -> Dict[str, Optional[int]]:
-        """What is in effect: `intra_op` and `inter_op`, read back from the framework."""
+    def threads(self) -> Dict[str, Any]:
+        """What is in effect: `intra_op` and `inter_op`, read back from the framework, and `by`: the means."""
+
+    @abstractmethod
+    def build(self, problem: Problem) -> Network:
+        """The network of a case. Raises Unsupported where it cannot run here."""
 
     def devices(self) -> List[str]:
-        """Models of the GPUs that this process sees."""
+        """Models of the GPUs that this process sees. Asked after `build`."""
         return []
-
-    @abstractmethod
-    def build(self, parameters: Dict[str, Any], ranks: Ranks) -> Network:
-        """The network of a case. Raises Unsupported where it cannot run here."""
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the framework's error means that memory ran out."""

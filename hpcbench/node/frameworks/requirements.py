@@ -1,0 +1,33 @@
+"""What a case asks of the machine, checked by every adapter in the same words."""
+
+from typing import List, Sequence
+
+from .. import hardware
+from ..outcomes import Unsupported
+from ..problem import Problem
+
+
+def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None:
+    """A GPU for each task of the node, where the case asks for them. Raises Unsupported."""
+    if not problem.on_gpu:
+        return
+    if not visible:
+        raise Unsupported("a GPU is asked for, and %s sees none here" % framework)
+    tasks = len(problem.group.local_ranks)
+    if len(visible) < tasks and not (problem.group.bound and len(visible) == 1):  # srun may show each task its own
+        raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, len(visible)))
+
+
+def own_gpu(problem: Problem, visible: int) -> int:
+    """The index of the rank's GPU: its own where srun shows each task one, else by its place on the node."""
+    return problem.group.local_rank % visible
+
+
+def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:
+    """Arithmetic of the CPU in the case's number format, among those that the framework has. Raises Unsupported."""
+    dtype = problem.parameters["dtype"]
+    if dtype not in dtypes:
+        known: List[str] = list(dtypes)
+        raise Unsupported("this framework computes in %s here, not in %s" % (" or ".join(known), dtype))
+    if dtype != "float32" and not hardware.cpu_computes_in(dtype):
+        raise Unsupported("this CPU has no %s arithmetic (%s)" % (dtype, hardware.cpu_model()))

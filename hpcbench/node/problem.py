@@ -1,0 +1,66 @@
+"""What a case asks of a framework: the layers, their first weights, the input, and the ranks that share the work."""
+
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import numpy
+
+from . import catalog, layers
+from .group import Group
+from .layers import Layer, Shape
+from .weights import InitialWeights, Numbers
+
+LEARNING_RATE, MOMENTUM = 0.01, 0.9  # of the plain SGD that all frameworks train with
+
+
+class Problem(NamedTuple):
+    """`layers` lead from an item of `item_shape` to one number per class."""
+
+    parameters: Dict[str, Any]
+    group: Group
+    options: Dict[str, Any]
+    layers: List[Layer]
+    item_shape: Shape
+
+    @property
+    def training(self) -> bool:
+        return bool(self.parameters["task"] == "training")
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the ranks do something together: train replicas, or hold parts of the weights."""
+        strategy = self.parameters["strategy"]
+        return strategy != "single" and (self.training or strategy in catalog.SHARDED)
+
+    @property
+    def on_gpu(self) -> bool:
+        return bool(self.parameters["device"] == "gpu")
+
+    @property
+    def flops_per_item(self) -> int:
+        forward = layers.total_flops(self.layers, self.item_shape)
+        return 3 * forward if self.training else forward
+
+    def weights(self) -> InitialWeights:
+        """The same on every rank, in every framework."""
+        return InitialWeights(self.parameters["seed"])
+
+    def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
+        """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
+        numbers = Numbers(self.parameters["seed"], 1 + self.group.rank)
+        size = self.parameters["batch_size"]
+        labels = numbers.integers((size,), self.options["classes"])
+        shape = (size, *self.item_shape)
+        if catalog.MODELS[self.parameters["model"]].takes_tokens:
+            return numbers.integers(shape, self.options["vocabulary"]), labels
+        return numbers.uniform(shape, 3**0.5), labels  # of variance 1
+
+
+def state(parameters: Dict[str, Any], group: Group) -> Problem:
+    """The problem of a case, as this rank of `group` has to solve it."""
+    options = catalog.resolved_options(parameters["model"], parameters["model_options"])
+    return Problem(parameters, group, options, *catalog.network(parameters["model"], options))
+
+
+def channels_last(array: "numpy.ndarray") -> "numpy.ndarray":
+    """(batch, channels, height, width) as (batch, height, width, channels); any other array as it is."""
+    return numpy.ascontiguousarray(array.transpose(0, 2, 3, 1)) if array.ndim == 4 else array

@@ -1,0 +1,22 @@
+"""Environment variables that a framework reads while it is imported: they must stand before its process starts."""
+
+from typing import Any, Dict, Mapping
+
+
+def for_worker(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, str]:
+    """The environment of a worker process, made from its supervisor's."""
+    changed = dict(environment)
+    framework = parameters["framework"]
+    if parameters["intra_op_threads"] is not None:  # OpenMP sizes its pool at import, before any setter can be called
+        changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
+    if framework == "mxnet" and parameters["inter_op_threads"] is not None:
+        changed["MXNET_CPU_WORKER_NTHREADS"] = str(parameters["inter_op_threads"])
+    if framework.startswith("keras-"):
+        changed["KERAS_BACKEND"] = framework[len("keras-") :]
+    if framework.endswith("jax") and parameters["device"] == "cpu":
+        changed["JAX_PLATFORMS"] = "cpu"
+    if framework.endswith("tensorflow"):
+        changed.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # warnings and errors
+        if parameters["device"] == "cpu":
+            changed["CUDA_VISIBLE_DEVICES"] = "-1"  # else it takes the memory of every GPU
+    return changed
