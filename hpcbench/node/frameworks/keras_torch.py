@@ -1,0 +1,61 @@
+"""Keras 3 on PyTorch: Keras' layers, number formats and optimizer, in PyTorch's loop and under its strategies.
+
+After the Keras guide "Writing a custom training loop in PyTorch".
+"""
+
+from contextlib import nullcontext
+from typing import Any, ContextManager
+
+import keras
+import torch
+from torch import nn
+
+from ..outcomes import Unsupported
+from ..problem import LEARNING_RATE, MOMENTUM, Problem
+from . import keras_layers
+from .pytorch import PyTorch, PyTorchNetwork
+
+
+class KerasModule(nn.Module):
+    """Tells Keras, which does not ask the module, whether it trains."""
+
+    def __init__(self, model: keras.Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        return self.model(batch, training=self.training)
+
+
+class KerasTorchNetwork(PyTorchNetwork):
+    def model_of(self, problem: Problem) -> nn.Module:
+        model = keras_layers.model_of(problem)
+        self.trained = model.trainable_variables
+        self.optimizer = keras.optimizers.SGD(LEARNING_RATE, MOMENTUM)
+        self.optimizer.build(self.trained)
+        return KerasModule(model)
+
+    def update(self, loss: torch.Tensor) -> None:
+        for variable in self.trained:
+            variable.value.grad = None
+        loss.backward()
+        with torch.no_grad():
+            self.optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+
+    def _autocast(self) -> ContextManager[Any]:
+        return nullcontext()  # Keras' policy does that
+
+
+class KerasTorch(PyTorch):
+    name = "keras-torch"
+    packages = ("keras", "torch", "numpy")
+    versions = ("3", "4")
+    network = KerasTorchNetwork
+
+    def build(self, problem: Problem) -> PyTorchNetwork:
+        if problem.training and problem.parameters["dtype"] == "float16":
+            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        return super().build(problem)
+
+
+ADAPTER = KerasTorch()
