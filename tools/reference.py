@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from hpcbench.config.axes import Range
 from hpcbench.config.experiment import Experiment, Measure
+from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
@@ -24,6 +25,7 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("Experiment file", "The top-level keys.", Experiment),
     ("Parameters", "What `parameters`, the axes of `matrix` and `zip`, `include` and `exclude` may name.", Parameters),
     ("measure", "How each repetition is timed.", Measure),
+    ("metrics.NAME", "A number of each repetition, where `framework` is `command`.", Metric),
     ("slurm", "What to ask Slurm for, in an experiment or, as defaults, in a site file.", SlurmOptions),
     ("Ranges", 'An axis is a list, or a range such as `{range: [1, 64], step: "*2"}`.', Range),
     ("Site file", "The top-level keys.", Site),
@@ -56,7 +58,7 @@ def readme(text: str) -> str:
 
 def table(model: type[BaseModel]) -> list[str]:
     """The keys of a schema as the lines of a Markdown table."""
-    rows = [_row(name, field) for name, field in model.model_fields.items()]
+    rows = [_row(field.alias or name, field) for name, field in model.model_fields.items()]
     return ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from hpcbench.config.axes import Axes, Range, axis_values
 from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
+from hpcbench.config.metrics import Metric, check_metrics
 from hpcbench.config.parameters import NAMES
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import nearest
@@ -42,6 +43,12 @@ class Experiment(Model):
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
     tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
+    metrics: dict[str, Metric] = Field(
+        default_factory=dict, description="numbers to find in the output or the files of a command, by name"
+    )
+    expect: list[str] = Field(
+        default_factory=list, description="patterns that a command's output must contain, or it has failed"
+    )
     slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
 
     @field_validator("name")
@@ -77,6 +84,7 @@ def load_experiment(document: Document) -> Experiment:
     _check_axes(document)
     experiment = build(Experiment, document)
     _check_parameter_names(experiment, document)
+    check_metrics(experiment.metrics, experiment.expect, document)
     for key in experiment.slurm:
         if key not in SlurmOptions.model_fields:
             hint = nearest(key, SlurmOptions.model_fields)

@@ -266,14 +266,15 @@ def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
     for part in path:
         annotation = _unwrapped(annotation)
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            if part not in annotation.model_fields:
+            fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
+            if part not in fields:
                 return set()
-            annotation = annotation.model_fields[str(part)].annotation
+            annotation = fields[str(part)].annotation
         else:
             annotation = (typing.get_args(annotation) or (None,))[-1]
     annotation = _unwrapped(annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return set(annotation.model_fields)
+        return {field.alias or name for name, field in annotation.model_fields.items()}
     return set()
 
 

@@ -10,9 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from hpcbench.config.loading import Model
 from hpcbench.errors import nearest
 from hpcbench.node import catalog
+from hpcbench.node.planned import COMMAND
 
 MAX_SEED = 2**32 - 1
 MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
+FRAMEWORKS = tuple(dict.fromkeys((*catalog.FRAMEWORKS, COMMAND)))
+# What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.
+_OF_NETWORKS = ("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed")
 
 Scalar = bool | int | float | str
 
@@ -24,8 +28,15 @@ def _names(known: Iterable[str]) -> str:
 class Parameters(Model):
     """Everything that decides what one case does. Two cases with equal parameters are the same case."""
 
-    framework: str = Field(description=f"what runs the model: {_names(catalog.FRAMEWORKS)}")
-    model: str = Field(description=f"the network: {_names(catalog.MODELS)}")
+    framework: str = Field(
+        description=f"what runs the model: {_names(FRAMEWORKS)}; command is any program, and runs no model"
+    )
+    command: str | None = Field(
+        default=None, description="the program, where framework is command: a line, or several, of bash"
+    )
+    model: str | None = Field(
+        default=None, description=f"the network, unless framework is command: {_names(catalog.MODELS)}"
+    )
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
         description="sizes of the network, where they differ from the model's own defaults",
@@ -76,15 +87,24 @@ class Parameters(Model):
     @field_validator("framework")
     @classmethod
     def _known_framework(cls, value: str) -> str:
-        return _one_of(value, catalog.FRAMEWORKS, "framework")
+        return _one_of(value, FRAMEWORKS, "framework")
 
     @field_validator("model")
     @classmethod
-    def _known_model(cls, value: str) -> str:
-        return _one_of(value, catalog.MODELS, "model")
+    def _known_model(cls, value: str | None) -> str | None:
+        return value if value is None else _one_of(value, catalog.MODELS, "model")
 
     @model_validator(mode="after")
     def _consistent(self) -> Parameters:
+        if self.device == "gpu" and self.gpus_per_task == 0:
+            raise ValueError("device is gpu, so gpus_per_task must be 1 or more")
+        return self._network() if self.framework != COMMAND else self._program()
+
+    def _network(self) -> Parameters:
+        if self.command is not None:
+            raise ValueError(f"a command is run where framework is {COMMAND}, not {self.framework}")
+        if self.model is None:
+            raise ValueError(f"'model' is missing: {self.framework} needs one of {', '.join(catalog.MODELS)}")
         catalog.resolved_options(self.model, self.model_options)
         framework = catalog.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
@@ -95,8 +115,16 @@ class Parameters(Model):
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
         if self.strategy == "single" and self.tasks > 1:
             raise ValueError(f"the strategy single is one task, not {self.tasks}: choose another, as in ddp of pytorch")
-        if self.device == "gpu" and self.gpus_per_task == 0:
-            raise ValueError("device is gpu, so gpus_per_task must be 1 or more")
+        return self
+
+    def _program(self) -> Parameters:
+        if not (self.command or "").strip():
+            raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
+        for name in ("model", "model_options", "execution"):
+            if getattr(self, name):
+                raise ValueError(f"'{name}' means nothing to a command: leave it out")
+        if self.strategy != "single":
+            raise ValueError(f"a command has no strategy '{self.strategy}': its tasks are started side by side")
         return self
 
     @property
@@ -119,9 +147,18 @@ class Parameters(Model):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
+        if self.model is None:
+            return content
         defaults = catalog.MODELS[self.model].options
         options = {name: value for name, value in self.model_options.items() if value != defaults[name]}
         return {**content, "model_options": options} if options else _without(content, "model_options")
+
+    def planned(self) -> dict[str, Any]:
+        """All parameters by name; those that nobody gave to a command are null."""
+        values = self.model_dump(mode="json")
+        if self.framework == COMMAND:
+            values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})
+        return values
 
 
 NAMES = frozenset(Parameters.model_fields)

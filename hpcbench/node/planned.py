@@ -4,6 +4,9 @@ import json
 from typing import Any, Dict, NamedTuple
 
 
+COMMAND = "command"  # the `framework` of a case that is any program
+
+
 class PlannedRun(NamedTuple):
     """One repetition of one case, with all that the node needs to know about it."""
 
@@ -14,6 +17,14 @@ class PlannedRun(NamedTuple):
     parameters: Dict[str, Any]
     tags: Dict[str, Any]
     measure: Dict[str, Any]
+
+    @property
+    def is_command(self) -> bool:
+        return bool(self.parameters["framework"] == COMMAND)
+
+    @property
+    def tasks(self) -> int:
+        return int(self.parameters["nodes"]) * int(self.parameters["tasks_per_node"])
 
     def as_line(self) -> str:
         return json.dumps(self._asdict(), separators=(",", ":"))

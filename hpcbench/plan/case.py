@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +18,7 @@ from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.node import catalog
+from hpcbench.node.planned import COMMAND
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 
@@ -92,10 +93,17 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
             return Expansion(tuple(cases.values()), ())
     if not cases:
         raise document.error("every point is excluded: there is nothing to run", ("exclude",))
+    _check_metrics_used(experiment, document, cases.values())
     warnings = [f"exclude[{index}] drops no point" for index, count in enumerate(excluded) if not count]
     if repeated:
         warnings.append(f"{repeated} points repeat a case that is already there and were dropped")
     return Expansion(tuple(cases.values()), tuple(warnings))
+
+
+def _check_metrics_used(experiment: Experiment, document: Document, cases: Iterable[Case]) -> None:
+    for key in ("metrics", "expect"):
+        if getattr(experiment, key) and all(case.parameters.framework != COMMAND for case in cases):
+            raise document.error(f"'{key}' is for cases whose framework is {COMMAND}, and there is none", (key,))
 
 
 class _CaseBuilder:
@@ -113,6 +121,7 @@ class _CaseBuilder:
         given = dict.fromkeys([*self.experiment.parameters, *point.values, *_DERIVED])
         with self._located(point):
             values = {name: resolver.parameter(name) for name in given}
+            values.update({name: resolver.parameter(name) for name in resolver.seen_by("command")})
             tags = {name: resolver.parameter(name) for name in self.experiment.tags}
             slurm = {key: resolver.value(value, f"slurm.{key}") for key, value in self.experiment.slurm.items()}
         for name, value in tags.items():

@@ -6,6 +6,7 @@ Text that is one expression keeps the expression's type; an expression inside lo
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,11 @@ def _round(number: float, digits: int = 0) -> int | float:
     if abs(digits) > 15:
         raise ValueError("a number has at most 15 digits to round to")
     return round(number, digits) if digits else round(number)
+
+
+def _quote(value: object) -> str:
+    """One word for a shell, whatever is in it."""
+    return shlex.quote(str(value))
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -56,7 +62,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def _environment() -> _Sandbox:
     sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     sandbox.globals = dict(_FUNCTIONS)
-    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS} | {"round": _round}
+    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS} | {"round": _round, "quote": _quote}
     return sandbox
 
 
@@ -119,6 +125,18 @@ class Resolver:
         finally:
             self._open.pop()
         return self._done[name]
+
+    def seen_by(self, name: str) -> set[str]:
+        """The parameters that the value of `name` was made of, through however many expressions."""
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            value = self._given.get(waiting.pop())
+            if isinstance(value, str) and is_expression(value):
+                names = _compiled(value)[1] - seen
+                seen |= names
+                waiting += names
+        return seen
 
     def value(self, value: Any, where: str) -> Any:
         """`value` with every expression in it evaluated; `where` names it in messages."""

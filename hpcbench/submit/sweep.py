@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.site import Environment
 from hpcbench.config.slurm_options import walltime_s
+from hpcbench.environments.resolve import Resolved, resolve
 from hpcbench.errors import UserError
 from hpcbench.node.planned import PlannedRun, parse
 from hpcbench.plan.case import Case
@@ -64,10 +63,7 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
 
     It is made under another name and renamed, so that a folder with its final name is always complete.
     """
-    pythons = {
-        name: find_python(plan.site.environment(name), name, workspace)
-        for name in sorted({job.resources.environment for job in plan.jobs})
-    }
+    pythons = {name: found.python for name, found in resolved(plan, workspace).items()}
     description = _description(plan, paths, workspace)
     unfinished = paths.jobs.parent
     try:
@@ -106,7 +102,7 @@ def _write(
 
 
 def _line(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> str:
-    parameters = case.parameters.model_dump(mode="json")
+    parameters = case.parameters.planned()
     return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure).as_line()
 
 
@@ -125,28 +121,10 @@ def load(paths: SweepPaths) -> Sweep:
     return Sweep(paths, description)
 
 
-def find_python(environment: Environment, name: str, workspace: Workspace) -> str:
-    """The interpreter that a script names. Raises UserError where it can be seen from here that it is not there."""
-    comes_later = bool(environment.modules or environment.setup or environment.container)
-    if environment.python is None:
-        return "python3" if comes_later else sys.executable
-    python = environment.python
-    if "/" in python and not environment.container:
-        python = os.path.normpath(workspace.root / _expanded(python))
-    if not comes_later and shutil.which(python) is None:
-        raise UserError(
-            f"the Python of environment '{name}' does not exist: {python}",
-            hint="correct `environments` in the site file, or create that Python",
-        )
-    return python
-
-
-def _expanded(path: str) -> Path:
-    """`~` as the home; the path as it is where there is no such user."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)
+def resolved(plan: Plan, workspace: Workspace) -> dict[str, Resolved]:
+    """The environments of a plan by name. Raises UserError for one that is not there."""
+    names = sorted({job.resources.environment for job in plan.jobs})
+    return {name: resolve(plan.site, name, workspace) for name in names}
 
 
 def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:

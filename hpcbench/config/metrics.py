@@ -1,0 +1,99 @@
+"""What an experiment wants to know from the output or the files of its commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from hpcbench.config.loading import Document, Model
+from hpcbench.node import metrics
+
+_READABLE = {"/": "_per_", "%": "percent", "µ": "u", "μ": "u", "°": "deg"}
+_MOST_PATTERN = 1000  # characters: more is a mistake
+
+
+class Metric(Model):
+    """One number of each repetition of a command."""
+
+    regex: str | None = Field(
+        default=None,
+        max_length=_MOST_PATTERN,
+        description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line",
+    )
+    json_path: str | None = Field(  # a schema of pydantic has a method `json` already
+        default=None,
+        alias="json",
+        min_length=1,
+        description="a path such as `runs[0].rate`, or `runs[*].rate` for all; "
+        "the text is JSON, or has JSON on lines of its own",
+    )
+    csv: str | None = Field(default=None, min_length=1, description="a column, by the name in its header")
+    file: str | None = Field(
+        default=None,
+        description="where to look, relative to the folder `$HPCBENCH_RUN`; unset: in the command's output",
+    )
+    unit: str = Field(default="", description="unit of the number, as in `it/s`")
+    reduce: Literal["last", "first", "mean", "median", "max", "sum", "min"] | None = Field(
+        default=None, description="what to make of several numbers; unset: there must be exactly one"
+    )
+    better: Literal["higher", "lower"] | None = Field(
+        default=None, description="which way to rank; unset: higher where the unit ends in `/s`, lower for a time"
+    )
+
+    @field_validator("regex")
+    @classmethod
+    def _one_number(cls, value: str | None) -> str | None:
+        if value is not None:
+            metrics.compiled(value)
+        return value
+
+    @field_validator("json_path")
+    @classmethod
+    def _path(cls, value: str | None) -> str | None:
+        if value is not None:
+            metrics.path_steps(value)
+        return value
+
+    @field_validator("file")
+    @classmethod
+    def _inside(cls, value: str | None) -> str | None:
+        """A file elsewhere could be that of an earlier repetition."""
+        if value is not None and (not value or PurePosixPath(value).is_absolute() or ".." in value.split("/")):
+            raise ValueError("the file must lie in $HPCBENCH_RUN, the folder of the repetition: give its name there")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Metric:
+        ways = [self.regex, self.json_path, self.csv]
+        if sum(way is not None for way in ways) != 1:
+            raise ValueError("a metric is found in exactly one way: give regex, json or csv")
+        return self
+
+
+def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Document) -> None:
+    """Raises UserError, with file and line, for names that make no columns, and for patterns that are none."""
+    columns: dict[str, str] = {}
+    for name, metric in wanted.items():
+        if not name.isidentifier() or not name.isascii():
+            raise document.error(f"the metric {name!r} must be a plain word, as in step_rate", ("metrics", name))
+        column = column_of(name, metric.unit)
+        if column in columns:
+            both = f"'{name}' and '{columns[column]}' would both be the column {column}"
+            raise document.error(both, ("metrics", name), "rename one of them")
+        columns[column] = name
+    for index, pattern in enumerate(expect):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise document.error(f"{pattern!r} is not a regular expression: {error}", ("expect", index)) from error
+
+
+def column_of(name: str, unit: str) -> str:
+    """The column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
+    readable = "".join(_READABLE.get(letter, letter) for letter in unit)
+    slug = re.sub(r"[^A-Za-z0-9]+", "_", readable).strip("_")
+    return f"metric_{name}_{slug}" if slug else f"metric_{name}"
