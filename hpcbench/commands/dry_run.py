@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from rich.markup import escape
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from hpcbench.commands.common import out, plural
 from hpcbench.config.parameters import Parameters
+from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
@@ -19,10 +21,8 @@ from hpcbench.workspace import SweepPaths, Workspace
 MOST_ROWS = 20
 
 
-def show(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
+def show(plan: Plan, workspace: Workspace, paths: SweepPaths, environments: Mapping[str, Resolved]) -> None:
     """Print the plan; nothing is written or submitted."""
-    from hpcbench.submit.sweep import find_python
-
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     out.print(_jobs(plan.jobs))
@@ -34,8 +34,7 @@ def show(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
     _price(plan, most.core_hours, most.gpu_hours)
     job = plan.jobs[0]
     writer = ScriptWriter(workspace, paths, plan.site)
-    name = job.resources.environment
-    script = writer.render(job, find_python(plan.site.environment(name), name, workspace))
+    script = writer.render(job, environments[job.resources.environment].python)
     out.print(f"\n[bold]{job.name}.sh[/bold], from {escape(str(writer.template_file))}:", soft_wrap=True)
     sys.stdout.write(script)
 

@@ -34,10 +34,10 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
     )
     # Once a second: drawing more often would take time from what is being measured.
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
-    with _ended_like_ctrl_c(), progress as bar:
+    with ended_like_ctrl_c(), progress as bar:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
-            record = _run(sweep, run)
+            record = run_repetition(sweep, run)
             counts[record["status"]] += 1
             done = sum(counts.values())
             failed = done - counts[outcomes.COMPLETED]
@@ -56,7 +56,7 @@ def _line(sweep: Sweep, run: RunProgress, record: Record, place: str) -> Text:
     )
 
 
-def _run(sweep: Sweep, run: RunProgress) -> Record:
+def run_repetition(sweep: Sweep, run: RunProgress) -> Record:
     """Run one repetition and return its record; one that left none gets one here."""
     before = len(read_element(sweep.paths, run.job, run.element))
     run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job))
@@ -67,8 +67,8 @@ def _run(sweep: Sweep, run: RunProgress) -> Record:
 
 
 @contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
-    """A closed ssh connection or a kill ends the running repetition too, instead of leaving it behind."""
+def ended_like_ctrl_c() -> Iterator[None]:
+    """A closed ssh connection or a kill ends what we started too, instead of leaving it behind."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import create
+from hpcbench.submit.sweep import create, resolved
 from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 MOST_POINTS = 100_000
@@ -73,12 +73,14 @@ def sweep(
         points = count_points(checked)
         check_size(min(points, limit or points), MOST_POINTS, document)
     plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
-    for warning in plan.warnings:
+    environments = resolved(plan, workspace)
+    outdated = [each.warning for each in environments.values() if each.warning]
+    for warning in (*plan.warnings, *outdated):
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
     paths = workspace.paths(_sweep_name(workspace, name, checked.name))
     check_root(workspace.root, plan.site.scheduler)
     if dry_run:
-        show(plan, workspace, paths)
+        show(plan, workspace, paths, environments)
         return 0
     return _run(plan, workspace, paths, source, render_only, wait)
 

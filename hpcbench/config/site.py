@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -10,16 +9,7 @@ from pydantic import Field, field_validator
 from hpcbench.config.experiment import check_name
 from hpcbench.config.loading import Document, Model, build
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
-from hpcbench.errors import UserError, nearest
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-def _as_text(value: object) -> object:
-    """`1` and `true` as a shell would write them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
+from hpcbench.config.variables import as_text, check_names
 
 
 class Environment(Model):
@@ -27,8 +17,8 @@ class Environment(Model):
 
     python: str | None = Field(
         default=None,
-        description="the Python to use, relative to the workspace; unset: the one that runs hpcbench, "
-        "or python3 where modules, setup or container are given",
+        description="the Python to use, relative to the workspace; unset: the one that `hpcbench env build` made, "
+        "else the one that runs hpcbench, or python3 where modules, setup or container are given",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
@@ -40,17 +30,12 @@ class Environment(Model):
     @field_validator("env", mode="before")
     @classmethod
     def _text(cls, value: object) -> object:
-        if isinstance(value, dict):
-            return {key: _as_text(item) for key, item in value.items()}
-        return value
+        return as_text(value)
 
     @field_validator("env")
     @classmethod
     def _names(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
-            if not _VARIABLE.match(name):
-                raise ValueError(f"'{name}' is not the name of an environment variable")
-        return value
+        return check_names(value)
 
     @field_validator("modules", "setup", "container")
     @classmethod
@@ -126,13 +111,8 @@ class Site(Model):
         return check_name(value)
 
     def environment(self, name: str) -> Environment:
-        """The environment called `name`. Raises UserError where the site has none."""
-        if name not in self.environments:
-            raise UserError(
-                f"the site '{self.name}' has no environment '{name}'",
-                hint=nearest(name, self.environments) or "add it under `environments:` in the site file",
-            )
-        return self.environments[name]
+        """What the site says about the environment called `name`; it need not say anything."""
+        return self.environments.get(name, Environment())
 
     @property
     def default_partition(self) -> str | None:

@@ -42,7 +42,6 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     most = min(site.limits.max_array_size, site.limits.max_submit_jobs or site.limits.max_array_size)
     jobs = pack(shuffled_runs(cases, experiment.measure), most)
     for job in jobs:
-        site.environment(job.resources.environment)
         if site.scheduler == "slurm":
             _check_partition(job.resources, site, document)
     return Plan(experiment, site, cases, jobs, (*expansion.warnings, *_queue_warnings(jobs, site)))

@@ -1,0 +1,98 @@
+"""What env build does: one environment after another, with progress, each checked at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from hpcbench.commands.common import err
+from hpcbench.commands.env_check import check_all
+from hpcbench.commands.env_list import size
+from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.config.site import Site
+from hpcbench.environments import build as building
+from hpcbench.environments.places import place
+from hpcbench.environments.programs import ProgramError
+from hpcbench.environments.pythons import choose_python
+from hpcbench.environments.recipes import RecipeFile
+from hpcbench.environments.state import BUILT, OUTDATED, Built, state_of
+from hpcbench.errors import UserError
+from hpcbench.workspace import Workspace
+
+
+def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None, *, force: bool, check: bool) -> int:
+    """Build these, whatever becomes of the others. Returns 0 where all are built and work, else 1."""
+    failed = []
+    for file in files:
+        try:
+            works = _build(workspace, file, python, force=force, check=check)
+        except UserError as error:
+            works = False
+            err.print(f"{file.name}: {error}", markup=False, style="red")
+            for line in error.lines if isinstance(error, ProgramError) else ():
+                err.print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
+        failed += [] if works else [file.name]
+    if failed and len(files) > 1:
+        err.print(f"not built, or not working: {', '.join(failed)}", markup=False, soft_wrap=True)
+    return int(bool(failed))
+
+
+def _build(workspace: Workspace, file: RecipeFile, python: str | None, *, force: bool, check: bool) -> bool:
+    recipe, there = file.read(), place(workspace, file.name)
+    state = state_of(there, recipe)
+    if state == BUILT and not force:
+        err.print(f"{file.name}: is built; --force builds it anew", markup=False)
+        return True
+    if state == OUTDATED:
+        err.print(f"{file.name}: its recipe has changed since it was built; building it anew", markup=False)
+    chosen = choose_python(file.name, recipe, python)
+    with _Steps(file.name).shown() as steps:
+        built = building.build(there, recipe, chosen, steps.begin, fresh=force)
+    err.print(_told(built, recipe.packages), soft_wrap=True)
+    return not check or check_all(workspace, Site(name="here", scheduler="local"), (file.name,), None) == 0
+
+
+def _told(built: Built, named: list[str]) -> str:
+    versions = ", ".join(f"{name} {built.packages[name]}" for name in named if name in built.packages)
+    took = f"{built.seconds:,.0f} s, {size(built.size_bytes)}, Python {built.python}"
+    return f"[bold]{built.name}[/bold]: built in {took}: {escape(versions)}"
+
+
+class _Steps:
+    """The steps of one build: a line for each that is done, and on a terminal a clock beside the one under way."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self.bar = Progress(*columns, console=err, transient=True, refresh_per_second=4, disable=not err.is_terminal)
+        self.task: TaskID | None = None
+        self.started = 0.0
+        self.line = ""
+
+    @contextmanager
+    def shown(self) -> Iterator[_Steps]:
+        with ended_like_ctrl_c(), self.bar:
+            try:
+                yield self
+            except KeyboardInterrupt:
+                err.print(f"the steps that are done are kept; go on with: hpcbench env build {self.name}", markup=False)
+                raise
+            self._end()
+
+    def begin(self, number: int, steps: int, what: str) -> None:
+        self._end()
+        self.line, self.started = f"{self.name} {number}/{steps}: {what}", time.monotonic()
+        if err.is_terminal:
+            self.task = self.bar.add_task(self.line, total=None)
+        else:
+            err.print(self.line, markup=False, soft_wrap=True)
+
+    def _end(self) -> None:
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+            self.task = None
+            err.print(f"{self.line} ({time.monotonic() - self.started:,.0f} s)", markup=False, soft_wrap=True)

@@ -1,0 +1,139 @@
+"""What env check does: a sweep of one tiny case, by the very scripts of any other, and what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hpcbench.collect.progress import survey
+from hpcbench.collect.records import Record
+from hpcbench.commands.common import err, out
+from hpcbench.commands.local_run import ended_like_ctrl_c, run_repetition
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.site import Site
+from hpcbench.errors import UserError, nearest
+from hpcbench.node import catalog, outcomes
+from hpcbench.plan.plan import make_plan
+from hpcbench.submit.sweep import create
+from hpcbench.workspace import SweepPaths, Workspace, check_root
+
+HOROVOD = "horovod-"
+TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
+TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
+
+
+def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None) -> int:
+    """Check these environments of a site on this machine; return 0 where all work. Raises UserError for a mistake."""
+    local = site.model_copy(update={"scheduler": "local"})
+    meanings = [meaning(name, framework) for name in names]  # a mistake in the last one is told before any runs
+    works = [_check(workspace, local, name, *of) for name, of in zip(names, meanings, strict=True)]
+    return int(not all(works))
+
+
+def meaning(name: str, framework: str | None = None) -> tuple[str, str]:
+    """Framework and strategy that an environment of this name is for: `horovod-pytorch-x` is for pytorch, horovod.
+
+    The framework is the one with the longest name that the environment's begins with, unless one is given. Raises
+    UserError where there is none.
+    """
+    strategy = "horovod" if name.startswith(HOROVOD) else "single"
+    if framework is not None:
+        if framework not in catalog.FRAMEWORKS:
+            hint = nearest(framework, catalog.FRAMEWORKS)
+            raise UserError(f"no framework is called '{framework}'", where="--framework", hint=hint)
+        return framework, strategy
+    own = name.removeprefix(HOROVOD)
+    found = max((each for each in catalog.FRAMEWORKS if own.startswith(each)), key=len, default=None)
+    if found is None:
+        known = ", ".join(catalog.FRAMEWORKS)
+        raise UserError(f"which framework '{name}' has, its name does not tell", hint=f"--framework: {known}")
+    return found, strategy
+
+
+def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> bool:
+    start = time.monotonic()
+    what = f"{name}: training one step with {catalog.FRAMEWORKS[framework].description}"
+    with err.status(what) if err.is_terminal else contextlib.nullcontext():
+        if not err.is_terminal:
+            err.print(what, markup=False)
+        record = _run(workspace, site, name, framework, strategy)
+    seconds = time.monotonic() - start
+    if record["status"] != outcomes.COMPLETED:
+        _complain(name, record)
+        return False
+    out.print(f"{name}: works: {_told(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)
+    return True
+
+
+def _told(record: Record, framework: str) -> str:
+    threads = record["threads"] or {}
+    parts = [
+        f"{catalog.FRAMEWORKS[framework].description} {record['framework_version']}",
+        f"Python {record['python']}",
+        *([f"{len(record['ranks'])} tasks"] if len(record["ranks"]) > 1 else []),
+        f"threads {threads.get('intra_op') or '?'} intra-op, {threads.get('inter_op') or '?'} inter-op",
+        f"a step of {min(record['samples']['times_s']) * 1000:.3g} ms",
+    ]
+    return ", ".join(parts)
+
+
+def _complain(name: str, record: Record) -> None:
+    error = record["error"] or {}
+    err.print(f"{name}: does not work: {record['status']}: {error.get('message')}", style="red", soft_wrap=True)
+    for line in error.get("last_lines") or ():
+        err.print(f"  | {line}", markup=False, soft_wrap=True)
+
+
+def _run(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> Record:
+    """The record of the one repetition. It runs in a hidden folder of the workspace, which containers mount."""
+    check_root(workspace.root, "local")
+    with _hidden_folder(workspace) as folder, ended_like_ctrl_c():
+        source = folder / "check.yaml"
+        source.write_text(json.dumps(_experiment(name, framework, strategy)), encoding="utf-8")
+        document = load_yaml(source)
+        plan = make_plan(load_experiment(document), document, site)
+        paths = SweepPaths("check", folder / "jobs" / "check", folder / "results" / "check")
+        sweep = create(workspace, paths, plan, source)
+        (run,) = survey(sweep).runs
+        return run_repetition(sweep, run)
+
+
+def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
+    tasks = min(2, len(os.sched_getaffinity(0))) if strategy != "single" else 1
+    return {
+        "name": "check",
+        "parameters": {
+            "framework": framework,
+            "model": "mlp",
+            "model_options": TINY,
+            "strategy": strategy,
+            "batch_size": 2,
+            "tasks_per_node": tasks,
+            "environment": name,
+        },
+        "measure": {"warmup_s": 0.0, "min_time_s": 0.001, "min_samples": 1, "repetitions": 1},
+        "slurm": {"time": TIME},
+    }
+
+
+@contextmanager
+def _hidden_folder(workspace: Workspace) -> Iterator[Path]:
+    jobs = workspace.root / "jobs"
+    jobs.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".check-", dir=jobs))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it was there before
+            jobs.rmdir()

@@ -1,0 +1,130 @@
+"""A recipe: the file that says how the environment of one framework is built, step by step."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from pydantic import Field, field_validator
+
+from hpcbench.config.loading import Document, Model, build
+from hpcbench.config.variables import as_text, check_names
+
+DIGITS = 12
+
+
+def _requirement(text: str) -> Requirement:
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is no package as pip takes it, such as numpy==2.4.6") from error
+
+
+class Compile(Model):
+    """How packages are compiled here, against what the earlier steps installed."""
+
+    tools: list[str] = Field(
+        default_factory=list, description="packages that compiling needs and the environment does not keep"
+    )
+    needs: list[str] = Field(
+        default_factory=list, description="programs and headers of the system, as in [g++, make, Python.h]"
+    )
+    cxx_standard: int | None = Field(
+        default=None, description="the oldest C++ standard to compile by, as in 17, whatever the package asks for"
+    )
+
+    @field_validator("tools")
+    @classmethod
+    def _packages(cls, value: list[str]) -> list[str]:
+        for text in value:
+            _requirement(text)
+        return value
+
+    @field_validator("cxx_standard")
+    @classmethod
+    def _known_standard(cls, value: int | None) -> int | None:
+        if value not in (None, 11, 14, 17, 20, 23):
+            raise ValueError("C++ has the standards 11, 14, 17, 20 and 23")
+        return value
+
+
+class Step(Model):
+    """Packages that are installed together."""
+
+    install: list[str] = Field(min_length=1, description="packages with their versions, as pip takes them")
+    index: str | None = Field(
+        default=None, description="one more package index, asked only where the usual one does not have them all"
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="environment variables while they are installed")
+    compile: Compile | None = Field(
+        default=None, description="compile them here, without what they depend on; the wheels are kept for next time"
+    )
+
+    @field_validator("install")
+    @classmethod
+    def _packages(cls, value: list[str]) -> list[str]:
+        for text in value:
+            _requirement(text)
+        return value
+
+    @field_validator("env", mode="before")
+    @classmethod
+    def _text(cls, value: object) -> object:
+        return as_text(value)
+
+    @field_validator("env")
+    @classmethod
+    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+        return check_names(value)
+
+    @property
+    def packages(self) -> list[str]:
+        """The canonical names of what it installs."""
+        return [canonicalize_name(_requirement(text).name) for text in self.install]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether each package is of one exact version."""
+        pins = [list(_requirement(text).specifier) for text in self.install]
+        return all(any(pin.operator == "==" and "*" not in pin.version for pin in found) for found in pins)
+
+
+class Recipe(Model):
+    """A checked recipe."""
+
+    description: str = Field(description="one line for people")
+    python: str = Field(description='the Pythons that it works with, as in ">=3.8,<3.12"')
+    imports: list[str] = Field(min_length=1, description="modules that its Python can import once it is built")
+    steps: list[Step] = Field(min_length=1, description="what is installed, in this order")
+
+    @field_validator("python")
+    @classmethod
+    def _versions(cls, value: str) -> str:
+        try:
+            SpecifierSet(value)
+        except InvalidSpecifier as error:
+            raise ValueError('versions are written as in ">=3.8,<3.12"') from error
+        return value
+
+    def allows(self, version: str) -> bool:
+        """Whether it works with a Python of this version, as in 3.11.7."""
+        return SpecifierSet(self.python).contains(version, prereleases=True)
+
+    @property
+    def packages(self) -> list[str]:
+        """The canonical names of the packages that it names."""
+        return list(dict.fromkeys(name for step in self.steps for name in step.packages))
+
+    @property
+    def digest(self) -> str:
+        """Changes when what is built changes: 12 hexadecimal digits of the SHA-256 of the steps."""
+        content = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def load_recipe(document: Document) -> Recipe:
+    """Check a recipe. Raises UserError that names file, line and key."""
+    return build(Recipe, document)

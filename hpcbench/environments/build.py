@@ -1,0 +1,235 @@
+"""Building an environment: a virtual environment, then the steps of its recipe; what is done is not done again."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+import hpcbench
+from hpcbench.config.recipe import Recipe, Step
+from hpcbench.environments import wheels
+from hpcbench.environments.places import Place
+from hpcbench.environments.programs import ProgramError, Programs, clean_variables
+from hpcbench.environments.pythons import Python
+from hpcbench.environments.state import BUILT, Built, read_marker, size_bytes, state_of, write_json, write_marker
+from hpcbench.errors import UserError
+
+Report = Callable[[int, int, str], None]  # number of the step, how many there are, what it does now
+MOST_LETTERS = 70  # of the packages that a step names
+
+_FACTS = """
+import json, sysconfig
+from importlib import metadata
+packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
+tag, include = sysconfig.get_config_var("SOABI"), sysconfig.get_paths()["include"]
+print(json.dumps({"packages": packages, "tag": tag, "include": include}))
+"""
+
+
+def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
+    """Build an environment, or go on with a build that was interrupted; one that is whole and up to date stays.
+
+    `fresh` builds anew in any case. Raises UserError where it cannot be built; the steps that are done are kept.
+    """
+    try:
+        with place.locked() as lock:
+            marker = read_marker(place)
+            if marker and state_of(place, recipe) == BUILT and not fresh:
+                return marker
+            return _Builder(place, recipe, python, Programs(place.log, lock), report).build(fresh)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise UserError(
+            f"'{place.name}' cannot be built: {'the disk is full' if full else error.strerror}",
+            where=str(error.filename or place.folder),
+            hint="HPCBENCH_ENVS names another folder for environments",
+        ) from error
+
+
+def remove(place: Place) -> int:
+    """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
+    with place.locked():
+        if not place.exists:
+            what = "was not made by hpcbench" if place.folder.exists() else "is not built"
+            hint = "hpcbench env list shows what there is"
+            raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
+        freed = size_bytes(place.folder)
+        _remove_folder(place)
+        return freed
+
+
+def _remove_folder(place: Place) -> None:
+    """The marker goes first and our other file last: half removed is not whole, and is still known as ours."""
+    if place.marker.exists():
+        place.marker.rename(place.progress)
+    for path in place.folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != place.progress:
+            path.unlink()
+    shutil.rmtree(place.folder)
+
+
+@dataclass
+class _Builder:
+    place: Place
+    recipe: Recipe
+    python: Python
+    programs: Programs
+    report: Report
+
+    def build(self, fresh: bool) -> Built:
+        start = time.monotonic()
+        done = 0 if fresh else self._done_before()
+        if done == 0:
+            self._clear()
+            self._tell(1, f"making it with Python {self.python.version}")
+            self._run(self.python.path, "-m", "venv", self.place.folder, what="making the virtual environment")
+        self._note(max(done, 1))
+        for number, step in enumerate(self.recipe.steps, 2):
+            if number > done:
+                self._install(number, step)
+                self._note(number)
+        self._import()
+        return self._declare(time.monotonic() - start)
+
+    @property
+    def _last(self) -> int:
+        return len(self.recipe.steps) + 2
+
+    def _tell(self, number: int, what: str) -> None:
+        self.report(number, self._last, what)
+
+    def _done_before(self) -> int:
+        """How many steps an interrupted build of the same recipe with the same Python has done."""
+        try:
+            noted = json.loads(self.place.progress.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return 0
+        same = {"recipe": self.recipe.digest, "python": self.python.version}
+        return int(noted.get("done", 0)) if same.items() <= noted.items() and self.place.python.exists() else 0
+
+    def _note(self, done: int) -> None:
+        noted: dict[str, object] = {"recipe": self.recipe.digest, "python": self.python.version, "done": done}
+        write_json(self.place.progress, noted)
+
+    def _clear(self) -> None:
+        if self.place.exists:
+            _remove_folder(self.place)
+        elif self.place.folder.exists() and any(self.place.folder.iterdir()):
+            raise UserError(
+                "there is something here that hpcbench did not make",
+                where=str(self.place.folder),
+                hint="move it away, or name another folder of environments: HPCBENCH_ENVS",
+            )
+        self.place.folder.mkdir(exist_ok=True)
+        self._note(0)
+
+    def _run(self, *command: str | Path, what: str, variables: Mapping[str, str] | None = None) -> None:
+        self.programs.run(command, variables or {}, what)
+
+    def _pip(self, *arguments: str | Path, what: str, variables: Mapping[str, str] | None = None) -> None:
+        self._run(self.place.python, "-m", "pip", *arguments, what=what, variables=variables)
+
+    def _install(self, number: int, step: Step) -> None:
+        named = _shortened(", ".join(step.install))
+        if step.compile:
+            self._install_compiled(number, step, named)
+            return
+        what = f"installing {named}"
+        self._tell(number, what)
+        install = ("install", "--progress-bar=off", *step.install)
+        try:
+            self._pip(*install, what=what, variables=step.env)
+        except ProgramError as error:
+            if step.index is None or not error.lacks_a_package:
+                raise
+            self._pip(*install, f"--extra-index-url={step.index}", what=what, variables=step.env)
+
+    def _install_compiled(self, number: int, step: Step, named: str) -> None:
+        facts = self._facts()
+        key = wheels.ingredients(step, wheels.Target(facts.tag, self._named_before(step, facts.packages)))
+        kept = wheels.kept_wheels(step, key)
+        if kept:
+            self._tell(number, f"installing {named}, compiled before")
+            self._install_wheels(kept, named)
+            return
+        wheels.check_needs(step, facts.include)
+        self._tell(number, f"compiling {named}, which may take minutes")
+        with wheels.workshop(step) as (folder, variables):
+            tools = step.compile.tools if step.compile else []
+            if tools:
+                into = ("install", "--progress-bar=off", f"--target={folder / 'tools'}")
+                self._pip(*into, *tools, what=f"installing what compiling {named} needs")
+            # pip's own cache knows a compiled wheel by its name alone, not by what it was compiled against.
+            how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
+            into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
+            self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
+            if step.pinned:
+                wheels.keep(folder / "wheels", key)
+            self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
+
+    def _install_wheels(self, files: list[Path], named: str) -> None:
+        self._pip("install", "--no-deps", "--no-index", *files, what=f"installing {named}")
+
+    def _named_before(self, step: Step, packages: Mapping[str, str]) -> dict[str, str]:
+        """Versions of what the earlier steps name: what they pull in is not pinned, and may be newer any day."""
+        earlier = self.recipe.steps[: self.recipe.steps.index(step)]
+        return {name: packages[name] for each in earlier for name in each.packages if name in packages}
+
+    def _import(self) -> None:
+        modules = ", ".join(self.recipe.imports)
+        self._tell(self._last, f"importing {modules}")
+        try:
+            self._run(self.place.python, "-c", f"import {modules}", what=f"importing {modules}")
+        except ProgramError as error:
+            error.hint = error.hint or f"hpcbench env build {self.place.name} --force builds it anew"
+            raise
+
+    def _declare(self, seconds: float) -> Built:
+        built = Built(
+            name=self.place.name,
+            recipe=self.recipe.digest,
+            python=self.python.version,
+            packages=self._facts().packages,
+            built_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            seconds=round(seconds, 1),
+            size_bytes=size_bytes(self.place.folder),
+            hpcbench_version=hpcbench.__version__,
+        )
+        write_marker(self.place, built)
+        return built
+
+    def _facts(self) -> _Facts:
+        command = [str(self.place.python), "-c", _FACTS]
+        try:
+            done = subprocess.run(
+                command, env=clean_variables({}), capture_output=True, text=True, timeout=300, check=True
+            )
+        except subprocess.SubprocessError as error:
+            hint = f"hpcbench env build {self.place.name} --force builds it anew"
+            raise UserError("the Python of the environment does not run", where=command[0], hint=hint) from error
+        found = json.loads(done.stdout)
+        named = sorted(found["packages"].items())
+        packages: dict[str, str] = {canonicalize_name(name): version for name, version in named if name}
+        return _Facts(packages, found["tag"] or "", Path(found["include"]))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    packages: dict[str, str]  # canonical name to version
+    tag: str
+    include: Path
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 4].rstrip(', ')} ..."

@@ -1,0 +1,92 @@
+"""Where built environments lie: envs/NAME of the workspace, or the folder that HPCBENCH_ENVS names."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.config.experiment import check_name
+from hpcbench.errors import UserError
+from hpcbench.workspace import Workspace
+
+VARIABLE = "HPCBENCH_ENVS"
+_ODD = re.compile(r"[\x00-\x1f\x7f:]")  # a colon would end an entry of PATH
+
+
+@dataclass(frozen=True)
+class Place:
+    """The files of one environment. The folder is a virtual environment with three files of ours in it."""
+
+    name: str
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def marker(self) -> Path:
+        """Written last: an environment that has it is whole."""
+        return self.folder / "hpcbench.json"
+
+    @property
+    def progress(self) -> Path:
+        """The steps that are done, while it is being built."""
+        return self.folder / "hpcbench-building.json"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "build.log"
+
+    @property
+    def exists(self) -> bool:
+        """Whether something of ours lies here, whole or not."""
+        return self.marker.exists() or self.progress.exists()
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """One build or removal at a time, on this machine; gives the lock's file descriptor.
+
+        A program that inherits the descriptor holds the lock for as long as it lives. Raises UserError where another
+        one has it.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with (self.folder.parent / f".{self.name}.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"'{self.name}' is being built or removed already",
+                    where=str(self.folder),
+                    hint="wait until that is done; a build that was killed may still have a pip or a compiler running",
+                ) from error
+            yield file.fileno()
+
+
+def root(workspace: Workspace) -> Path:
+    """The folder of all built environments."""
+    named = os.environ.get(VARIABLE)
+    folder = Path(named).expanduser().absolute() if named else workspace.root / "envs"
+    if _ODD.search(str(folder)):
+        raise UserError("the folder of environments has a colon or a control character in its path", where=str(folder))
+    return folder
+
+
+def place(workspace: Workspace, name: str) -> Place:
+    """Where the environment called `name` lies, or would. Raises UserError for what is no name."""
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise UserError(str(error), where=name) from error
+    return Place(name, root(workspace) / name)
+
+
+def places(workspace: Workspace) -> list[Place]:
+    """Every environment that is there, whole or not, by name."""
+    found = [Place(path.name, path) for path in sorted(root(workspace).glob("[!.]*"))]
+    return [each for each in found if each.exists]

@@ -1,0 +1,134 @@
+"""Running pip and what it starts, with all that they print in a log file, and saying in words why one failed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.errors import UserError
+
+LAST_LINES = 15
+STOP_GRACE_S = 10.0
+# A user's own settings of these would put packages elsewhere than into the environment, or take them from elsewhere.
+_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV", "VIRTUAL_ENV")
+_OWN = {"PIP_USER": "0", "PYTHONNOUSERSITE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+_NO_NETWORK = (
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "Failed to resolve",
+    "Network is unreachable",
+    "NewConnectionError",
+    "ConnectTimeoutError",
+    "Connection refused",
+    "ProxyError",
+    "No route to host",
+)
+_NO_MATCH = re.compile(r"No matching distribution found for (.+)")
+_CAUSES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"No space left on device|Disk quota exceeded|\[Errno (?:28|122)\]",
+        "the disk is full",
+        "make room, or name another folder: HPCBENCH_ENVS for environments, TMPDIR for what is only needed meanwhile",
+    ),
+    (
+        "|".join(_NO_NETWORK),
+        "no package index can be reached",
+        "build where there is a network, on a login node say, or tell pip of your mirror: PIP_INDEX_URL",
+    ),
+    (
+        r"Killed signal terminated program|virtual memory exhausted|Cannot allocate memory",
+        "the compiler ran out of memory",
+        "build where there is more of it, or compile one file at a time: MAKEFLAGS=-j1",
+    ),
+)
+
+
+class ProgramError(UserError):
+    """A program of a build that failed, with what it printed last."""
+
+    def __init__(self, what: str, log: Path, hint: str, lines: list[str], output: str) -> None:
+        super().__init__(what, where=str(log), hint=hint)
+        self.lines = lines
+        self.output = output
+
+    @property
+    def lacks_a_package(self) -> bool:
+        """Whether pip found no fitting version of something."""
+        return bool(_NO_MATCH.search(self.output))
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Runs the programs of one build, one after another."""
+
+    log: Path
+    lock: int  # file descriptor: a program that outlives hpcbench keeps others from building here meanwhile
+
+    def run(self, command: Sequence[str | Path], variables: Mapping[str, str], what: str) -> None:
+        """Run a program to its end. Raises ProgramError, which says `what` failed and why; stops it on Ctrl-C."""
+        words = [str(word) for word in command]
+        with self.log.open("ab") as output:
+            start = output.tell()
+            output.write(f"$ {shlex.join(words)}\n".encode())
+            output.flush()
+            program = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=clean_variables(variables),
+                pass_fds=(self.lock,),
+                start_new_session=True,  # it can be stopped with all that it started
+            )
+            try:
+                status = program.wait()
+            except BaseException:
+                _stop(program)
+                raise
+        if status:
+            raise self._error(what, status, start)
+
+    def _error(self, what: str, status: int, start: int) -> ProgramError:
+        with self.log.open("rb") as file:
+            file.seek(start)
+            output = file.read().decode("utf-8", "replace")
+        cause, hint = _cause(output)
+        lines = [line for line in output.splitlines() if line.strip()][-LAST_LINES:]
+        return ProgramError(f"{what} failed: {cause or f'exit status {status}'}", self.log, hint, lines, output)
+
+
+def clean_variables(added: Mapping[str, str]) -> dict[str, str]:
+    """The variables of this process, without those that would lead pip astray, and with `added`."""
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return {**kept, **_OWN, **added}
+
+
+def _cause(output: str) -> tuple[str, str]:
+    """Why a program failed, and what to do about it, as far as its output tells."""
+    for pattern, cause, hint in _CAUSES:
+        if re.search(pattern, output):
+            return cause, hint
+    missing = _NO_MATCH.search(output)
+    if missing:
+        return (
+            f"pip finds no {missing.group(1).strip()} for this Python and machine",
+            "another Python may do (--python); a recipe of your own may name other versions or another index",
+        )
+    return "", ""
+
+
+def _stop(program: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            program.wait(timeout=STOP_GRACE_S)
+            return

@@ -1,0 +1,85 @@
+"""Which Python an environment is made with: the one that runs hpcbench, else the newest on the PATH that will do."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hpcbench.config.recipe import Recipe
+from hpcbench.errors import UserError
+
+NEWEST, OLDEST = 20, 8  # minor versions of Python 3 that are looked for
+_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+_CAN_MAKE = "import ensurepip, venv"
+
+
+@dataclass(frozen=True)
+class Python:
+    """An interpreter and its version, as in 3.11.7."""
+
+    path: str
+    version: str
+
+
+def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
+    """A Python that the recipe called `name` works with; `given` is one that the user names.
+
+    Raises UserError where there is none, or where it cannot make virtual environments.
+    """
+    if given is not None:
+        python = _probed(given)
+        if python is None:
+            raise UserError("this is no Python that runs", where=f"--python {given}")
+        if not recipe.allows(python.version):
+            raise UserError(
+                f"{name} works with Python {recipe.python}, and this is {python.version}",
+                where=f"--python {given}",
+                hint=_which_would_do(recipe),
+            )
+    else:
+        python = next((each for each in _candidates() if recipe.allows(each.version)), None)
+        if python is None:
+            raise UserError(
+                f"no Python that {name} works with is on the PATH",
+                hint=f"{_which_would_do(recipe)}; install one, load a module that has one, or name it with --python",
+            )
+    if _output(python.path, _CAN_MAKE) is None:
+        minor = python.version.rpartition(".")[0]
+        raise UserError(
+            f"{python.path} cannot make virtual environments",
+            hint=f"install what it lacks (Debian, Ubuntu: apt-get install python{minor}-venv), or use --python",
+        )
+    return python
+
+
+def _candidates() -> Iterator[Python]:
+    for name in (sys.executable, *(f"python3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))):
+        python = _probed(name)
+        if python:
+            yield python
+
+
+def _probed(name: str) -> Python | None:
+    path = shutil.which(name)
+    version = _output(path, _VERSION) if path else None
+    return Python(path, version) if path and version else None
+
+
+def _output(python: str, code: str) -> str | None:
+    """What a line of Python prints; None where it fails."""
+    try:
+        done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _which_would_do(recipe: Recipe) -> str:
+    fitting = [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if recipe.allows(f"3.{minor}.0")]
+    open_ended = bool(fitting) and fitting[-1] == f"3.{NEWEST}"
+    if not fitting:
+        return f"it works with Python {recipe.python}"
+    return f"it works with Python {fitting[0]}" + (" and newer" if open_ended else f" to {fitting[-1]}")

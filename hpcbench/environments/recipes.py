@@ -1,0 +1,46 @@
+"""Finding recipes: the workspace's own in configs/environments, then the shipped ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.recipe import Recipe, load_recipe
+from hpcbench.errors import UserError, nearest
+from hpcbench.resources import shipped
+from hpcbench.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe and where it stands."""
+
+    name: str
+    file: Path
+    shipped: bool
+
+    def read(self) -> Recipe:
+        """The checked recipe. Raises UserError for what is wrong with it."""
+        return load_recipe(load_yaml(self.file))
+
+
+def recipe_files(workspace: Workspace) -> dict[str, RecipeFile]:
+    """Every recipe by name; one of the workspace hides the shipped one of the same name."""
+    ours = shipped("configs") / "environments"
+    folders = (ours, workspace.root / "configs" / "environments")
+    found = {
+        path.stem: RecipeFile(path.stem, path, folder.absolute() == ours.absolute())
+        for folder in folders
+        for path in folder.glob("*.yaml")
+    }
+    return dict(sorted(found.items()))
+
+
+def recipe_file(workspace: Workspace, name: str) -> RecipeFile:
+    """The recipe called `name`. Raises UserError where there is none."""
+    known = recipe_files(workspace)
+    if name not in known:
+        hint = nearest(name, known)
+        raise UserError(f"no recipe is called '{name}'", where="configs/environments", hint=hint)
+    return known[name]

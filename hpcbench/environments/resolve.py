@@ -1,0 +1,99 @@
+"""Which Python a case runs with: the site's, else the environment built here, else the one that runs hpcbench."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.config.recipe import Recipe
+from hpcbench.config.site import Environment, Site
+from hpcbench.environments.places import Place, place
+from hpcbench.environments.recipes import recipe_files
+from hpcbench.environments.state import BUILT, INCOMPLETE, OUTDATED, state_of
+from hpcbench.errors import UserError, nearest
+from hpcbench.workspace import Workspace
+
+ANY_PYTHON = "command"  # the environment of programs that the user names: the node code is all that runs in it
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """An environment as a script uses it: what the site says about it, and its interpreter."""
+
+    environment: Environment
+    python: str
+    warning: str = ""
+
+
+def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
+    """The environment called `name`. Raises UserError where there is none, or it is not built.
+
+    In this order: what the site names; what `hpcbench env build` built; the Python that runs hpcbench, where it has
+    what the recipe's own would have.
+    """
+    environment = site.environment(name)
+    if environment.python is not None:
+        return Resolved(environment, _named_python(environment, name, workspace))
+    if comes_later(environment):
+        return Resolved(environment, "python3")
+    there = place(workspace, name)
+    file = recipe_files(workspace).get(name)
+    recipe = file.read() if file else None
+    state = state_of(there, recipe)
+    if state in (BUILT, OUTDATED):
+        return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
+    ours_will_do = has_imports(recipe) if recipe else name == ANY_PYTHON or name in site.environments
+    if ours_will_do:
+        return Resolved(environment, sys.executable)
+    raise _not_there(name, state, there, recipe, site, workspace)
+
+
+def comes_later(environment: Environment) -> bool:
+    """Whether the Python is one that modules, lines of shell or a container bring, on the node."""
+    return bool(environment.modules or environment.setup or environment.container)
+
+
+def has_imports(recipe: Recipe) -> bool:
+    """Whether the Python that runs hpcbench has what an environment of this recipe would have."""
+    return all(importlib.util.find_spec(module.partition(".")[0]) for module in recipe.imports)
+
+
+def _outdated(name: str) -> str:
+    return f"the recipe of '{name}' has changed since it was built; to build it anew: hpcbench env build {name}"
+
+
+def _not_there(
+    name: str, state: str, there: Place, recipe: Recipe | None, site: Site, workspace: Workspace
+) -> UserError:
+    if recipe is None:
+        known = {*site.environments, *recipe_files(workspace)}
+        what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
+        return UserError(what, hint=f"{nearest(name, known)} Or add it under `environments:` in the site file")
+    how = "only half built" if state == INCOMPLETE else "not built"
+    hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
+    return UserError(f"the environment '{name}' is {how}", where=str(there.folder), hint=hint)
+
+
+def _named_python(environment: Environment, name: str, workspace: Workspace) -> str:
+    """The interpreter that a site names. Raises UserError where it can be seen from here that it is not there."""
+    python = environment.python or ""
+    if "/" in python and not environment.container:
+        python = os.path.normpath(workspace.root / _expanded(python))
+    if not comes_later(environment) and shutil.which(python) is None:
+        raise UserError(
+            f"the Python of environment '{name}' does not exist: {python}",
+            hint="correct `environments` in the site file, or create that Python",
+        )
+    return python
+
+
+def _expanded(path: str) -> Path:
+    """`~` as the home; the path as it is where there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)

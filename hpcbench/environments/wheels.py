@@ -1,0 +1,146 @@
+"""Wheels that are compiled here, kept under a key of everything that went into them, for the next build."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.config.recipe import Step
+from hpcbench.errors import UserError
+
+DIGITS = 16
+_COMPILING = re.compile(r"(?:CC|CXX|(?:C|CPP|CXX|LD)FLAGS|CMAKE_\w+)\Z")
+_OLDER = {11: "98 03 0x", 14: "98 03 0x 11 1y", 17: "98 03 0x 11 1y 14", 20: "98 03 0x 11 1y 14 1z 17 2a"}
+_OLDER[23] = f"{_OLDER[20]} 20 2b"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What wheels are compiled for: the tag of the Python, and versions of what is in its environment."""
+
+    tag: str  # as in cpython-311-x86_64-linux-gnu
+    packages: Mapping[str, str]  # those that the earlier steps name
+
+
+def cache_folder() -> Path:
+    """`~/.cache/hpcbench/wheels`, or under XDG_CACHE_HOME."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser().absolute() / "hpcbench" / "wheels"
+
+
+def compiler() -> str:
+    """The C++ compiler that the user's environment names, else g++."""
+    return os.environ.get("CXX") or "g++"
+
+
+def ingredients(step: Step, target: Target) -> dict[str, object]:
+    """Everything that decides what comes out of compiling a step here."""
+    names = tuple(f"{name.upper().replace('-', '_')}_" for name in step.packages)
+    variables = {name: value for name, value in os.environ.items() if _COMPILING.match(name) or name.startswith(names)}
+    return {
+        "step": step.model_dump(mode="json", exclude={"index"}),
+        "against": dict(sorted(target.packages.items())),
+        "python": target.tag,
+        "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
+        "compiler": _version(compiler()),
+        "variables": dict(sorted(variables.items())),
+    }
+
+
+def kept_wheels(step: Step, key: Mapping[str, object]) -> list[Path]:
+    """The wheels of an earlier build of the same; none where there was none."""
+    if not step.pinned:  # the newest version may be another one today
+        return []
+    wheels = sorted(_folder(key).glob("*.whl"))
+    return wheels if all(map(zipfile.is_zipfile, wheels)) else []
+
+
+def keep(wheels: Path, key: Mapping[str, object]) -> None:
+    """Copy a folder of freshly compiled wheels into the cache; of two builds that end at once, either one's stay.
+
+    A cache that cannot be written costs time at the next build, and nothing now.
+    """
+    folder = _folder(key)
+    with contextlib.suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=folder.parent) as name:
+            unfinished = Path(name) / folder.name
+            shutil.copytree(wheels, unfinished)
+            (unfinished / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
+            shutil.rmtree(folder, ignore_errors=True)  # it is damaged, or it would have been used
+            unfinished.rename(folder)
+
+
+def check_needs(step: Step, include: Path) -> None:
+    """Raises UserError where a program or a header that compiling needs is not there; `include` is of the Python."""
+    missing = [need for need in step.compile.needs if not _present(need, include)] if step.compile else []
+    if missing:
+        minor = include.name.removeprefix("python")
+        raise UserError(
+            f"compiling {' '.join(step.install)} needs {', '.join(missing)}, which is not here",
+            hint=f"install it (Debian, Ubuntu: apt-get install g++ make python{minor}-dev), "
+            "or load a module that has it; CXX names another C++ compiler",
+        )
+
+
+@contextmanager
+def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A folder to compile in, and the variables that make pip use its tools and its compiler."""
+    with tempfile.TemporaryDirectory(prefix="hpcbench-") as name:
+        folder = Path(name)
+        tools = folder / "tools"
+        variables = {"PYTHONPATH": str(tools), "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
+        cpus = len(os.sched_getaffinity(0))
+        variables["MAKEFLAGS"] = os.environ.get("MAKEFLAGS") or f"-j{cpus}"
+        if step.compile and step.compile.cxx_standard:
+            variables["CXX"] = str(_wrapper(folder / "c++", step.compile.cxx_standard))
+        yield folder, variables
+
+
+def _wrapper(file: Path, standard: int) -> Path:
+    """A compiler that takes an older standard for this one: a build that asks for too little still compiles."""
+    older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in _OLDER[standard].split())
+    file.write_text(
+        "#!/bin/sh\n"
+        "for word; do\n"
+        "  shift\n"
+        f"  case $word in {older}) word=-std=c++{standard} ;; esac\n"
+        '  set -- "$@" "$word"\n'
+        "done\n"
+        f'exec {compiler()} "$@"\n',
+        encoding="utf-8",
+    )
+    file.chmod(0o755)
+    return file
+
+
+def _present(need: str, include: Path) -> bool:
+    if need.endswith(".h"):
+        return (include / need).exists()
+    return shutil.which(compiler().split()[0] if need == "g++" else need) is not None
+
+
+def _version(program: str) -> str:
+    """The first line of what a compiler says about itself."""
+    try:
+        done = subprocess.run([*program.split(), "--version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.partition("\n")[0]
+
+
+def _folder(key: Mapping[str, object]) -> Path:
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return cache_folder() / digest
