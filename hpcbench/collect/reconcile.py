@@ -59,10 +59,9 @@ def write(
     folder = sweep.paths.results / "running"
     left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
     ranks = node_record.read_ranks(str(left[-1])) if left else []
-    expected = planned.parameters["nodes"] * planned.parameters["tasks_per_node"]
-    if len(ranks) == expected:
+    if len(ranks) == planned.tasks:
         ending = node_record.Ending(1, False, 0.0, float("inf"), 0.0, "")
-        outcome = node_record.judge(ranks, expected, ending)
+        outcome = node_record.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
     record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables)
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)

@@ -18,12 +18,18 @@ PARAMETERS = [
     "framework_version",
     "model",
     "model_options",
+    "command",
     "task",
     "strategy",
     "device",
     "dtype",
     "execution",
     "batch_size",
+    "learning_rate",
+    "data",
+    "held_out",
+    "target_accuracy",
+    "max_epochs",
     "nodes",
     "tasks_per_node",
     "cpus_per_task",
@@ -68,7 +74,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
-    threads, error = record["threads"] or {}, record["error"] or {}
+    threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -94,6 +100,8 @@ def _row(record: Record) -> dict[str, Any]:
         "math_mode": work.get("math_mode"),
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
+        "epochs": learning.get("epochs"),
+        "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
         "cpu_model": record["nodes"][0]["cpu_model"] if record["nodes"] else None,
         "job_id": _job_id(record["slurm"]),

@@ -64,7 +64,8 @@ def _rank(arguments: Any) -> int:
     os.makedirs(arguments.scratch, exist_ok=True)
     planned = read(arguments.job_file, arguments.element)
     worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
-    return supervise(planned, from_environment(os.environ), worker, arguments.scratch)
+    workspace = os.path.abspath(os.path.join(arguments.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
+    return supervise(planned, from_environment(os.environ), worker, workspace, arguments.scratch)
 
 
 def _work(arguments: Any) -> int:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from statistics import mean, median
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
 REDUCTIONS: Dict[str, Callable[[List[float]], float]] = {
     "last": lambda values: values[-1],
@@ -41,7 +41,7 @@ class MetricError(Exception):
     """A metric has no value; the message says what was looked for and what was found."""
 
 
-def value_of(name: str, spec: Spec, texts: List[str], place: str) -> Dict[str, Any]:
+def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
     """The metric as a record holds it, from all the texts that `place` names. Raises MetricError."""
     values: List[float] = []
     looked_for = described(spec)

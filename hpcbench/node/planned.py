@@ -3,7 +3,6 @@
 import json
 from typing import Any, Dict, NamedTuple
 
-
 COMMAND = "command"  # the `framework` of a case that is any program
 
 

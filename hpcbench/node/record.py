@@ -7,7 +7,8 @@ import re
 import shutil
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from . import catalog, outcomes, provenance
+from . import catalog, command, outcomes, provenance
+from .metrics import MetricError
 from .planned import PlannedRun
 
 SCHEMA = 1
@@ -28,6 +29,7 @@ class Ending(NamedTuple):
 class Outcome(NamedTuple):
     status: str
     error: Optional[Dict[str, Any]]
+    metrics: Optional[Dict[str, Any]] = None  # of a command that completed
 
 
 def write(
@@ -41,7 +43,7 @@ def write(
 ) -> Dict[str, Any]:
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
     ranks = read_ranks(scratch)
-    outcome = judge(ranks, planned.parameters["nodes"] * planned.parameters["tasks_per_node"], ending)
+    outcome = conclude(planned, sweep, ranks, ending, scratch)
     record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ)
     record["attempt"] = 1 + _lines_in(path)
     append(without_secrets(record, os.environ), path)
@@ -82,6 +84,8 @@ def assemble(
         "tags": planned.tags,
         "measure": planned.measure,
         "samples": _joint_samples(facts, planned.parameters) if outcome.status == outcomes.COMPLETED else None,
+        "metrics": outcome.metrics,
+        "learning": first.get("learning"),
         "work": first.get("work"),
         "threads": first.get("threads"),
         "affinity": [fact.get("affinity") for fact in facts],
@@ -109,6 +113,20 @@ def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> D
     """The record with secrets blotted out of all that came from outside; the plan's own words stay as they are."""
     outside = ("error", "warnings", "environment", "slurm")
     return {**record, **{name: provenance.redacted(record[name], environment) for name in outside}}
+
+
+def conclude(
+    planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
+) -> Outcome:
+    """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    outcome = judge(ranks, planned.tasks, ending)
+    if outcome.status != outcomes.COMPLETED or not planned.is_command:
+        return outcome
+    try:
+        return outcome._replace(metrics=command.measured(sweep["experiment"], ranks, scratch))
+    except MetricError as error:
+        told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        return Outcome(outcomes.FAILED, told)
 
 
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
@@ -139,7 +157,7 @@ def _of_rank(rank: Dict[str, Any]) -> Outcome:
     error.setdefault("last_lines", rank["last_lines"])
     if told:
         return Outcome(facts["status"], error)
-    if rank["signal"] == "SIGKILL" and rank["oom_kills"]:
+    if (rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED) and rank["oom_kills"]:
         error.update(type="killed", message="the kernel killed it because memory ran out")
         return Outcome(outcomes.OUT_OF_MEMORY, error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]

@@ -12,26 +12,31 @@ import signal
 import subprocess
 import threading
 import time
-from typing import IO, Any, Deque, Dict, List, Optional
+from typing import IO, Any, Callable, Deque, Dict, List, Optional
 
-from . import hardware, provenance, variables
+from . import command, hardware, provenance, variables
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
 from .ranks import Ranks
 
 LINE_LENGTH = 500
+LONGEST_LINE = 65536  # what is longer is passed on in parts
 TERMINATE_GRACE_S = 2.0
 DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
 
 
-def supervise(planned: PlannedRun, ranks: Ranks, command: List[str], scratch: str) -> int:
-    """Run one rank's worker, `command`, to its end; return an exit status for srun."""
+def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str) -> int:
+    """Run one rank, which is `worker` or the case's own command, to its end; return an exit status for srun."""
     cpus = os.environ.get("HPCBENCH_CPUS")
     if cpus:  # set by the local launcher; under Slurm, srun binds
         os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
     oom_kills = hardware.oom_kills()
     started = time.time()
-    ending = _run_worker(command, variables.for_worker(planned.parameters, os.environ))
+    environment = variables.for_worker(planned.parameters, os.environ)
+    if planned.is_command:
+        ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
+    else:
+        ending = _run_worker(worker, environment)
     ending["rank"] = ranks.rank
     ending["started_at"], ending["ended_at"] = started, time.time()
     ending["node"] = hardware.describe()
@@ -40,42 +45,102 @@ def supervise(planned: PlannedRun, ranks: Ranks, command: List[str], scratch: st
     return int(ending["exit_status"])
 
 
-def _run_worker(command: List[str], environment: Dict[str, str]) -> Dict[str, Any]:
+def _run_worker(words: List[str], environment: Dict[str, str]) -> Dict[str, Any]:
+    stopper = _Stopper()
     read_end, write_end = os.pipe()
     worker = subprocess.Popen(
-        command + ["--result-fd", str(write_end)],
+        words + ["--result-fd", str(write_end)],
         env=environment,
         stderr=subprocess.PIPE,
         pass_fds=(write_end,),
     )
     os.close(write_end)
-    stopped: List[int] = []
-
-    def stop(number: int, frame: Any) -> None:
-        if not stopped:
-            stopped.append(number)
-            worker.terminate()
-            killer = threading.Timer(TERMINATE_GRACE_S, worker.kill)
-            killer.daemon = True
-            killer.start()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    last_lines: Deque[str] = collections.deque(maxlen=LAST_LINES)
+    stopper.ends(worker.send_signal)
+    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     result = _Reader(os.fdopen(read_end, "rb"))
-    assert worker.stderr is not None  # noqa: S101 - it was asked for
-    echo = threading.Thread(target=_echo, args=(worker.stderr, last_lines), daemon=True)
-    echo.start()
+    echo = _Echo(worker.stderr, 2, last_lines)
     returned = worker.wait()
     echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
+    return {**_ending(returned, stopper, last_lines), "facts": result.parsed()}
+
+
+def _run_command(
+    planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str]
+) -> Dict[str, Any]:
+    """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
+    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
+    stopper = _Stopper()
+    lacking = command.lacking(planned)
+    if lacking:
+        return {**_ending(1, stopper, last_lines), "facts": command.unsupported(lacking)}
+    start = time.perf_counter()
+    try:
+        process = command.start(planned.parameters["command"], workspace, scratch, environment)
+    except OSError as error:
+        last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
+        ending = _ending(1, stopper, last_lines)
+        return {**ending, "facts": command.facts(ending, 0.0, True)}
+
+    def end(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+    stopper.ends(end)
+    copies = command.output_of(rank, scratch)
+    pipes = ((process.stdout, 1, copies.standard), (process.stderr, 2, copies.error))
+    echoes = [_Echo(pipe, descriptor, last_lines, copy) for pipe, descriptor, copy in pipes]
+    returned = process.wait()
+    elapsed_s = time.perf_counter() - start
+    end(signal.SIGKILL)
+    for echo in echoes:
+        echo.join(timeout=DRAIN_S)
+    ending = _ending(returned, stopper, last_lines)
+    return {**ending, "facts": command.facts(ending, elapsed_s, all(echo.complete for echo in echoes))}
+
+
+def _ending(returned: int, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
     return {
         "exit_status": returned if returned >= 0 else 128 - returned,  # as a shell would say it
         "exit_code": returned if returned >= 0 else None,
         "signal": _signal_name(-returned) if returned < 0 else None,
-        "stopped_by": signal.Signals(stopped[0]).name if stopped else None,
-        "last_lines": list(last_lines),
-        "facts": result.parsed(),
+        "stopped_by": stopper.signal,
+        "last_lines": [_readable(line) for line in list(last_lines)],
     }
+
+
+def _readable(line: bytes) -> str:
+    """A line without secrets; of a progress bar, how it stood last."""
+    text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
+    redacted: str = provenance.redacted(text, os.environ)
+    return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
+
+
+class _Stopper:
+    """Passes the signal that tells this process to end on to what it supervises, and insists after a while."""
+
+    def __init__(self) -> None:
+        self.signal: Optional[str] = None
+        self._send: Optional[Callable[[int], Any]] = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told)
+
+    def ends(self, send: Callable[[int], Any]) -> None:
+        """Give `send` the signals from now on, and the one that has come already."""
+        self._send = send
+        if self.signal:
+            self._stop()
+
+    def _told(self, number: int, frame: Any) -> None:
+        if not self.signal:
+            self.signal = signal.Signals(number).name
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._send:
+            self._send(signal.SIGTERM)
+            killer = threading.Timer(TERMINATE_GRACE_S, self._send, [signal.SIGKILL])
+            killer.daemon = True
+            killer.start()
 
 
 class _Reader(threading.Thread):
@@ -101,12 +166,44 @@ class _Reader(threading.Thread):
         return facts
 
 
-def _echo(pipe: IO[bytes], last_lines: Deque[str]) -> None:
-    for line in pipe:
-        text = provenance.redacted(line.decode("utf-8", "replace").rstrip("\n"), os.environ)
-        last_lines.append(text[:LINE_LENGTH])  # cut after redacting: half a secret is not recognised
-        with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or the worker waits for ever
-            os.write(2, line)
+class _Echo(threading.Thread):
+    """Passes a stream on line by line, keeps its last lines, and a copy of all of it where one is wanted."""
+
+    def __init__(
+        self, pipe: Optional[IO[bytes]], descriptor: int, last_lines: Deque[bytes], copy: Optional[str] = None
+    ) -> None:
+        super().__init__(daemon=True)
+        assert pipe is not None  # noqa: S101 - it was asked for
+        self._pipe = pipe
+        self._descriptor = descriptor
+        self._last_lines = last_lines
+        self._copy = open(copy, "wb", buffering=0) if copy else None  # noqa: SIM115 - the thread closes it
+        self._room = command.MOST_BYTES
+        self._whole = True
+        self.start()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream has ended and its copy holds all of it."""
+        return self._whole and not self.is_alive()
+
+    def run(self) -> None:
+        for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
+            self._last_lines.append(line)
+            self._keep(line)
+            with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or it waits for ever
+                os.write(self._descriptor, line)
+        if self._copy:
+            self._copy.close()
+
+    def _keep(self, line: bytes) -> None:
+        if self._copy is None or not self._whole:
+            return
+        self._room -= len(line)
+        try:
+            self._whole = self._room >= 0 and self._copy.write(line) == len(line)
+        except OSError:
+            self._whole = False
 
 
 def _signal_name(number: int) -> str:
