@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
+# What `make environments` builds, and where plain pytest looks for it.
+ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
 @dataclass
@@ -91,6 +93,38 @@ class CommandLine:
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def environment_python() -> Callable[[str], Path]:
+    """The Python of an environment that `make environments` built; a test that needs another one is skipped."""
+
+    def python(name: str) -> Path:
+        if not (ENVIRONMENTS / name / "hpcbench.json").exists():
+            reason = (
+                f"the environment {name} is not built: hpcbench env build {name}, with HPCBENCH_ENVS={ENVIRONMENTS}"
+            )
+            if os.environ.get("CI") == "true":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        return ENVIRONMENTS / name / "bin" / "python"
+
+    return python
+
+
+@pytest.fixture
+def with_environments(
+    command_line: CommandLine, environment_python: Callable[[str], Path]
+) -> Callable[..., CommandLine]:
+    """The command line, with these of the built environments; without this, it sees none."""
+
+    def use(*names: str) -> CommandLine:
+        for name in names:
+            environment_python(name)
+        command_line.environment["HPCBENCH_ENVS"] = str(ENVIRONMENTS)
+        return command_line
+
+    return use
 
 
 @pytest.fixture
