@@ -16,13 +16,33 @@ MAX_SEED = 2**32 - 1
 MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
 FRAMEWORKS = tuple(dict.fromkeys((*catalog.FRAMEWORKS, COMMAND)))
 # What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.
-_OF_NETWORKS = ("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed")
+_OF_NETWORKS = (
+    *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
+    *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
+)
 
 Scalar = bool | int | float | str
 
 
 def _names(known: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in known)
+
+
+class DataSource(Model):
+    """Where the items of a case are; paths are relative to the workspace."""
+
+    npz: str | None = Field(
+        default=None, min_length=1, description="a NumPy file with `x`, (items, *shape of one), and `y`, (items,)"
+    )
+    imagefolder: str | None = Field(
+        default=None, min_length=1, description="a folder with a folder of PNG or JPEG files for each class"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> DataSource:
+        if (self.npz is None) == (self.imagefolder is None):
+            raise ValueError("data is either npz or imagefolder")
+        return self
 
 
 class Parameters(Model):
@@ -41,9 +61,10 @@ class Parameters(Model):
         default_factory=dict,
         description="sizes of the network, where they differ from the model's own defaults",
     )
-    task: Literal["inference", "training"] = Field(
+    task: Literal["inference", "training", "time_to_accuracy"] = Field(
         default="training",
-        description="inference: the forward pass. training: forward, loss, backward, optimizer step",
+        description="inference: the forward pass. training: forward, loss, backward, optimizer step. "
+        "time_to_accuracy: training until `target_accuracy`",
     )
     strategy: str = Field(
         default="single",
@@ -77,6 +98,15 @@ class Parameters(Model):
         ge=1,
         description="operations that may run side by side; unset: the framework's own choice",
     )
+    learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
+    data: DataSource | None = Field(
+        default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
+    )
+    held_out: float = Field(default=0.2, gt=0, lt=1, description="part of the data that is not trained on, but tested")
+    target_accuracy: float | None = Field(
+        default=None, gt=0, le=1, description="of time_to_accuracy: the part of the held-out items to classify rightly"
+    )
+    max_epochs: int = Field(default=100, ge=1, le=MOST, description="of time_to_accuracy: then it has failed")
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
@@ -105,7 +135,10 @@ class Parameters(Model):
             raise ValueError(f"a command is run where framework is {COMMAND}, not {self.framework}")
         if self.model is None:
             raise ValueError(f"'model' is missing: {self.framework} needs one of {', '.join(catalog.MODELS)}")
-        catalog.resolved_options(self.model, self.model_options)
+        options = catalog.resolved_options(self.model, self.model_options)
+        if self.data and self.data.imagefolder and "image_size" not in options:
+            raise ValueError(f"'data' is an image folder, and {self.model} takes no images")
+        self._check_target()
         framework = catalog.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
@@ -116,6 +149,15 @@ class Parameters(Model):
         if self.strategy == "single" and self.tasks > 1:
             raise ValueError(f"the strategy single is one task, not {self.tasks}: choose another, as in ddp of pytorch")
         return self
+
+    def _check_target(self) -> None:
+        if self.task != catalog.TIME_TO_ACCURACY:
+            if self.target_accuracy is not None:
+                raise ValueError(f"a target_accuracy is of the task {catalog.TIME_TO_ACCURACY}, not of {self.task}")
+        elif self.target_accuracy is None:
+            raise ValueError(f"the task {catalog.TIME_TO_ACCURACY} needs a target_accuracy, as in 0.95")
+        elif self.data is None:
+            raise ValueError(f"the task {catalog.TIME_TO_ACCURACY} needs data: nobody learns from noise")
 
     def _program(self) -> Parameters:
         if not (self.command or "").strip():

@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from . import architectures, layers
 from .layers import Layer, Shape
 
-TASKS = ("inference", "training")
+TIME_TO_ACCURACY = "time_to_accuracy"
+TASKS = ("inference", "training", TIME_TO_ACCURACY)
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -85,7 +86,7 @@ def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
 def flops_per_item(model: str, options: Options, task: str) -> int:
     """Operations for one item of one step, by the convention above."""
     forward = layers.total_flops(*network(model, options))
-    return 3 * forward if task == "training" else forward
+    return forward if task == "inference" else 3 * forward
 
 
 def _problem(model: str, options: Options) -> Optional[str]:

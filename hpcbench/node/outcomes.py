@@ -1,5 +1,7 @@
 """How a repetition can end. Every one of these is a record; only the first is a measurement."""
 
+from typing import Any, Dict
+
 COMPLETED = "completed"
 FAILED = "failed"
 OUT_OF_MEMORY = "out_of_memory"
@@ -13,8 +15,17 @@ STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, 
 # Running these again would end the same way.
 FINAL = (COMPLETED, SKIPPED, UNSUPPORTED)
 
+KILLED = 128 + 9  # the exit status by which a shell says that what it ran was killed
 LAST_LINES = 30  # of a log or a traceback, kept in a record
 
 
 class Unsupported(Exception):
     """This case cannot run here, whatever is tried; the message says why."""
+
+
+class Missed(Exception):
+    """A training did not reach its target; `learning` is how far it came."""
+
+    def __init__(self, message: str, learning: Dict[str, Any]) -> None:
+        super().__init__(message)
+        self.learning = learning

@@ -1,18 +1,21 @@
 """What a case asks of a framework: the layers, their first weights, the input, and the ranks that share the work."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from . import catalog, layers
+from . import catalog, data, layers
 from .group import Group
 from .layers import Layer, Shape
 from .weights import InitialWeights, Numbers
 
-LEARNING_RATE, MOMENTUM = 0.01, 0.9  # of the plain SGD that all frameworks train with
+MOMENTUM = 0.9  # of the plain SGD that all frameworks train with
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """`layers` lead from an item of `item_shape` to one number per class."""
 
     parameters: Dict[str, Any]
@@ -23,7 +26,7 @@ class Problem(NamedTuple):
 
     @property
     def training(self) -> bool:
-        return bool(self.parameters["task"] == "training")
+        return bool(self.parameters["task"] != "inference")
 
     @property
     def parallel(self) -> bool:
@@ -36,6 +39,10 @@ class Problem(NamedTuple):
         return bool(self.parameters["device"] == "gpu")
 
     @property
+    def learning_rate(self) -> float:
+        return float(self.parameters["learning_rate"])
+
+    @property
     def flops_per_item(self) -> int:
         forward = layers.total_flops(self.layers, self.item_shape)
         return 3 * forward if self.training else forward
@@ -43,6 +50,17 @@ class Problem(NamedTuple):
     def weights(self) -> InitialWeights:
         """The same on every rank, in every framework."""
         return InitialWeights(self.parameters["seed"])
+
+    @cached_property
+    def split(self) -> Optional[data.Split]:
+        """This rank's part of the real data; None where the input is synthetic. Raises BadData."""
+        parameters, group = self.parameters, self.group
+        if parameters["data"] is None:
+            return None
+        vocabulary = self.options.get("vocabulary", 0)
+        items = data.load(parameters["data"], self.item_shape, vocabulary, self.options["classes"])
+        sizes = (parameters["batch_size"], group.rank, group.size)
+        return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
 
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
         """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""

@@ -11,12 +11,13 @@ import zlib
 from importlib import metadata
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import frameworks, hardware, outcomes, problem, sampling
+from . import catalog, frameworks, hardware, outcomes, problem, sampling
+from .data import BadData
 from .frameworks.base import Adapter, Network
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
-from .workloads import STEPS
+from .workloads import STEPS, time_to_accuracy
 
 
 def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
@@ -31,6 +32,13 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     except outcomes.Unsupported as error:
         facts["status"] = outcomes.UNSUPPORTED
         facts["error"] = {"type": "unsupported", "message": str(error)}
+    except outcomes.Missed as error:
+        facts["status"] = outcomes.FAILED
+        facts["learning"] = error.learning
+        facts["error"] = {"type": "missed", "message": str(error)}
+    except BadData as error:
+        facts["status"] = outcomes.FAILED
+        facts["error"] = {"type": "data", "message": str(error)}
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
         facts["status"] = outcomes.OUT_OF_MEMORY if exhausted else outcomes.FAILED
@@ -91,10 +99,14 @@ def _measure(adapter: Adapter, planned: PlannedRun, group: Group, facts: Dict[st
     facts["build_s"] = time.perf_counter() - start
     facts["work"] = dict(network.work._asdict())
     facts["gpus"] = adapter.devices()
-    settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
-    step = STEPS[parameters["task"]](network)
-    samples = sampling.measure(step, network.synchronize, settings, group.agree, group.size)
-    facts["samples"] = samples.as_record()
+    if parameters["task"] == catalog.TIME_TO_ACCURACY:
+        facts["learning"] = time_to_accuracy.learn(network)
+        facts["samples"] = sampling.Samples.of_whole(facts["learning"]["seconds"]).as_record()
+    else:
+        settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
+        step = STEPS[parameters["task"]](network)
+        samples = sampling.measure(step, network.synchronize, settings, group.agree, group.size)
+        facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
     facts["warnings"] += _thread_warnings(facts)
     facts["peak_device_bytes"] = network.peak_device_bytes()

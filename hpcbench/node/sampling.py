@@ -6,7 +6,7 @@ timed in blocks, and the sample is the block's time divided by its steps, so tha
 
 import math
 import time
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 MIN_SAMPLE_S = 1e-3
 DECISION_INTERVAL_S = 0.1  # how often several ranks agree on whether to go on
@@ -25,7 +25,12 @@ class Samples(NamedTuple):
     steps_per_sample: int
     warmup_steps: int
     warmup_s: float
-    first_step_s: float
+    first_step_s: Optional[float]
+
+    @classmethod
+    def of_whole(cls, elapsed_s: float) -> "Samples":
+        """One sample: all that was done, from beginning to end."""
+        return cls([elapsed_s], 1, 0, 0.0, None)
 
     def as_record(self) -> Dict[str, Any]:
         return dict(self._asdict())

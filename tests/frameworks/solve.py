@@ -66,12 +66,14 @@ def build(adapter, framework, execution, model, options, task):
         "dtype": "float32",
         "batch_size": 4,
         "seed": 3,
+        "learning_rate": 0.01,
+        "data": None,
         "intra_op_threads": 1,
         "inter_op_threads": None,
     }
     asked = problem.state(parameters, Group(Ranks(0, 1)))
     if task == "training":
-        asked = asked._replace(layers=without_dropout(asked.layers))
+        asked = replace(asked, layers=without_dropout(asked.layers))
     return adapter.build(asked)
 
 

@@ -1,12 +1,18 @@
 """What every framework's adapter offers."""
 
+import itertools
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from .. import catalog
+from ..data import Items
 from ..problem import Problem
 
 if TYPE_CHECKING:
     import numpy
+
+
+Batch = Tuple[Any, Any]  # inputs and labels
 
 
 class Work(NamedTuple):
@@ -14,7 +20,7 @@ class Work(NamedTuple):
 
     parameter_count: int  # trainable numbers, counted by the framework
     flops_per_item: int  # by the convention in catalog.py
-    items_per_step: int  # over all ranks
+    items_per_step: Optional[int]  # over all ranks; None where the sample is no step
     input_shape: Tuple[int, ...]  # of one rank's batch, in the order of layers.py
     dtype: str
     math_mode: str  # float32; autocast: 16-bit arithmetic on float32 weights; pure: everything in 16 bits
@@ -24,17 +30,43 @@ class Network(ABC):
     """A model with its input on the device, ready to step. One of the two steps is used, chosen by the task."""
 
     parameter_count: int
+    _batches: Iterator[Batch]
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
-    @abstractmethod
+    def feed(self) -> None:
+        """Say where batches come from: the same synthetic one for ever, or the input pipeline of real data."""
+        split = self.problem.split
+        if split:
+            self._batches = self.pipeline(split.training, forever=True)
+        else:
+            self._batches = itertools.repeat(self.on_device(*self.problem.batch()))
+
     def infer(self) -> Any:
-        """One forward pass; the logits, (batch, classes), on the device."""
+        """One forward pass of the next batch; the logits, (batch, classes), on the device."""
+        return self.predict(next(self._batches)[0])
+
+    def train(self) -> Any:
+        """Forward, loss, backward and optimizer step with the next batch; the loss, on the device."""
+        return self.learn(*next(self._batches))
 
     @abstractmethod
-    def train(self) -> Any:
-        """Forward, loss, backward and optimizer step; the loss, on the device."""
+    def predict(self, inputs: Any) -> Any:
+        """The logits of a batch on the device, as in inference; also in the midst of training."""
+
+    @abstractmethod
+    def learn(self, inputs: Any, labels: Any) -> Any:
+        """One training step with a batch on the device; its loss."""
+
+    @abstractmethod
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        """A batch, (batch, *item_shape) and (batch,), as the two steps take it."""
+
+    @abstractmethod
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        """Batches on the device by the framework's own input pipeline: shuffled, whole ones, epoch after epoch without
+        end; or once, in order (then the items fill whole batches)."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -59,11 +91,12 @@ class Network(ABC):
     @property
     def work(self) -> Work:
         problem, parameters = self.problem, self.problem.parameters
+        learning = parameters["task"] == catalog.TIME_TO_ACCURACY
         pure = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,
             flops_per_item=problem.flops_per_item,
-            items_per_step=parameters["batch_size"] * problem.group.size,
+            items_per_step=None if learning else parameters["batch_size"] * problem.group.size,
             input_shape=(parameters["batch_size"], *problem.item_shape),
             dtype=parameters["dtype"],
             math_mode="float32" if parameters["dtype"] == "float32" else pure,

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ..outcomes import Unsupported
-from ..problem import LEARNING_RATE, MOMENTUM, Problem
+from ..problem import MOMENTUM, Problem
 from . import keras_layers
 from .pytorch import PyTorch, PyTorchNetwork
 
@@ -31,7 +31,7 @@ class KerasTorchNetwork(PyTorchNetwork):
     def model_of(self, problem: Problem) -> nn.Module:
         model = keras_layers.model_of(problem)
         self.trained = model.trainable_variables
-        self.optimizer = keras.optimizers.SGD(LEARNING_RATE, MOMENTUM)
+        self.optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
         self.optimizer.build(self.trained)
         return KerasModule(model)
 

@@ -2,17 +2,18 @@
 
 import re
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, Iterator, List, Optional
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Tuple, Type
 
 import numpy
 import torch
 from torch import nn
 
 from .. import catalog
+from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem
-from . import pytorch_layers, pytorch_strategies, requirements
-from .base import Adapter, Network
+from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
+from .base import Adapter, Batch, Network
 
 # From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
 _OUT_OF_MEMORY = re.compile(
@@ -33,12 +34,8 @@ class PyTorchNetwork(Network):
         model = self.model_of(problem).to(self.device)
         self.parameter_count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         model.train(problem.training)
-        batch, labels = map(torch.from_numpy, problem.batch())
-        self.labels = labels.long().to(self.device)
         if not problem.training:  # training keeps float32 weights and uses autocast
             model = model.to(self.dtype)
-            batch = batch.to(self.dtype) if batch.is_floating_point() else batch
-        self.batch = batch.to(self.device)
         self.parallel = pytorch_strategies.parallel(model, problem, self.device)
         self.model: Any = self.parallel.model
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype is torch.float16)
@@ -46,17 +43,24 @@ class PyTorchNetwork(Network):
             self.model = torch.compile(self.model)
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
+        self.feed()
 
     def model_of(self, problem: Problem) -> nn.Module:
         return pytorch_layers.sequential(problem.layers, problem.item_shape, problem.weights())
 
-    def infer(self) -> torch.Tensor:
-        with self.without_gradients():
-            return self.model(self.batch)
+    def predict(self, inputs: torch.Tensor) -> torch.Tensor:
+        if not self.problem.training:
+            with self.without_gradients():
+                return self.model(inputs)
+        self.model.eval()
+        with torch.no_grad(), self._autocast():
+            logits = self.model(inputs)
+        self.model.train()
+        return logits
 
-    def train(self) -> torch.Tensor:
+    def learn(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         with self._autocast():
-            loss = nn.functional.cross_entropy(self.model(self.batch), self.labels)
+            loss = nn.functional.cross_entropy(self.model(inputs), labels)
         self.update(loss)
         return loss
 
@@ -71,6 +75,17 @@ class PyTorchNetwork(Network):
         self.scaler.scale(loss).backward()
         self.scaler.step(optimizer)
         self.scaler.update()
+
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        return self._moved(torch.from_numpy(inputs), torch.from_numpy(labels))
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        return (self._moved(*batch) for batch in pytorch_data.batches(self.problem, items, forever))
+
+    def _moved(self, inputs: torch.Tensor, labels: torch.Tensor) -> Batch:
+        if inputs.is_floating_point() and not self.problem.training:
+            inputs = inputs.to(self.dtype)
+        return inputs.to(self.device, non_blocking=True), labels.long().to(self.device, non_blocking=True)
 
     def synchronize(self) -> None:
         if self.device.type == "cuda":
@@ -98,9 +113,9 @@ class PyTorchNetwork(Network):
 
 class PyTorch(Adapter):
     name = "pytorch"
-    packages = ("torch", "numpy", "triton", "horovod", "deepspeed")
+    packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
     versions = ("2.3", "3")  # torch.amp.GradScaler takes a device from 2.3 on
-    network = PyTorchNetwork
+    network: Type[PyTorchNetwork] = PyTorchNetwork
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:

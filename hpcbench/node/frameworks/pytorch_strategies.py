@@ -9,7 +9,7 @@ from torch import nn
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from ..outcomes import Unsupported
-from ..problem import LEARNING_RATE, MOMENTUM, Problem
+from ..problem import MOMENTUM, Problem
 from . import horovod_group
 from .pytorch_layers import Residual
 
@@ -25,7 +25,7 @@ class Parallel(NamedTuple):
 def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
     """The model under the strategy of its case."""
     if not problem.parallel:
-        return Parallel(model, _sgd(model) if problem.training else None)
+        return Parallel(model, _sgd(model, problem) if problem.training else None)
     return _STRATEGIES[problem.parameters["strategy"]](model, problem, device)
 
 
@@ -45,8 +45,9 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-def _sgd(model: nn.Module) -> torch.optim.Optimizer:
-    return torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=LEARNING_RATE, momentum=MOMENTUM)
+def _sgd(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    return torch.optim.SGD(trained, lr=problem.learning_rate, momentum=MOMENTUM)
 
 
 def _join(problem: Problem, device: torch.device) -> None:
@@ -69,7 +70,7 @@ def _join(problem: Problem, device: torch.device) -> None:
 def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
     _join(problem, device)
     local = [device.index] if device.type == "cuda" else None
-    return Parallel(nn.parallel.DistributedDataParallel(model, device_ids=local), _sgd(model))
+    return Parallel(nn.parallel.DistributedDataParallel(model, device_ids=local), _sgd(model, problem))
 
 
 def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
@@ -87,7 +88,7 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
             fully_shard(part, mesh=mesh)
     # Without the last argument the outermost part would keep its weights after the first step of inference.
     sharded: Any = fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
-    return Parallel(sharded, _sgd(sharded) if problem.training else None)
+    return Parallel(sharded, _sgd(sharded, problem) if problem.training else None)
 
 
 def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
@@ -95,7 +96,7 @@ def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> Parall
     import horovod.torch as horovod
 
     horovod.init()
-    optimizer = horovod.DistributedOptimizer(_sgd(model), named_parameters=model.named_parameters())
+    optimizer = horovod.DistributedOptimizer(_sgd(model, problem), named_parameters=model.named_parameters())
     return Parallel(model, optimizer)
 
 
@@ -114,7 +115,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Para
         "bf16": {"enabled": dtype == "bfloat16"},
         "fp16": {"enabled": dtype == "float16"},
     }
-    engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model), config=settings)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model, problem), config=settings)
 
     def step(loss: torch.Tensor) -> None:
         engine.backward(loss)
