@@ -6,13 +6,19 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
+# Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
+export HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
+ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
+LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
-.PHONY: help demo test lint unit cluster cluster-down bench docs clean
+.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
+	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long"
+	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that need neither Slurm nor PyTorch (seconds)"
 	@echo "make lint          ruff, mypy, import-linter, generated docs"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
@@ -26,8 +32,18 @@ demo: $(VENV)/.torch
 	$(BIN)/hpcbench report latest --csv results/quickstart.csv || [ $$? = 1 ]
 	@echo "The command is $(BIN)/hpcbench; to have it in this shell: . $(BIN)/activate"
 
-test: $(VENV)/.dev $(VENV)/.torch lint
+test: $(VENV)/.dev $(VENV)/.torch lint environments
+	$(BIN)/pytest -m "not long"
+
+test-all: $(VENV)/.dev $(VENV)/.torch lint environments-all
 	$(BIN)/pytest
+
+# The tests train with each of them: checking them here as well would only take time.
+environments: $(VENV)/.installed
+	$(BIN)/hpcbench env build --no-check $(ENVIRONMENTS)
+
+environments-all: environments
+	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS)
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -m "not slurm and not torch"

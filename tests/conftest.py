@@ -101,9 +101,7 @@ def environment_python() -> Callable[[str], Path]:
 
     def python(name: str) -> Path:
         if not (ENVIRONMENTS / name / "hpcbench.json").exists():
-            reason = (
-                f"the environment {name} is not built: hpcbench env build {name}, with HPCBENCH_ENVS={ENVIRONMENTS}"
-            )
+            reason = f"{ENVIRONMENTS / name} is not built: make environments, or environments-all"
             if os.environ.get("CI") == "true":
                 pytest.fail(reason)
             pytest.skip(reason)
