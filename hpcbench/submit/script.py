@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +14,13 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
 import hpcbench
-from hpcbench.config.site import Site
+from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.errors import UserError
+from hpcbench.node.planned import COMMAND
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.resources import shipped
+from hpcbench.submit.container import Needs, Words, words
 from hpcbench.workspace import SweepPaths, Workspace
 
 TEMPLATE = "job.sh.j2"
@@ -42,6 +46,7 @@ class ScriptWriter:
     def render(self, job: Job, python: str) -> str:
         """The script of one job; `python` is the interpreter of its environment."""
         environment = self.site.environment(job.resources.environment)
+        container = self._container(environment, job.resources)
         try:
             return self._template.render(
                 version=hpcbench.__version__,
@@ -55,11 +60,26 @@ class ScriptWriter:
                 results_directory=self.paths.results,
                 environment=environment,
                 python=python,
+                programs=self._programs(job, python),
                 launcher=self._launcher(job.resources),
                 limit_s=walltime_s(job.resources.slurm.time),
             )
         except Exception as error:  # a template of the workspace can raise anything
             raise UserError(f"the template cannot be rendered: {error}", where=str(self.template_file)) from error
+
+    def _programs(self, job: Job, python: str) -> Path | None:
+        """The folder of programs that a command finds first, as after `activate`: that of its environment's Python.
+
+        The Python that runs hpcbench, where a command has no environment, is none of its business.
+        """
+        name = job.resources.environment
+        chosen = name != COMMAND or name in self.site.environments
+        inside = self.site.environment(name).container
+        if not chosen or inside or all(run.case.parameters.framework != COMMAND for run in job.runs):
+            return None
+        folder = Path(python).parent
+        made = (folder.parent / "pyvenv.cfg", folder.parent / "conda-meta")
+        return folder if folder.is_absolute() and any(mark.exists() for mark in made) else None
 
     @property
     def template_file(self) -> Path:
@@ -92,11 +112,27 @@ class ScriptWriter:
                 raise ValueError(f"an sbatch option cannot contain a line break: {option!r}")
         return options
 
-    def _launcher(self, resources: Resources) -> str:
+    def _launcher(self, resources: Resources, environment: Environment, container: Words) -> str:
         if self.site.scheduler == "slurm":
-            return " ".join(map(quoted, srun_command(resources, self.site)))
+            return " ".join(map(quoted, [*srun_command(resources, self.site), *container.srun]))
         tasks = [f"--tasks={resources.tasks}", f"--cpus-per-task={resources.cpus_per_task}"]
-        return " ".join(['"${node[@]}"', "spawn", *tasks, "--"])
+        starts = "outside" if environment.container else "node"  # no container has the command that starts it
+        return " ".join([f'"${{{starts}[@]}}"', "spawn", *tasks, "--"])
+
+    def _container(self, environment: Environment, resources: Resources) -> Words:
+        if environment.container is None:
+            return Words()
+        if environment.container.runtime == "pyxis" and self.site.scheduler == "local":
+            raise UserError(
+                f"the environment '{resources.environment}' is a container of pyxis, and that is a part of srun",
+                where=f"site file of '{self.site.name}'",
+                hint="run it on the cluster, or name another runtime for this machine",
+            )
+        root = str(self.workspace.root)
+        # jobs/ and results/ may be links to another file system.
+        reached = (os.path.realpath(folder) for folder in (root, self.paths.jobs.parent, self.paths.results.parent))
+        needs = Needs((root, *dict.fromkeys(reached)), environment.env, resources.gpus_per_task > 0)
+        return words(environment.container, needs)
 
 
 def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:
