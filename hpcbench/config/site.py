@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from hpcbench.config.container import Container, check_single_lines
 from hpcbench.config.experiment import check_name
 from hpcbench.config.loading import Document, Model, build
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
@@ -23,9 +24,7 @@ class Environment(Model):
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
     env: dict[str, str] = Field(default_factory=dict, description="environment variables, quoted as data")
-    container: list[str] = Field(
-        default_factory=list, description="words before the Python, as in [ch-run, /images/torch, --]"
-    )
+    container: Container | None = Field(default=None, description="the container that the Python runs in")
 
     @field_validator("env", mode="before")
     @classmethod
@@ -37,13 +36,10 @@ class Environment(Model):
     def _names(cls, value: dict[str, str]) -> dict[str, str]:
         return check_names(value)
 
-    @field_validator("modules", "setup", "container")
+    @field_validator("modules", "setup")
     @classmethod
     def _single_lines(cls, value: list[str]) -> list[str]:
-        for line in value:
-            if "\n" in line or "\0" in line:
-                raise ValueError(f"{line!r} has more than one line: make it several entries")
-        return value
+        return check_single_lines(value)
 
 
 class Partition(Model):

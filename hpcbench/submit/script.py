@@ -61,7 +61,10 @@ class ScriptWriter:
                 environment=environment,
                 python=python,
                 programs=self._programs(job, python),
-                launcher=self._launcher(job.resources),
+                prefix=container.prefix,
+                variables={**environment.env, **container.variables},
+                outside=sys.executable,
+                launcher=self._launcher(job.resources, environment, container),
                 limit_s=walltime_s(job.resources.slurm.time),
             )
         except Exception as error:  # a template of the workspace can raise anything

@@ -1,0 +1,69 @@
+"""A container of the site file: what starts it, its image, and what else is seen inside."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from hpcbench.config.loading import Model
+
+_MOUNT = re.compile(r"(?P<source>(?:~|/)[^:]*)(?::(?P<target>/[^:]*))?\Z")
+
+
+def check_single_lines(values: list[str]) -> list[str]:
+    """Raises ValueError for a word or line that would be more than one line of a script."""
+    for value in values:
+        if "\n" in value or "\0" in value:
+            raise ValueError(f"{value!r} has more than one line: make it several entries")
+    return values
+
+
+class Container(Model):
+    """A container that a Python runs in."""
+
+    runtime: Literal["apptainer", "singularity", "charliecloud", "podman", "pyxis"] = Field(
+        description="what starts it"
+    )
+    image: str = Field(
+        min_length=1,
+        description="as the runtime takes it: a file, a folder or a name; what begins with . is in the workspace",
+    )
+    mounts: list[str] = Field(
+        default_factory=list,
+        description="folders to see inside, beside the workspace, as in [/data, /scratch/me:/mnt]",
+    )
+    options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--cleanenv]")
+    gpu_options: list[str] | None = Field(
+        default=None,
+        description="its options for a case with GPUs; unset: those for NVIDIA's, `--nv` say; AMD's want [--rocm]",
+    )
+
+    @field_validator("image")
+    @classmethod
+    def _no_option(cls, value: str) -> str:
+        if value.startswith("-"):
+            raise ValueError("an image cannot begin with '-': options are a list of their own")
+        return check_single_lines([value])[0]
+
+    @field_validator("options", "gpu_options")
+    @classmethod
+    def _single_lines(cls, value: list[str] | None) -> list[str] | None:
+        return value if value is None else check_single_lines(value)
+
+    @field_validator("mounts")
+    @classmethod
+    def _folders(cls, value: list[str]) -> list[str]:
+        for text in check_single_lines(value):
+            if not _MOUNT.match(text):
+                raise ValueError(f"{text!r} is no mount: it is /FOLDER, or /FOLDER:/INSIDE")
+            if "," in text:
+                raise ValueError(f"{text!r} has a comma, which container runtimes take as the end of a mount")
+        return value
+
+    @property
+    def mounted(self) -> list[tuple[str, str]]:
+        """The mounts as (folder of the node, folder inside)."""
+        found = [_MOUNT.match(text) for text in self.mounts]
+        return [(match["source"], match["target"] or match["source"]) for match in found if match]
