@@ -252,8 +252,8 @@ def read_ranks(scratch: str) -> List[Dict[str, Any]]:
 
 
 def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
-    summary = {name: rank[name] for name in ("rank", "exit_code", "signal", "stopped_by")}
-    summary["hostname"] = rank["node"]["hostname"]
+    summary = {name: rank[name] for name in ("rank", "host", "exit_code", "signal", "stopped_by")}
+    summary["ended_at"] = _iso(rank["ended_at"])
     summary["status"] = (rank["facts"] or {}).get("status")
     return summary
 

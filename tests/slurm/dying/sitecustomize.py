@@ -1,0 +1,26 @@
+"""Kills one rank of a real run, two seconds after it began to measure. Only the worker process of rank 1 is touched."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+DELAY_S = 2.0
+
+
+def _wait_for_the_measurement() -> None:
+    while "hpcbench_node.sampling" not in sys.modules or not hasattr(sys.modules["hpcbench_node.sampling"], "measure"):
+        time.sleep(0.01)
+    sampling = sys.modules["hpcbench_node.sampling"]
+    measure = sampling.measure
+
+    def doomed(*arguments: object, **options: object) -> object:
+        threading.Timer(DELAY_S, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return measure(*arguments, **options)
+
+    sampling.measure = doomed
+
+
+if "work" in sys.orig_argv and os.environ.get("SLURM_PROCID") == "1":
+    threading.Thread(target=_wait_for_the_measurement, daemon=True).start()

@@ -1,0 +1,105 @@
+"""Every framework on one node, and every strategy across two, on a real Slurm."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from hpcbench.node import catalog
+
+DYING = Path(__file__).parent / "dying"
+SOON_S = 30
+STRATEGIES = [
+    (framework, strategy)
+    for framework, known in catalog.FRAMEWORKS.items()
+    for strategy in known.strategies
+    if strategy != "single"
+]
+LONG = {("mxnet", "horovod"), ("tensorflow", "horovod")}  # their environments take long to build
+QUICK = [pair for pair in STRATEGIES if pair not in LONG]
+
+
+def environment_of(framework: str, strategy: str) -> str:
+    return f"horovod-{framework}" if strategy == "horovod" else framework
+
+
+@pytest.fixture
+def cluster_with(cluster, with_environments):
+    """The command line on the cluster, where every environment is one that was built."""
+
+    def use(pairs):
+        names = {environment_of(*pair) for pair in pairs}
+        with_environments(*names)
+        site = cluster.site("cluster", scheduler="slurm", environments={})
+        cluster.environment["HPCBENCH_SITE"] = str(cluster.workspace / site)
+        return cluster
+
+    return use
+
+
+def test_every_framework_infers_and_trains_on_one_node(cluster_with):
+    cluster = cluster_with([(framework, "single") for framework in catalog.FRAMEWORKS])
+    experiment = cluster.experiment(
+        parameters={"intra_op_threads": 1, "batch_size": 4},
+        matrix={"framework": list(catalog.FRAMEWORKS), "task": ["inference", "training"]},
+        slurm={"mem": "3G"},
+    )
+    cluster("sweep", experiment, "--wait")
+    records = cluster.records()
+    assert len(records) == 2 * len(catalog.FRAMEWORKS)
+    assert {record["threads"]["intra_op"] for record in records} == {1}
+    assert len({record["work"]["parameter_count"] for record in records}) == 1
+    assert len({(r["parameters"]["task"], r["work"]["flops_per_item"]) for r in records}) == 2
+    assert all(record["framework_version"] for record in records)
+
+
+def train_across_two_nodes(cluster, pairs):
+    frameworks, strategies = zip(*pairs, strict=True)
+    experiment = cluster.experiment(
+        parameters={"intra_op_threads": 1, "batch_size": 4, "nodes": 2},
+        zip=[{"framework": list(frameworks), "strategy": list(strategies)}],
+        slurm={"mem": "3G", "time": "00:05:00"},
+    )
+    cluster("sweep", experiment, "--wait", expect=None)
+    records = {(r["parameters"]["framework"], r["parameters"]["strategy"]): r for r in cluster.records()}
+    assert {pair: record["error"] for pair, record in records.items()} == dict.fromkeys(pairs)
+    for record in records.values():
+        assert [rank["status"] for rank in record["ranks"]] == ["completed", "completed"]
+        assert len({rank["host"] for rank in record["ranks"]}) == 2
+        assert record["work"]["items_per_step"] == 8
+        # The node code compares it over the ranks after the last step, and fails where it differs.
+        assert record["weights_crc32"] is not None
+
+
+def test_every_strategy_trains_equal_weights_across_two_nodes(cluster_with):
+    train_across_two_nodes(cluster_with(QUICK), QUICK)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", sorted(LONG), ids="-".join)
+def test_horovod_of_a_long_build_trains_equal_weights_across_two_nodes(cluster_with, pair):
+    train_across_two_nodes(cluster_with([pair]), [pair])
+
+
+def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(cluster_with):
+    cluster = cluster_with(QUICK)
+    names = {environment_of(*pair) for pair in QUICK}
+    environments = {name: {"env": {"PYTHONPATH": str(DYING)}} for name in names}
+    cluster.site("cluster", scheduler="slurm", environments=environments)
+    frameworks, strategies = zip(*QUICK, strict=True)
+    experiment = cluster.experiment(
+        parameters={"intra_op_threads": 1, "batch_size": 4, "nodes": 2},
+        zip=[{"framework": list(frameworks), "strategy": list(strategies)}],
+        measure={"min_time_s": 600},
+        slurm={"mem": "3G", "time": "00:05:00"},
+    )
+    cluster("sweep", experiment, "--wait", expect=1)
+    for record in cluster.records():
+        case = (record["parameters"]["framework"], record["parameters"]["strategy"])
+        assert record["status"] == "failed", case
+        assert (record["error"]["rank"], record["error"]["signal"]) == (1, "SIGKILL"), (case, record["error"])
+        ended = [datetime.fromisoformat(rank["ended_at"]) for rank in record["ranks"]]
+        assert len(ended) == 2
+        assert (max(ended) - min(ended)).total_seconds() < SOON_S, case
