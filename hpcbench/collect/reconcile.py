@@ -15,6 +15,8 @@ from hpcbench.submit.queue import QueueEntry
 from hpcbench.submit.sweep import Sweep
 
 NO_RECORD = "its job ended without leaving a record"
+GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
+MOST_WORDS = 500
 
 
 def reconcile(
@@ -40,6 +42,11 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -
 
 def _error(message: str, log: Path) -> dict[str, object]:
     lines = node_record.tail(str(log))
+    gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
+    if gave_up is not None:
+        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MOST_WORDS:]
+        reason = lines[gave_up].removeprefix(GAVE_UP)
+        return {"type": "setup", "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
     last = next((line for line in reversed(lines) if line.strip()), "")
     return {"type": "job", "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from hpcbench.config.loading import Model
 
-_MOUNT = re.compile(r"(?P<source>(?:~|/)[^:]*)(?::(?P<target>/[^:]*))?\Z")
+_MOUNT = re.compile(r"(?P<source>~?/[^:]*)(?::(?P<target>/[^:]*))?\Z")
 
 
 def check_single_lines(values: list[str]) -> list[str]:

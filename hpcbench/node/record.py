@@ -103,7 +103,7 @@ def assemble(
         "ranks": [_rank_summary(rank) for rank in ranks],
         "warnings": sorted({warning for fact in facts for warning in fact["warnings"]}),
         "slurm": provenance.slurm_facts(environment),
-        "environment": provenance.allowed_variables(environment),
+        "environment": _seen_by_worker(ranks) or provenance.allowed_variables(environment),
         "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
         "ended_at": _iso(now),
     }
@@ -196,13 +196,18 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     if any(_OOM_IN_LOG.search(line) for line in lines):
         error["message"] = "killed because memory ran out"
         return Outcome(outcomes.OUT_OF_MEMORY, error)
-    missing = expected - present
-    error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % (
-        missing,
-        expected,
-        ending.exit_status,
-    )
+    missing = (expected - present, expected, ending.exit_status)
+    error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
+    complaint = _complaint(lines)
+    if complaint and not present:  # a container or an interpreter that could not be started
+        error["message"] += "; the log ends: %s" % complaint
     return Outcome(outcomes.FAILED, error)
+
+
+def _complaint(lines: List[str]) -> str:
+    """The last line that is not Slurm telling that something has failed."""
+    told = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
+    return next((line for line in reversed(told) if line), "")
 
 
 def _joint_samples(facts: List[Dict[str, Any]], parameters: Dict[str, Any]) -> Dict[str, Any]:
@@ -249,6 +254,12 @@ def read_ranks(scratch: str) -> List[Dict[str, Any]]:
             with open(os.path.join(scratch, name), encoding="utf-8") as file:
                 ranks.append(json.load(file))
     return sorted(ranks, key=lambda rank: int(rank["rank"]))
+
+
+def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
+    """The variables of rank 0's process, which differ from the script's where a container sets its own."""
+    seen: Dict[str, str] = ranks[0].get("environment", {}) if ranks else {}
+    return seen
 
 
 def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:

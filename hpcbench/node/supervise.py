@@ -41,6 +41,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     ending["started_at"], ending["ended_at"] = started, time.time()
     ending["node"] = hardware.describe()
     ending["host"] = ranks.host
+    ending["environment"] = provenance.redacted(provenance.allowed_variables(environment), os.environ)
     ending["oom_kills"] = _difference(hardware.oom_kills(), oom_kills)
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
     return int(ending["exit_status"])

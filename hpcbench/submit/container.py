@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hpcbench.config.container import Container
 from hpcbench.errors import UserError
@@ -59,14 +60,13 @@ def _singularity(container: Container, needs: Needs) -> Words:
 
 
 def _exec_in_image(container: Container, needs: Needs, variable: str) -> Words:
-    work = needs.folders[0]
     binds = [f"--bind={source}:{target}" for source, target in _mounts(container, needs)]
-    gpus = _gpu_options(container, needs, ["--nv"])
+    options = [f"--pwd={needs.folders[0]}", *_gpu_options(container, needs, ["--nv"]), *container.options]
     image = container.image
     if "://" not in image and not image.startswith(("/", "~", ".")):
         image = f"./{image}"
     return Words(
-        prefix=(container.runtime, "exec", *binds, f"--pwd={work}", *gpus, *container.options, _in_workspace(image, needs)),
+        prefix=(container.runtime, "exec", *binds, *options, _in_workspace(image, needs)),
         variables={f"{variable}{name}": _unevaluated(value) for name, value in needs.variables.items()},
     )
 
@@ -167,11 +167,11 @@ def _gpu_options(container: Container, needs: Needs, usual: list[str]) -> list[s
 
 
 def _in_workspace(image: str, needs: Needs) -> str:
-    """A path that begins with `.` or `~` in full; anything else may be a name that the runtime knows."""
+    """A path that begins with `.` or `~/` in full; anything else may be a name that the runtime knows."""
     if image.startswith("."):
-        return os.path.normpath(os.path.join(needs.folders[0], image))
+        return os.path.normpath(Path(needs.folders[0], image))
     return _at_home(image)
 
 
 def _at_home(path: str) -> str:
-    return os.path.expanduser(path)
+    return str(Path(path).expanduser()) if path.startswith("~/") else path
