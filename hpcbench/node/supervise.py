@@ -36,7 +36,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     if planned.is_command:
         ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
     else:
-        ending = _run_worker(worker, environment)
+        ending = _run_worker(worker, workspace, environment)
     ending["rank"] = ranks.rank
     ending["started_at"], ending["ended_at"] = started, time.time()
     ending["node"] = hardware.describe()
@@ -47,11 +47,12 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     return int(ending["exit_status"])
 
 
-def _run_worker(words: List[str], environment: Dict[str, str]) -> Dict[str, Any]:
+def _run_worker(words: List[str], workspace: str, environment: Dict[str, str]) -> Dict[str, Any]:
     stopper = _Stopper()
     read_end, write_end = os.pipe()
     worker = subprocess.Popen(
         words + ["--result-fd", str(write_end)],
+        cwd=workspace,  # where the paths of data begin
         env=environment,
         stderr=subprocess.PIPE,
         pass_fds=(write_end,),

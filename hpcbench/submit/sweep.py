@@ -63,6 +63,7 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
     It is made under another name and renamed, so that a folder with its final name is always complete.
     """
     pythons = {name: found.python for name, found in resolved(plan, workspace).items()}
+    _check_data(plan, workspace)
     description = _description(plan, paths, workspace)
     unfinished = paths.jobs.parent
     try:
@@ -85,6 +86,21 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
         if unfinished != paths.jobs.parent:
             shutil.rmtree(unfinished, ignore_errors=True)
     return Sweep(paths, description)
+
+
+def _check_data(plan: Plan, workspace: Workspace) -> None:
+    """Raises UserError for data that are not there, unless a container may bring them."""
+    for case in plan.cases:
+        data = case.parameters.data
+        if data is None or plan.site.environment(case.environment).container:
+            continue
+        path = workspace.root / str(data.npz or data.imagefolder)
+        there = path.is_file() if data.npz else path.is_dir()
+        if not there:
+            wanted = "file" if data.npz else "folder"
+            raise UserError(
+                f"there is no such {wanted} of data", where=str(path), hint="paths of data begin at the workspace"
+            )
 
 
 def _write(

@@ -1,0 +1,44 @@
+"""Run in a framework's own environment: what its input pipeline makes of real data.
+
+PYTHONPATH=node.pyz python pipelines.py FRAMEWORK EXECUTION PARAMETERS.json RESULT.npz
+"""
+
+import json
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy
+from hpcbench_node import frameworks, problem
+from hpcbench_node.group import Group
+from hpcbench_node.ranks import Ranks
+
+
+def main(framework, execution, given, result):
+    parameters = {**json.loads(Path(given).read_text()), "framework": framework, "execution": execution}
+    adapter = frameworks.load(framework)
+    adapter.set_threads(1, None)
+    network = adapter.build(problem.state(parameters, Group(Ranks(0, 1))))
+    split = network.problem.split
+    tested = list(network.pipeline(split.held_out, forever=False))
+    steps = len(split.training.labels) // parameters["batch_size"]
+    trained = list(islice(network.pipeline(split.training, forever=True), 2 * steps))
+    numpy.savez(
+        result,
+        counted=split.counted,
+        tested_inputs=numpy.concatenate([pixels(network, inputs) for inputs, _ in tested]),
+        tested_labels=numpy.concatenate([network.to_numpy(labels) for _, labels in tested]),
+        trained_inputs=numpy.concatenate([pixels(network, inputs) for inputs, _ in trained]),
+        trained_labels=numpy.concatenate([network.to_numpy(labels) for _, labels in trained]),
+        logits=network.to_numpy(network.predict(tested[0][0])),
+    )
+
+
+def pixels(network, inputs):
+    """Channels first, whatever the framework's own layout."""
+    array = network.to_numpy(inputs)
+    return array.transpose(0, 3, 1, 2) if array.ndim == 4 and array.shape[-1] == 3 else array
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

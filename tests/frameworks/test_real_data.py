@@ -1,0 +1,182 @@
+"""Real data: every framework's input pipeline brings the same items, and every framework learns from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from hpcbench.node import catalog
+from hpcbench.node.variables import for_worker
+from hpcbench.submit.node_code import node_zipapp
+
+SCRIPT = Path(__file__).with_name("pipelines.py")
+FRAMEWORKS = list(catalog.FRAMEWORKS)
+CLASSES, SIZE, PER_CLASS = 3, 32, 7
+PARAMETERS = {
+    "task": "training",
+    "strategy": "single",
+    "device": "cpu",
+    "dtype": "float32",
+    "seed": 3,
+    "learning_rate": 0.01,
+    "held_out": 0.3,
+    "tasks_per_node": 1,
+    "nodes": 1,
+    "intra_op_threads": 1,
+    "inter_op_threads": None,
+}
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,797 handwritten digits of 8 x 8, from scikit-learn."""
+    found = load_digits()
+    path = tmp_path_factory.mktemp("digits") / "digits.npz"
+    np.savez(path, x=(found.data / 16).astype(np.float32), y=found.target)
+    return path
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of coloured noise for each of three classes, as PNG of the size that the network takes."""
+    folder = tmp_path_factory.mktemp("pictures")
+    generator = np.random.default_rng(1)
+    for label in range(CLASSES):
+        (folder / f"class{label}").mkdir()
+        for number in range(PER_CLASS):
+            pixels = generator.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
+            Image.fromarray(pixels).save(folder / f"class{label}" / f"{number}.png")
+    return folder
+
+
+@pytest.fixture
+def brought(tmp_path, environment_python):
+    """What the pipeline of a framework brings of some data."""
+    archive = tmp_path / "node.pyz"
+    archive.write_bytes(node_zipapp())
+
+    def bring(framework: str, data: dict[str, str], **changes: object) -> dict[str, np.ndarray]:
+        parameters = {**PARAMETERS, "data": data, **changes}
+        (tmp_path / "parameters.json").write_text(json.dumps(parameters))
+        execution = catalog.FRAMEWORKS[framework].executions[0]
+        environment = for_worker({**parameters, "framework": framework}, os.environ)
+        result = tmp_path / "result.npz"
+        done = subprocess.run(
+            [environment_python(framework), SCRIPT, framework, execution, tmp_path / "parameters.json", result],
+            env={**environment, "PYTHONPATH": str(archive)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        with np.load(result) as arrays:
+            return dict(arrays)
+
+    return bring
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_an_npz_file_comes_whole_in_the_held_out_part_and_shuffled_in_training(framework, brought, digits):
+    options = {"model": "mlp", "model_options": {"input_size": 64, "hidden_size": 16}, "batch_size": 50}
+    got = brought(framework, {"npz": str(digits)}, **options)
+    assert got["counted"] == round(0.3 * 1797)
+    assert got["logits"].shape == (50, 10)
+    images = load_digits().data.astype(np.float32) / 16
+    of_image = {image.tobytes(): label for image, label in zip(images, load_digits().target, strict=True)}
+    for part in ("tested", "trained"):
+        pairs = zip(got[f"{part}_inputs"].astype(np.float32), got[f"{part}_labels"], strict=True)
+        assert all(of_image[item.tobytes()] == label for item, label in pairs), "an item lost its label"
+    tested = {item.tobytes() for item in got["tested_inputs"][: got["counted"]].astype(np.float32)}
+    trained = {item.tobytes() for item in got["trained_inputs"].astype(np.float32)}
+    assert len(tested) == got["counted"]
+    assert not tested & trained, "what is tested must not be trained on"
+    first, second = np.split(got["trained_labels"], 2)
+    assert not np.array_equal(first, second), "each epoch has an order of its own"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_folder_of_pictures_comes_with_the_labels_of_its_folders(framework, brought, pictures):
+    options = {"model": "resnet50", "model_options": {"image_size": SIZE, "classes": CLASSES}, "batch_size": 4}
+    got = brought(framework, {"imagefolder": str(pictures)}, **options)
+    files = [(file, label) for label in range(CLASSES) for file in sorted((pictures / f"class{label}").iterdir())]
+    known = {}
+    for file, label in files:
+        pixels = np.asarray(Image.open(file), np.float32).transpose(2, 0, 1) / np.float32(255)
+        known[np.round(pixels, 4).tobytes()] = label
+    assert got["counted"] == 6
+    for part in ("tested", "trained"):
+        assert got[f"{part}_inputs"].shape[1:] == (3, SIZE, SIZE)
+        for item, label in zip(got[f"{part}_inputs"], got[f"{part}_labels"], strict=True):
+            assert known[np.round(item, 4).astype(np.float32).tobytes()] == label
+
+
+def test_every_framework_learns_to_read_digits(with_environments, digits):
+    command_line = with_environments(*FRAMEWORKS)
+    experiment = command_line.experiment(
+        parameters={
+            "task": "time_to_accuracy",
+            "target_accuracy": 0.95,
+            "learning_rate": 0.1,
+            "data": {"npz": str(digits)},
+            "model_options": {"input_size": 64, "hidden_size": 64},
+        },
+        matrix={"framework": FRAMEWORKS},
+    )
+    command_line("sweep", experiment, "--local", "--site", command_line.site(environments={}))
+    rows = command_line.report()
+    assert {row["framework"] for row in rows} == set(FRAMEWORKS)
+    assert all(float(row["accuracy"]) >= 0.95 and float(row["time_median_s"]) > 0 for row in rows)
+    epochs = [int(row["epochs"]) for row in rows]
+    assert max(epochs) <= 3 * min(epochs), "equal weights and equal steps learn alike"
+
+
+def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_line, digits):
+    experiment = command_line.experiment(
+        parameters={
+            "task": "time_to_accuracy",
+            "target_accuracy": 0.99,
+            "max_epochs": 2,
+            "data": {"npz": str(digits)},
+            "model_options": {"input_size": 64, "hidden_size": 16},
+        },
+    )
+    command_line("sweep", experiment, "--local", expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert "the best accuracy was" in record["error"]["message"]
+    assert [point["epoch"] for point in record["learning"]["curve"]] == [1, 2]
+    assert record["samples"] is None
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "words"),
+    [
+        ({"x": np.zeros((9, 5), np.float32)}, {}, "no array 'y'"),
+        ({"x": np.zeros((9, 5), np.float32), "y": np.zeros(9, int)}, {}, "items of shape (5,), and the model takes"),
+        ({"x": np.zeros((9, 4), np.float32), "y": np.full(9, 10)}, {}, "labels from 10 to 10"),
+        ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(8, int)}, {}, "one whole number for each"),
+        ({"x": np.full((9, 4), np.nan), "y": np.zeros(9, int)}, {}, "finite numbers"),
+        ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(9, int)}, {"batch_size": 64}, "less than a batch of 64"),
+    ],
+)
+def test_data_that_do_not_fit_are_a_failure_that_says_in_what(command_line, arrays, options, words):
+    np.savez(command_line.workspace / "data.npz", **arrays)
+    parameters = {"data": {"npz": "data.npz"}, "model_options": {"input_size": 4}, "batch_size": 2, **options}
+    command_line("sweep", command_line.experiment(parameters=parameters), "--local", expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert words in record["error"]["message"]
+
+
+def test_data_that_are_not_there_are_refused_before_anything_is_submitted(command_line):
+    experiment = command_line.experiment(parameters={"data": {"npz": "absent.npz"}})
+    refused = command_line("sweep", experiment, "--local", expect=2)
+    assert "there is no such file of data" in refused.stderr
+    assert not list(command_line.workspace.glob("jobs/*"))
