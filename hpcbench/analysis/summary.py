@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.statistics import median_interval, percentile
+from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.node.planned import COMMAND
 
 SAMPLES = "times_s"
 COMPLETED = "completed"
@@ -60,9 +62,11 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     for name in frame.columns.intersection(repetitions.columns):
         if repetitions[name].dtype == "Int64":
             frame[name] = frame[name].astype("Int64")
-    rest = [name for name in frame.columns if name not in {*_FRONT, *_MEASURED, "error", "case_index"}]
+    metrics = [name for name in frame.columns if str(name).startswith(PREFIX)]
+    placed = {*_FRONT, *_MEASURED, *metrics, "error", "case_index"}
+    rest = [name for name in frame.columns if name not in placed]
     parameters = rest[: rest.index("first_step_s")]
-    return frame[[*_FRONT, *parameters, *_MEASURED, *rest[len(parameters) :], "error", "case_index"]]
+    return frame[[*_FRONT, *parameters, *_MEASURED, *metrics, *rest[len(parameters) :], "error", "case_index"]]
 
 
 def _case(rows: list[Row]) -> Row:
@@ -84,11 +88,22 @@ def _case(rows: list[Row]) -> Row:
     case["status"] = failed[0]["status"] if failed else COMPLETED
     case["error"] = failed[0]["error"] if failed else None
     case["log"] = failed[0]["log"] if failed else None
+    for name in [name for name in case if name.startswith(PREFIX)]:
+        case.update(_metric(name, _present(completed, name)))
     return {**case, **_times([row[SAMPLES] for row in completed], case["items_per_step"])}
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
     return [row[name] for row in rows if not pd.isna(row[name])]
+
+
+def _metric(column: str, values: list[Any]) -> Row:
+    """The median over the repetitions, each of which gave one value, and the interval of that median."""
+    low, high = interval_columns(column)
+    if not values:
+        return {column: None, low: None, high: None}
+    interval = median_interval([np.array([value]) for value in values])
+    return {column: interval.estimate, low: interval.low, high: interval.high}
 
 
 def _times(repetitions: list[Any], items_per_step: Any) -> Row:
@@ -107,7 +122,7 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
         time_p95_s=percentile(pooled, 0.95),
         time_p99_s=percentile(pooled, 0.99),
-        throughput_items_per_s=float(items_per_step) / estimate,
+        throughput_items_per_s=None if pd.isna(items_per_step) else float(items_per_step) / estimate,
     )
     return measured
 
@@ -115,14 +130,22 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
     """A number for each case that was measured, equal for cases that do the same work; -1 for the others."""
     measured = cases["time_median_s"].notna()
-    numbers = cases[measured].groupby(list(WORK), sort=False, dropna=False).ngroup()
+    work = _work(cases[measured])
+    numbers = work.groupby(list(work), sort=False, dropna=False).ngroup()
     return numbers.reindex(cases.index, fill_value=-1)
+
+
+def _work(cases: pd.DataFrame) -> pd.DataFrame:
+    """What must agree. What a command does is not known: those of one experiment are taken for each other's like."""
+    commands = cases["framework"] == COMMAND
+    work = cases[list(WORK)].mask(commands)
+    return work.assign(experiment=cases["experiment"].where(commands))
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:
     """In what the work of the measured cases differs."""
-    measured = cases[cases["time_median_s"].notna()]
-    return [name for name in WORK if measured[name].nunique(dropna=False) > 1]
+    work = _work(cases[cases["time_median_s"].notna()])
+    return [str(name) for name in work if work[name].nunique(dropna=False) > 1]
 
 
 def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:

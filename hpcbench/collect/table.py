@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.collect.records import Record
+from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES
 from hpcbench.workspace import SweepPaths
 
@@ -79,6 +81,7 @@ def _row(record: Record) -> dict[str, Any]:
         "sweep": record["sweep"],
         "case": record["case_id"],
         "case_index": record["case_index"],
+        "experiment": record["experiment"],
         "site": record["site"],
         "repetition": record["repetition"],
         "attempt": record["attempt"],
@@ -112,8 +115,31 @@ def _row(record: Record) -> dict[str, Any]:
         "error": error.get("message"),
     }
     row.update({f"tag_{name}": value for name, value in record["tags"].items()})
+    row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+@dataclass(frozen=True)
+class MetricColumn:
+    """What a column of a table holds: a metric of commands. `better` is higher, lower, or None: it was never said."""
+
+    name: str
+    unit: str
+    better: str | None
+
+
+def metric_columns(records: list[Record]) -> dict[str, MetricColumn]:
+    """The metrics that the records hold, by their columns."""
+    return {
+        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"])
+        for record in records
+        for name, found in _metrics(record).items()
+    }
+
+
+def _metrics(record: Record) -> dict[str, Any]:
+    return record["metrics"] or {}
 
 
 def _log(record: Record) -> str:

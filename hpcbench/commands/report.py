@@ -9,13 +9,15 @@ from rich.markup import escape
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
 from hpcbench.collect.progress import survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
-from hpcbench.collect.table import PARAMETERS, SAMPLES, repetition_table, sample_table
+from hpcbench.collect.table import PARAMETERS, SAMPLES, MetricColumn, metric_columns, repetition_table, sample_table
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
 from hpcbench.report import tables, terminal
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
+
+ITEMS = "throughput_items_per_s"
 
 EPILOG = """\b
 Examples:
@@ -30,7 +32,12 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 
 @click.command(epilog=EPILOG, short_help="Print the results, best first; write CSV or Parquet.")
 @sweep_argument(nargs=-1)
-@click.option("--metric", default="throughput_items_per_s", show_default=True, help="Column to rank by.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="What to rank by: a column, or a metric of commands, with :higher or :lower where it is not known which is "
+    f"better.  [default: {ITEMS}; of commands, their first metric]",
+)
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(
     "--level",
@@ -46,7 +53,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 def report(
     context: click.Context,
     sweep: tuple[str, ...],
-    metric: str,
+    metric: str | None,
     base: str | None,
     level: str,
     top: int,
@@ -54,8 +61,6 @@ def report(
     parquet_file: str | None,
 ) -> int:
     """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together."""
-    if metric not in terminal.METRICS:
-        raise UserError(f"no metric is called '{metric}'", where="--metric", hint=nearest(metric, terminal.METRICS))
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
     workspace = workspace_of(context)
@@ -68,7 +73,9 @@ def report(
     repetitions = repetition_table(records)
     cases = case_table(repetitions)
     cases = add_speedup(cases, None if base is None else _base_row(cases, base))
-    cases = ranked(cases, metric, terminal.METRICS[metric]).drop(columns="case_index")
+    metrics = metric_columns(records)
+    column, ascending = _ranking(metric, metrics, cases)
+    cases = ranked(cases, column, ascending).drop(columns="case_index")
     frames = {
         "case": lambda: cases,
         "repetition": lambda: repetitions.drop(columns=[SAMPLES, "case_index"]),
@@ -77,7 +84,7 @@ def report(
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
         out.print(_heading(repetitions), markup=False, soft_wrap=True)
-        terminal.print_report(cases, _telling_apart(cases), metric, top, out)
+        terminal.print_report(cases, _telling_apart(cases), column, top, out, metrics)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:
@@ -86,6 +93,28 @@ def report(
         if file and file != "-":
             err.print(f"wrote {len(frame)} rows to {file}", soft_wrap=True, markup=False)
     return int((cases["status"] != COMPLETED).any())
+
+
+def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.DataFrame) -> tuple[str, bool]:
+    """The column to rank by, and whether less of it is better. Raises UserError for a name that is no such column."""
+    if asked is None:
+        known = [column for column, metric in metrics.items() if metric.better]
+        if not known or cases[ITEMS].notna().any():
+            return ITEMS, terminal.METRICS[ITEMS]
+        return known[0], metrics[known[0]].better == "lower"
+    if asked in terminal.METRICS:
+        return asked, terminal.METRICS[asked]
+    name, _, way = asked.partition(":")
+    found = [column for column, metric in metrics.items() if name in (metric.name, column)]
+    if len(found) != 1 or way not in ("", "higher", "lower"):
+        known = [*terminal.METRICS, *(found or [metric.name for metric in metrics.values()])]
+        hint = f"it could be {', '.join(found)}" if len(found) > 1 else nearest(name, known)
+        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
+    better = way or metrics[found[0]].better
+    if better is None:
+        hint = f"say it: --metric {name}:higher or --metric {name}:lower"
+        raise UserError(f"whether more or less of '{name}' is better is not known", where="--metric", hint=hint)
+    return found[0], better == "lower"
 
 
 def _records(paths: SweepPaths) -> list[Record]:

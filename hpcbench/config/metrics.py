@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from hpcbench.config.loading import Document, Model
 from hpcbench.node import metrics
 
+PREFIX = "metric_"  # of the columns of metrics
 _READABLE = {"/": "_per_", "%": "percent", "µ": "u", "μ": "u", "°": "deg"}
 _MOST_PATTERN = 1000  # characters: more is a mistake
 
@@ -81,10 +82,11 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Doc
         if not name.isidentifier() or not name.isascii():
             raise document.error(f"the metric {name!r} must be a plain word, as in step_rate", ("metrics", name))
         column = column_of(name, metric.unit)
-        if column in columns:
-            both = f"'{name}' and '{columns[column]}' would both be the column {column}"
-            raise document.error(both, ("metrics", name), "rename one of them")
-        columns[column] = name
+        for made in (column, *interval_columns(column)):
+            if made in columns:
+                both = f"'{name}' and '{columns[made]}' would both be the column {made}"
+                raise document.error(both, ("metrics", name), "rename one of them")
+            columns[made] = name
     for index, pattern in enumerate(expect):
         try:
             re.compile(pattern)
@@ -96,4 +98,9 @@ def column_of(name: str, unit: str) -> str:
     """The column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
     readable = "".join(_READABLE.get(letter, letter) for letter in unit)
     slug = re.sub(r"[^A-Za-z0-9]+", "_", readable).strip("_")
-    return f"metric_{name}_{slug}" if slug else f"metric_{name}"
+    return f"{PREFIX}{name}_{slug}" if slug else f"{PREFIX}{name}"
+
+
+def interval_columns(column: str) -> tuple[str, str]:
+    """The columns of the confidence limits of a metric."""
+    return f"{column}_ci_low", f"{column}_ci_high"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
+from hpcbench.collect.table import MetricColumn
+from hpcbench.config.metrics import interval_columns
+from hpcbench.node.planned import COMMAND
 
 METRICS = {  # column: smaller is better
     "time_median_s": True,
@@ -19,20 +23,33 @@ METRICS = {  # column: smaller is better
 }
 
 
-def print_report(cases: pd.DataFrame, candidates: list[str], metric: str, top: int, console: Console) -> None:
+def print_report(
+    cases: pd.DataFrame,
+    candidates: list[str],
+    metric: str,
+    top: int,
+    console: Console,
+    metrics: Mapping[str, MetricColumn] | None = None,
+) -> None:
     """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
     shown = [name for name in varying(cases, candidates) if name != "framework_version"]
+    if len(shown) > 1:  # what a command was made of says the same in fewer words
+        shown = [name for name in shown if name != "command"]
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
         alike = cases[groups == number]
         memory = ["peak_memory_bytes"] if metric == "peak_memory_bytes" else []
-        console.print(_table(alike.head(top), varying(alike, shown) + memory, _title(alike)))
+        own = varying(alike, shown) + memory
+        if alike.iloc[0]["framework"] == COMMAND:
+            console.print(_commands(alike.head(top), own, metrics or {}))
+        else:
+            console.print(_table(alike.head(top), own, _title(alike)))
         _say_more(len(alike) - top, console)
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
-    if (cases["repetitions"] == 1).any():
+    if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
         console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
@@ -58,25 +75,68 @@ def _title(cases: pd.DataFrame) -> str:
     return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
 
 
-def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
+def _titled(title: str, shown: list[str]) -> Table:
     table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in shown:
         table.add_column(name.removesuffix("_bytes").replace("_", " "), justify="right", overflow="fold")
+    return table
+
+
+def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
+    """Commands with their metrics and the time that they took; nothing is said of work that nobody knows."""
+    lines = cases["command"].unique()
+    title = f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
+    table = _titled(title, shown)
+    measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
+    for metric in measured.values():
+        table.add_column(Text(f"{metric.name} {metric.unit}".rstrip().replace("_", " ")), justify="right", no_wrap=True)
+        table.add_column("95 % interval", justify="right", no_wrap=True)
+    for name in ("time", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for _, case in cases.iterrows():
+        cells = [figure(case[column]) for column in measured]
+        limits = [interval_columns(column) for column in measured]
+        intervals = [_between(case[low], case[high], figure) for low, high in limits]
+        table.add_row(
+            *(Text(_shown(case, name)) for name in shown),
+            *(cell for pair in zip(cells, intervals, strict=True) for cell in pair),
+            duration(case["time_median_s"]),
+            _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
+            str(case["repetitions"]),
+        )
+    return table
+
+
+def _shown(case: pd.Series[Any], name: str) -> str:
+    return _memory(case[name]) if name.endswith("_bytes") else _cell(case[name])
+
+
+def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
+    return "" if pd.isna(low) else f"{written(low)} - {written(high)}"
+
+
+def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
+    table = _titled(title, shown)
     for name in ("time", "95 % interval", "items/s", "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
-        low, high = case["time_ci_low_s"], case["time_ci_high_s"]
-        interval = "" if pd.isna(low) else f"{duration(low)} - {duration(high)}"
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
         table.add_row(
-            *(Text(_memory(case[name]) if name.endswith("_bytes") else _cell(case[name])) for name in shown),
+            *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),
-            interval,
+            _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
             f"{case['throughput_items_per_s']:,.1f}",
             speedup,
             str(case["repetitions"]),
         )
     return table
+
+
+def figure(value: float) -> str:
+    """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
+    if pd.isna(value):
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def duration(seconds: float) -> str:

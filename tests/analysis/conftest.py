@@ -28,6 +28,7 @@ def repetition() -> Callable[..., Row]:
         }
         return {
             "sweep": "sweep-1",
+            "experiment": "study",
             "case": f"case-{case}",
             "case_index": case,
             "repetition": number,

@@ -244,6 +244,8 @@ def test_a_case_that_was_measured_without_this_metric_still_comes_before_one_tha
 def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int]) -> None:
     base = {
         "sweep": "s",
+        "experiment": "study",
+        "framework": "pytorch",
         "status": "completed",
         "model": "mlp",
         "task": "training",

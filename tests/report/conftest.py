@@ -42,6 +42,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "compile": False,
             "batch_size": 32,
             "nodes": 1,
+            "experiment": "study",
             "intra_op_threads": None,
             "repetitions": 0 if failed else 3,
             **(dict.fromkeys(measured) if failed else measured),
