@@ -62,7 +62,8 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     for name in frame.columns.intersection(repetitions.columns):
         if repetitions[name].dtype == "Int64":
             frame[name] = frame[name].astype("Int64")
-    metrics = [name for name in frame.columns if str(name).startswith(PREFIX)]
+    found = [str(name) for name in repetitions.columns if str(name).startswith(PREFIX)]
+    metrics = [name for column in found for name in (column, *interval_columns(column))]
     placed = {*_FRONT, *_MEASURED, *metrics, "error", "case_index"}
     rest = [name for name in frame.columns if name not in placed]
     parameters = rest[: rest.index("first_step_s")]

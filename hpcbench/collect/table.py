@@ -88,7 +88,7 @@ def _row(record: Record) -> dict[str, Any]:
         "status": record["status"],
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record["framework_version"],
-        "model_options": json.dumps(parameters.get("model_options") or {}, sort_keys=True),
+        "model_options": _options(parameters["model_options"]),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),
         "first_step_s": samples.get("first_step_s"),
@@ -118,6 +118,10 @@ def _row(record: Record) -> dict[str, Any]:
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+def _options(options: dict[str, Any] | None) -> str | None:
+    return None if options is None else json.dumps(options, sort_keys=True)
 
 
 @dataclass(frozen=True)

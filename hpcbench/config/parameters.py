@@ -162,7 +162,7 @@ class Parameters(Model):
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
             raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
-        for name in ("model", "model_options", "execution"):
+        for name in ("model", "model_options", "execution", "data", "target_accuracy"):
             if getattr(self, name):
                 raise ValueError(f"'{name}' means nothing to a command: leave it out")
         if self.strategy != "single":
