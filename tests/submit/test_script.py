@@ -62,7 +62,9 @@ def assert_bash_accepts(text: str) -> None:
     "site",
     [
         "{}",
-        "modules: [gcc/12, python]\n    setup: ['ulimit -c 0', 'source x']\n    env: {A: b}\n    container: [ch-run]",
+        "modules: [gcc/12, python]\n    setup: ['ulimit -c 0', 'source x']\n    env: {A: b}",
+        "modules: [gcc/12]\n    env: {A: '$x'}\n    container: {runtime: apptainer, image: 'a b.sif'}",
+        "container: {runtime: charliecloud, image: /image}",
     ],
 )
 def test_bash_accepts_the_script(scheduler: str, site: str, make_sweep: MakeSweep) -> None:
@@ -145,31 +147,91 @@ def test_a_variable_of_the_environment_arrives_as_it_is_written(value: str, make
 
 
 def test_words_of_a_container_arrive_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
-    words = yaml.safe_dump([str(show), *HOSTILE], default_flow_style=True, width=10**6).strip()
-    sweep = make_sweep(site=f"container: {words}\n    python: /in the/container's python", scheduler="local")
-    run(sweep)
-    given = [*HOSTILE, "/in the/container's python", str(sweep.paths.jobs / "node.pyz")]
+    """`show` stands for podman, and for the Python beside the container too."""
+    show.rename(show.with_name("podman"))
+    words = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
+    container = f'{{runtime: podman, image: "an image\'s name", options: {words}}}'
+    sweep = make_sweep(site=f"container: {container}\n    python: /in the/container's python", scheduler="local")
+    run(sweep, PATH=f"{show.parent}:{os.environ['PATH']}")
+    given = [*HOSTILE, "an image's name", "/in the/container's python", str(sweep.paths.jobs / "node.pyz"), "rank"]
     arguments = seen(show)
-    starts = [index for index, word in enumerate(arguments) if word == given[0]]
-    commands = [arguments[start : start + len(given) + 1] for start in starts]
-    assert commands == [[*given, "spawn"], [*given, "rank"], [*given, "record"]]
+    start = arguments.index(HOSTILE[0])
+    assert arguments[start : start + len(given)] == given
     assert not (sweep.paths.jobs / "pwned").exists()
+
+
+def test_what_starts_and_records_a_case_in_a_container_runs_beside_it(make_sweep: MakeSweep) -> None:
+    text = script(make_sweep(site="container: {runtime: podman, image: x}", scheduler="local"))
+    assert f'outside=({sys.executable} -I "$sweep/node.pyz")' in text
+    assert text.index('"${outside[@]}" spawn') < text.index('"${node[@]}" rank') < text.index('"${outside[@]}" record')
+
+
+def test_where_the_python_that_rendered_is_missing_the_nodes_own_records(make_sweep: MakeSweep, show: Path) -> None:
+    show.rename(show.with_name("python3"))
+    sweep = make_sweep(site="container: {runtime: podman, image: x}", scheduler="local")
+    sweep.paths.script("job-001").write_text(script(sweep).replace(f"({sys.executable} -I", "(/no/such/python -I"))
+    run(sweep, PATH=f"{show.parent}:{os.environ['PATH']}")
+    assert seen(show)[:3] == ["-I", str(sweep.paths.jobs / "node.pyz"), "spawn"]
+    assert "record" in seen(show)
+
+
+def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep, show: Path) -> None:
+    sweep = make_sweep(site=f"python: {show}\n    container: {{runtime: pyxis, image: ./torch.sqsh}}")
+    run(sweep, **{"BASH_FUNC_srun%%": f'() {{ "{show}" srun "$@"; }}', "SLURM_ARRAY_TASK_ID": "0"})
+    root = sweep.paths.jobs.parents[1]
+    arguments = seen(show)
+    start = arguments.index(f"--container-image={root}/torch.sqsh")
+    assert arguments[start + 1 : start + 5] == [
+        *(f"--container-mounts={root}:{root}", f"--container-workdir={root}", str(show)),
+        str(sweep.paths.jobs / "node.pyz"),
+    ]
+    assert "record" not in arguments, "the record is written outside, by another Python"
+
+
+def test_a_container_of_pyxis_needs_slurm(make_sweep: MakeSweep) -> None:
+    with pytest.raises(UserError, match="'pytorch' is a container of pyxis, and that is a part of srun"):
+        make_sweep(site="container: {runtime: pyxis, image: x}", scheduler="local")
+
+
+def test_the_folders_that_jobs_and_results_are_links_to_are_mounted_too(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "workspace", tmp_path / "scratch"
+    root.mkdir()
+    elsewhere.mkdir()
+    (root / "results").symlink_to(elsewhere)
+    text = script(make_sweep(site="container: {runtime: podman, image: x}", root=root))
+    assert f"--volume={root}:{root} --volume={elsewhere}:{elsewhere} --workdir={root}" in text
 
 
 def test_modules_are_loaded_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
     modules = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
     sweep = make_sweep(site=f"modules: {modules}\n    python: {show}", scheduler="local")
     run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" module "$@"; }}'})
-    assert seen(show)[: len(HOSTILE) + 2] == ["module", "load", *HOSTILE]
+    loads = [["module", "load", name, ""] for name in HOSTILE]  # `show` adds the variable VALUE
+    assert seen(show)[: 4 * len(HOSTILE)] == [word for load in loads for word in load]
     assert not (sweep.paths.jobs / "pwned").exists()
 
 
 def test_a_module_that_does_not_load_ends_the_script(make_sweep: MakeSweep, show: Path) -> None:
-    sweep = make_sweep(site=f"modules: [gone]\n    python: {show}", scheduler="local")
-    done = run(sweep, **{"BASH_FUNC_module%%": "() { echo no such module >&2; return 1; }"})
+    sweep = make_sweep(site=f"modules: [there, gone, never]\n    python: {show}", scheduler="local")
+    done = run(sweep, **{"BASH_FUNC_module%%": "() { [ $2 = there ] || { echo no such module >&2; return 1; }; }"})
     assert done.returncode == 1
-    assert "no such module" in done.stderr
+    assert done.stderr.splitlines() == ["no such module", "hpcbench: gave up: module load gone failed"]
     assert not show.with_name("seen").exists()
+
+
+def test_a_line_of_the_set_up_that_fails_ends_the_script_and_is_named(make_sweep: MakeSweep, show: Path) -> None:
+    site = f"setup: ['true', 'false || true', '! true', 'test -e /no/such', 'true']\n    python: {show}"
+    done = run(make_sweep(site=site, scheduler="local"))
+    assert done.returncode == 1
+    assert done.stderr == "hpcbench: gave up: the set-up failed at: test -e /no/such\n"
+    assert not show.with_name("seen").exists()
+
+
+def test_after_the_set_up_a_failure_is_no_longer_the_end(make_sweep: MakeSweep, show: Path) -> None:
+    show.write_text(show.read_text() + "exit 7\n")
+    sweep = make_sweep(site=f"setup: ['true']\n    python: {show}", scheduler="local")
+    assert run(sweep).stderr == ""
+    assert "record" in seen(show)
 
 
 @pytest.mark.parametrize(
