@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
 # Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
-export HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
+HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
@@ -31,6 +31,8 @@ demo: $(VENV)/.torch
 	$(BIN)/hpcbench sweep configs/experiments/quickstart.yaml --local || [ $$? = 1 ]
 	$(BIN)/hpcbench report latest --csv results/quickstart.csv || [ $$? = 1 ]
 	@echo "The command is $(BIN)/hpcbench; to have it in this shell: . $(BIN)/activate"
+
+environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_ENVS)
 
 test: $(VENV)/.dev $(VENV)/.torch lint environments
 	$(BIN)/pytest -m "not long"

@@ -3,17 +3,15 @@ from __future__ import annotations
 import errno
 import json
 import resource
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from hpcbench.config.site import Environment
 from hpcbench.errors import UserError
 from hpcbench.submit.node_code import node_zipapp
-from hpcbench.submit.sweep import Sweep, find_python, load
+from hpcbench.submit.sweep import Sweep, load
 from hpcbench.workspace import Workspace
 
 MakeSweep = Callable[..., Sweep]
@@ -141,48 +139,3 @@ def test_a_description_that_cannot_be_used_is_refused(content: str | None, words
     with pytest.raises(UserError, match=words) as caught:
         load(paths)
     assert caught.value.where == str(paths.description)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """One with a Python of its own at bin/python, HOME pointing to it."""
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.symlink_to(sys.executable)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return Workspace(tmp_path)
-
-
-@pytest.mark.parametrize("python", ["bin/python", "./bin/../bin/python", "~/bin/python", "{root}/bin/python"])
-def test_a_python_is_found_from_the_workspace(python: str, workspace: Workspace) -> None:
-    environment = Environment(python=python.format(root=workspace.root))
-    assert find_python(environment, "pytorch", workspace) == str(workspace.root / "bin" / "python")
-
-
-@pytest.mark.parametrize(
-    ("environment", "python"),
-    [
-        (Environment(), sys.executable),
-        (Environment(modules=["python"]), "python3"),
-        (Environment(container=["ch-run", "/image", "--"]), "python3"),
-        (Environment(python="/opt/python", container=["ch-run"]), "/opt/python"),  # a path inside the container
-        (Environment(python="/opt/python", modules=["python"]), "/opt/python"),  # perhaps only there on the node
-        (Environment(python="env"), "env"),
-    ],
-)
-def test_what_can_only_be_seen_on_the_node_is_not_looked_for(
-    environment: Environment, python: str, workspace: Workspace
-) -> None:
-    assert find_python(environment, "pytorch", workspace) == python
-
-
-@pytest.mark.parametrize(
-    "python",
-    [
-        *("no-such-command", "bin", "/bin", "", "bin/python2"),
-        "~no-such-user/bin/python",
-    ],
-)
-def test_a_python_that_is_none_is_refused(python: str, workspace: Workspace) -> None:
-    with pytest.raises(UserError, match="the Python of environment 'mine' does not exist"):
-        find_python(Environment(python=python), "mine", workspace)
