@@ -28,11 +28,12 @@ Examples:
 def init(directory: str) -> int:
     """Make DIR a workspace: examples, and a site file of this cluster or machine. Files that exist are kept."""
     root = Path(directory).absolute()
-    for folder in ("jobs", "results", "configs/sites", "configs/experiments"):
+    for folder in ("jobs", "results", "configs/sites", "configs/experiments", "configs/programs"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     _write(root / ".gitignore", IGNORED)
-    for example in sorted((shipped("configs") / "experiments").glob("*.yaml")):
-        _copy(example, root / "configs" / "experiments" / example.name)
+    for kind in ("experiments", "programs"):  # what the experiments run lies beside them
+        for example in sorted((shipped("configs") / kind).glob("*.*")):
+            _copy(example, root / "configs" / kind / example.name)
     if probe.slurm_answers():
         _site_of_cluster(root)
     else:

@@ -23,7 +23,8 @@ class Metric(Model):
     regex: str | None = Field(
         default=None,
         max_length=_MOST_PATTERN,
-        description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line",
+        description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
+        "a group `unit` is the time's unit, where that varies",
     )
     json_path: str | None = Field(  # a schema of pydantic has a method `json` already
         default=None,
@@ -72,6 +73,8 @@ class Metric(Model):
         ways = [self.regex, self.json_path, self.csv]
         if sum(way is not None for way in ways) != 1:
             raise ValueError("a metric is found in exactly one way: give regex, json or csv")
+        if self.regex and "unit" in metrics.compiled(self.regex).groupindex and self.unit not in metrics.TIMES:
+            raise ValueError(f"a pattern with a group `unit` needs a time as unit: one of {', '.join(metrics.TIMES)}")
         return self
 
 

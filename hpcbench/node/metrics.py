@@ -2,7 +2,8 @@
 
 Three ways to find numbers in a text:
 
-- `regex`: what the group `value` (or the only group) of each match holds; `^` and `$` match at each line.
+- `regex`: what the group `value` (or the only group) of each match holds; `^` and `$` match at each line. Where a
+  program prints a time in the unit that fits, the group `unit` holds that one, and the metric's own is what it becomes.
 - `json`: a path such as `runs[0].rate`. The text is one JSON document, or else holds some on lines of their own.
 - `csv`: a column by the name in its header, comma, semicolon or tab between the cells.
 """
@@ -24,8 +25,8 @@ REDUCTIONS: Dict[str, Callable[[List[float]], float]] = {
     "sum": math.fsum,
     "min": min,
 }
-# Units of which less is better; of a rate, as in it/s, more is.
-TIMES = ("ns", "us", "ms", "s", "min", "h")
+# In seconds. Less of them is better; of a rate, as in it/s, more is.
+TIMES = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _PART = re.compile(r"\.?(?P<key>[^.\[\]]+)|\[(?P<index>-?[0-9]+|\*)\]|\[(?P<quote>['\"])(?P<quoted>.*?)(?P=quote)\]")
@@ -47,7 +48,7 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
     looked_for = described(spec)
     try:
         for text in texts:
-            values += map(_number, found_in(spec, text))
+            values += found_in(spec, text)
     except MetricError as error:
         raise MetricError("metric '%s': %s in %s: %s" % (name, looked_for, place, error)) from error
     if not values:
@@ -75,11 +76,13 @@ def better(spec: Spec) -> Optional[str]:
     return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)
 
 
-def found_in(spec: Spec, text: str) -> Iterator[Any]:
-    """Whatever stands where the metric is looked for, number or not."""
+def found_in(spec: Spec, text: str) -> Iterator[float]:
+    """The numbers where the metric is looked for. Raises MetricError for what is none."""
     if spec["regex"] is not None:
-        return _matches(spec["regex"], text)
-    return _at_path(path_steps(spec["json_path"]), text) if spec["json_path"] else _column(spec["csv"], text)
+        return _matches(spec["regex"], spec["unit"], text)
+    return map(
+        _number, _at_path(path_steps(spec["json_path"]), text) if spec["json_path"] else _column(spec["csv"], text)
+    )
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":
@@ -110,13 +113,22 @@ def path_steps(path: str) -> List[Step]:
     return steps
 
 
-def _matches(pattern: str, text: str) -> Iterator[Any]:
+def _matches(pattern: str, unit: str, text: str) -> Iterator[float]:
     try:
         expression = compiled(pattern)
     except ValueError as error:  # what the planner's Python knows, an older one on the node may not
         raise MetricError(str(error)) from error
     group: Union[str, int] = "value" if "value" in expression.groupindex else 1
-    return (match.group(group) for match in expression.finditer(text))
+    for match in expression.finditer(text):
+        factor = _factor(match.group("unit"), unit) if "unit" in expression.groupindex else 1.0
+        yield _number(match.group(group)) * factor
+
+
+def _factor(found: Optional[str], unit: str) -> float:
+    """From the unit that was found to the metric's own. The units of a program are not translated but for times."""
+    if found not in TIMES:
+        raise MetricError("'%s' is not a unit of time: %s" % (found, ", ".join(TIMES)))
+    return TIMES[found] / TIMES[unit]
 
 
 def _at_path(steps: List[Step], text: str) -> Iterator[Any]:

@@ -23,6 +23,9 @@ METRICS = {  # column: smaller is better
 }
 
 
+_MEMORY = ("peak_memory_bytes", "peak_device_bytes")
+
+
 def print_report(
     cases: pd.DataFrame,
     candidates: list[str],
@@ -78,7 +81,9 @@ def _title(cases: pd.DataFrame) -> str:
 def _titled(title: str, shown: list[str]) -> Table:
     table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in shown:
-        table.add_column(name.removesuffix("_bytes").replace("_", " "), justify="right", overflow="fold")
+        header = name.removeprefix("tag_").replace("_", " ")
+        header = header.removesuffix(" bytes") if name in _MEMORY else header
+        table.add_column(header, justify="right", overflow="fold")
     return table
 
 
@@ -88,11 +93,12 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
     title = f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
     table = _titled(title, shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
-    for metric in measured.values():
-        table.add_column(Text(f"{metric.name} {metric.unit}".rstrip().replace("_", " ")), justify="right", no_wrap=True)
+    headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
+    for name in (*(part for header in headers for part in (header, "95 % interval")), "time"):
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    if not measured:
         table.add_column("95 % interval", justify="right", no_wrap=True)
-    for name in ("time", "95 % interval", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         cells = [figure(case[column]) for column in measured]
         limits = [interval_columns(column) for column in measured]
@@ -101,14 +107,14 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
             *(Text(_shown(case, name)) for name in shown),
             *(cell for pair in zip(cells, intervals, strict=True) for cell in pair),
             duration(case["time_median_s"]),
-            _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
+            *([] if measured else [_between(case["time_ci_low_s"], case["time_ci_high_s"], duration)]),
             str(case["repetitions"]),
         )
     return table
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
-    return _memory(case[name]) if name.endswith("_bytes") else _cell(case[name])
+    return _memory(case[name]) if name in _MEMORY else _cell(case[name])
 
 
 def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:

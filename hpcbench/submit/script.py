@@ -76,9 +76,9 @@ class ScriptWriter:
         The Python that runs hpcbench, where a command has no environment, is none of its business.
         """
         name = job.resources.environment
-        chosen = name != COMMAND or name in self.site.environments
-        inside = self.site.environment(name).container
-        if not chosen or inside or all(run.case.parameters.framework != COMMAND for run in job.runs):
+        environment = self.site.environment(name)
+        chosen = name != COMMAND or environment.python is not None
+        if not chosen or environment.container or all(run.case.parameters.framework != COMMAND for run in job.runs):
             return None
         folder = Path(python).parent
         made = (folder.parent / "pyvenv.cfg", folder.parent / "conda-meta")
