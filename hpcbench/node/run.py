@@ -73,15 +73,15 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
         os.sched_setaffinity(0, allowed)
         facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
     facts["packages"] = _versions(adapter.packages)
-    facts["framework_version"] = facts["packages"].get(adapter.packages[0])
-    _check_version(adapter, facts["framework_version"])
+    facts["framework_version"] = adapter.version
+    _check_version(adapter)
     return adapter
 
 
-def _check_version(adapter: Adapter, version: Optional[str]) -> None:
+def _check_version(adapter: Adapter) -> None:
     first, beyond = adapter.versions
-    if version and not _numbers(first) <= _numbers(version) < _numbers(beyond):
-        known = (adapter.packages[0], version, first, beyond)
+    if not _numbers(first) <= _numbers(adapter.version) < _numbers(beyond):
+        known = (adapter.name, adapter.version, first, beyond)
         raise outcomes.Unsupported("%s %s is here; versions from %s and below %s are supported" % known)
 
 
@@ -108,7 +108,7 @@ def _measure(adapter: Adapter, planned: PlannedRun, group: Group, facts: Dict[st
         samples = sampling.measure(step, network.synchronize, settings, group.agree, group.size)
         facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
-    facts["warnings"] += _thread_warnings(facts)
+    facts["warnings"] += _thread_warnings(facts) + network.remarks()
     facts["peak_device_bytes"] = network.peak_device_bytes()
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)

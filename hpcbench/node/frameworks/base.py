@@ -84,6 +84,10 @@ class Network(ABC):
         """The most memory held on the device so far; None where the device is the CPU."""
         return None
 
+    def remarks(self) -> List[str]:
+        """What a reader of the record should know about how the work was done."""
+        return []
+
     def close(self) -> None:
         """Leave what was joined. All ranks come here together."""
         return
@@ -107,8 +111,9 @@ class Adapter(ABC):
     """One framework."""
 
     name: str
-    packages: Tuple[str, ...]  # distributions whose versions belong in the record, the framework first
-    versions: Tuple[str, str]  # of the framework: the first that will do, and the first that will not
+    version: str  # of the framework itself
+    versions: Tuple[str, str]  # the first that will do, and the first that will not
+    packages: Tuple[str, ...]  # distributions whose versions belong in the record, as far as they are there
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:

@@ -49,6 +49,7 @@ class KerasTorchNetwork(PyTorchNetwork):
 class KerasTorch(PyTorch):
     name = "keras-torch"
     packages = ("keras", "torch", "numpy")
+    version = keras.__version__
     versions = ("3", "4")
     network = KerasTorchNetwork
 

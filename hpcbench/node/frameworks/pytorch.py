@@ -114,6 +114,7 @@ class PyTorchNetwork(Network):
 class PyTorch(Adapter):
     name = "pytorch"
     packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
+    version: str = torch.__version__
     versions = ("2.3", "3")  # torch.amp.GradScaler takes a device from 2.3 on
     network: Type[PyTorchNetwork] = PyTorchNetwork
 

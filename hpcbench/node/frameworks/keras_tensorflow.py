@@ -1,0 +1,44 @@
+"""Keras 3 on TensorFlow: Keras' layers, number formats and optimizer, in TensorFlow's loop and under its strategies.
+
+After the Keras guide "Writing a custom training loop in TensorFlow".
+"""
+
+from typing import Any, Sequence
+
+import keras
+
+from ..problem import MOMENTUM, Problem
+from . import keras_layers
+from .tensorflow import TensorFlow, TensorFlowNetwork
+
+
+class KerasModule:
+    """Passes on by name whether it trains."""
+
+    def __init__(self, model: keras.Model) -> None:
+        self.model = model
+        self.trainable_variables = model.trainable_variables
+
+    def __call__(self, inputs: Any, training: bool) -> Any:
+        return self.model(inputs, training=training)
+
+
+class KerasTensorFlowNetwork(TensorFlowNetwork):
+    def model_of(self, problem: Problem) -> KerasModule:
+        return KerasModule(keras_layers.model_of(problem))
+
+    def optimizer_of(self, problem: Problem, variables: Sequence[Any]) -> Any:
+        optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
+        optimizer.build(variables)
+        return optimizer
+
+
+class KerasTensorFlow(TensorFlow):
+    name = "keras-tensorflow"
+    packages = ("keras", "tensorflow", "tensorflow-cpu", "numpy")
+    version = keras.__version__
+    versions = ("3", "4")
+    network = KerasTensorFlowNetwork
+
+
+ADAPTER = KerasTensorFlow()
