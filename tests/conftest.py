@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
+TOOLS = Path(__file__).parents[1] / "tools"
 # What `make environments` builds, and where plain pytest looks for it.
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
@@ -26,12 +27,13 @@ class CommandLine:
 
     workspace: Path
     environment: dict[str, str] = field(default_factory=dict)
+    within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
 
     def __call__(
         self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [str(HPCBENCH), *arguments],
+            [*self.within, str(HPCBENCH), *arguments],
             cwd=self.workspace,
             env={**self.variables, **(env or {})},
             capture_output=True,
@@ -123,6 +125,29 @@ def with_environments(
         return command_line
 
     return use
+
+
+def _made_by(tool: str) -> Path:
+    """The folder that a script of tools/ makes for the tests, or finds made, and prints."""
+    made = subprocess.run([TOOLS / tool], capture_output=True, text=True)
+    if made.returncode:
+        reason = f"tools/{tool} cannot work here: {made.stderr.strip()}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return Path(made.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def container_image() -> Path:
+    """A folder with Debian 12 and its Python, for Charliecloud, which is installed."""
+    return _made_by("image")
+
+
+@pytest.fixture(scope="session")
+def module_packages() -> Path:
+    """A folder with Lmod and environment-modules, unpacked. One of them is installed."""
+    return _made_by("modules")
 
 
 @pytest.fixture

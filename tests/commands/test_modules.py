@@ -1,0 +1,90 @@
+"""Environments that modules bring, with each of the two implementations, as Debian packages them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+OTHERS_PROFILE = {"lmod": "modules.sh", "environment-modules": "lmod.sh"}
+MODULE = """#%Module1.0
+prepend-path PATH {bin}
+setenv OMP_OF_MODULE {name}
+"""
+# Puts the package over the system's own files, for this process and its children alone.
+OVER_THE_SYSTEM = """
+set -e
+for folder in usr etc; do mount -t overlay overlay -o "lowerdir=$1/$folder:/$folder" "/$folder"; done
+[ ! -e "$2" ] || mount --bind /dev/null "$2"
+shift 2
+exec "$@"
+"""
+
+
+@pytest.fixture(params=sorted(OTHERS_PROFILE))
+def with_modules(command_line, module_packages, request, tmp_path):
+    """The command line on a machine with one implementation, started in a shell that has no `module` yet."""
+    if os.geteuid() != 0:
+        pytest.skip("one of two packages that exclude each other can be put over the other by root only")
+    programs = tmp_path / "our python" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (programs / "python3").chmod(0o755)
+    for name in ("first/1.0", "python/3.11"):
+        file = tmp_path / "modulefiles" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(MODULE.format(bin=f"{{{programs}}}" if name != "first/1.0" else "/no/such", name=name))
+    package = module_packages / request.param
+    profile = Path("/etc/profile.d", OTHERS_PROFILE[request.param])
+    words = ["unshare", "--mount", "bash", "-c", OVER_THE_SYSTEM, "bash", str(package), str(profile)]
+    command_line.within = words
+    command_line.environment = {"MODULEPATH": str(tmp_path / "modulefiles")}
+    return command_line
+
+
+def sweep(command_line, modules, **arguments):
+    site = command_line.site(environments={"pytorch": {"modules": modules}})
+    return command_line("sweep", command_line.experiment(), "--site", site, **arguments)
+
+
+@pytest.mark.torch
+def test_a_case_runs_with_the_python_that_a_module_brings(with_modules):
+    sweep(with_modules, ["first", "python/3.11"])
+    (record,) = with_modules.records()
+    assert record["status"] == "completed"
+    assert record["environment"]["LOADEDMODULES"] == "first/1.0:python/3.11"
+    assert record["environment"]["OMP_OF_MODULE"] == "python/3.11"
+
+
+@pytest.mark.parametrize("modules", [["nope/1.2"], ["first", "nope/1.2", "python"]])
+def test_a_module_that_does_not_exist_is_named_with_what_module_says(with_modules, modules):
+    done = sweep(with_modules, modules, expect=1)
+    (record,) = with_modules.records()
+    assert record["status"] == "failed"
+    assert record["error"]["message"].startswith("module load nope/1.2 failed: ")
+    assert "nope/1.2" in record["error"]["message"].partition(": ")[2]
+    assert any("nope/1.2" in line for line in record["error"]["last_lines"])
+    assert "module load nope/1.2 failed" in done.stderr
+
+
+def test_a_module_command_of_the_shell_is_taken_as_it_is(with_modules):
+    """It is a function that a login shell exports, here one that loads nothing."""
+    with_modules.environment["BASH_FUNC_module%%"] = "() { echo the shells own; return 1; }"
+    sweep(with_modules, ["python"], expect=1)
+    (record,) = with_modules.records()
+    assert record["error"]["message"] == "module load python failed: the shells own"
+
+
+def test_a_machine_without_modules_says_so(command_line, tmp_path):
+    """An empty profile and /usr/share stand for a machine where nothing is installed."""
+    if os.geteuid() != 0:
+        pytest.skip("what is installed can be hidden by root only")
+    (tmp_path / "empty").mkdir()
+    hide = 'mount --bind /dev/null /etc/profile && mount --bind "$1" /usr/share && shift && exec "$@"'
+    command_line.within = ["unshare", "--mount", "bash", "-c", hide, "bash", str(tmp_path / "empty")]
+    sweep(command_line, ["python"], expect=1)
+    (record,) = command_line.records()
+    assert record["error"]["message"] == f"there is no module command on {socket.gethostname()}"
