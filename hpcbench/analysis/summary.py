@@ -14,8 +14,9 @@ from hpcbench.node.planned import COMMAND
 
 SAMPLES = "times_s"
 COMPLETED = "completed"
+THROUGHPUT = "throughput_items_per_s"
 # Cases may be compared only where all of these agree: equal work or no comparison.
-WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode")
+WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
@@ -150,7 +151,7 @@ def differing_work(cases: pd.DataFrame) -> list[str]:
 
 
 def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
-    """The cases with `speedup`: throughput over that of the base case, within cases of equal work.
+    """The cases with `speedup`: throughput (or what is done, over its time) over the base case's, for equal work.
 
     `base` is the index of a row; without one, the first measured case of each kind of work is its base. A case whose
     work differs from the base case's has no speedup.
@@ -160,19 +161,25 @@ def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
     result["speedup"] = np.nan
     for number in sorted(set(groups[groups >= 0])):
         members = groups.index[groups == number]
-        if base is not None and base not in members:
+        if cases.loc[members[0], "framework"] == COMMAND or (base is not None and base not in members):
             continue
         reference = members[0] if base is None else base
-        throughput = cases.loc[members, "throughput_items_per_s"].astype(float)
-        result.loc[members, "speedup"] = throughput / float(throughput[reference])
+        speed = _speed(cases.loc[members])
+        result.loc[members, "speedup"] = speed / float(speed[reference])
     return result
+
+
+def _speed(cases: pd.DataFrame) -> pd.Series[float]:
+    """Items per second; where a sample is no step of so many items, how often it could be done in a second."""
+    return cases["throughput_items_per_s"].astype(float).fillna(1 / cases["time_median_s"].astype(float))
 
 
 def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:
     """The cases best first within each kind of work; what was not measured comes last."""
-    order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max))
-    order = order.sort_values(["_group", metric], ascending=[True, ascending], kind="stable", na_position="last")
-    return order.drop(columns="_group").reset_index(drop=True)
+    key = _speed(cases) if metric == THROUGHPUT else cases[metric]
+    order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max), _key=key)
+    order = order.sort_values(["_group", "_key"], ascending=[True, ascending], kind="stable", na_position="last")
+    return order.drop(columns=["_group", "_key"]).reset_index(drop=True)
 
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:

@@ -48,7 +48,7 @@ _WHOLE += [
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt", "steps_per_sample", "warmup_steps"]
+_WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
@@ -89,6 +89,7 @@ def _row(record: Record) -> dict[str, Any]:
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record["framework_version"],
         "model_options": _options(parameters["model_options"]),
+        "data": _source(parameters["data"]),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),
         "first_step_s": samples.get("first_step_s"),
@@ -118,6 +119,12 @@ def _row(record: Record) -> dict[str, Any]:
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+def _source(data: dict[str, str | None] | None) -> str | None:
+    """`npz:digits.npz`."""
+    given = [f"{kind}:{path}" for kind, path in (data or {}).items() if path]
+    return given[0] if given else None
 
 
 def _options(options: dict[str, Any] | None) -> str | None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
 from hpcbench.collect.table import MetricColumn
 from hpcbench.config.metrics import interval_columns
+from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
 METRICS = {  # column: smaller is better
@@ -123,15 +124,17 @@ def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
 
 def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
     table = _titled(title, shown)
-    for name in ("time", "95 % interval", "items/s", "speedup", "n"):
+    learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
+    for name in ("time", "95 % interval", *(("epochs", "accuracy") if learning else ("items/s",)), "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
+        reached = (str(case["epochs"]), f"{case['accuracy']:.4f}") if learning else ()
         table.add_row(
             *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),
             _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
-            f"{case['throughput_items_per_s']:,.1f}",
+            *(reached or (f"{case['throughput_items_per_s']:,.1f}",)),
             speedup,
             str(case["repetitions"]),
         )
