@@ -1,0 +1,81 @@
+"""The devices that JAX may use, and its threads. Both must be said before JAX opens its first device."""
+
+import ctypes
+import glob
+import os
+from typing import Any, List, Optional
+
+import jax
+
+from .. import hardware
+from ..outcomes import Unsupported
+from ..problem import Problem
+from . import requirements
+
+_POOL = "tf_XLAEigen"  # what XLA calls the threads that share one operation's work
+# The drivers of CUDA and ROCm, and how each is opened and asked for the number of its GPUs.
+_DRIVERS = (("libcuda.so.1", "cuInit", "cuDeviceGetCount"), ("libamdhip64.so", "hipInit", "hipGetDeviceCount"))
+
+
+def restrict_cpus(intra_op: Optional[int]) -> None:
+    """XLA starts a thread for each CPU that the process may use, and has no setting of its own. Raises Unsupported."""
+    if intra_op is None:
+        return
+    cpus = hardware.usable_cpus()
+    if intra_op > len(cpus):
+        raise Unsupported("JAX takes a thread for each CPU: it cannot have %d on %d" % (intra_op, len(cpus)))
+    os.sched_setaffinity(0, cpus[:intra_op])
+
+
+def pool_size() -> Optional[int]:
+    """The threads that XLA's pool has; None where it has not started one."""
+    return sum(name.startswith(_POOL) for name in _thread_names()) or None
+
+
+def choose_gpu(problem: Problem) -> None:
+    """The rank's GPU is the only one that its JAX sees from now on: it would take memory on all. Raises Unsupported."""
+    seen = ["a GPU"] * _gpus()
+    requirements.check_gpus(problem, seen, "JAX %s" % jax.__version__)
+    own = str(requirements.own_gpu(problem, len(seen)))
+    jax.config.update("jax_cuda_visible_devices", own)
+    jax.config.update("jax_rocm_visible_devices", own)
+
+
+def own(platform: str) -> jax.Device:
+    """The one device of this rank; `platform` is cpu or gpu. Raises Unsupported where JAX has no such platform."""
+    try:
+        return jax.local_devices(backend=platform)[0]
+    except RuntimeError as error:
+        if "Unknown backend" not in str(error):
+            raise
+        raise Unsupported("a GPU is asked for, and JAX %s here is built for the CPU only" % jax.__version__) from error
+
+
+def multiplies_in(dtype: Any) -> bool:
+    """Whether XLA multiplies matrices of this 16-bit format without turning them into float32, as its program tells."""
+    matrix = jax.ShapeDtypeStruct((256, 256), dtype)
+    return "f32[256,256]" not in jax.jit(jax.numpy.matmul).lower(matrix, matrix).compile().as_text()
+
+
+def _gpus() -> int:
+    """GPUs that the driver shows to this process; asking JAX would open them."""
+    count = ctypes.c_int(0)
+    for library, start, ask in _DRIVERS:
+        try:
+            driver = ctypes.CDLL(library)
+        except OSError:
+            continue
+        if getattr(driver, start)(0) == 0 and getattr(driver, ask)(ctypes.byref(count)) == 0:
+            break
+    return count.value
+
+
+def _thread_names() -> List[str]:
+    names = []
+    for path in glob.glob("/proc/self/task/*/comm"):
+        try:
+            with open(path) as file:
+                names.append(file.read())
+        except OSError:  # it has ended meanwhile
+            continue
+    return names
