@@ -74,11 +74,13 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
         }
         rank = {
             "rank": 0,
+            "host": host,
             "exit_code": 0,
             "signal": None,
             "stopped_by": None,
             "facts": found,
             "started_at": 1000.0,
+            "ended_at": 1010.0,
             "node": {"hostname": host, "cpu_model": "a CPU"},
         }
         outcome = node_record.Outcome(status, None if status == "completed" else dict(ERROR))

@@ -91,6 +91,7 @@ def make_rank(make_facts: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
             "last_lines": [],
             "facts": make_facts(),
             "rank": rank,
+            "host": "n1",
             "started_at": 1000.0,
             "ended_at": 1010.0,
             "node": {"hostname": "n1", "cpu_model": "a CPU"},

@@ -231,23 +231,44 @@ Assemble = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def assemble(make_planned: Callable[..., PlannedRun], sweep_description: dict[str, Any]) -> Assemble:
-    def make(ranks: list[Rank], environment: dict[str, str] | None = None) -> dict[str, Any]:
+    def make(ranks: list[Rank], environment: dict[str, str] | None = None, **parameters: Any) -> dict[str, Any]:
         outcome = record.judge(ranks, max(1, len(ranks)), ending(exit_status=0))
-        planned = make_planned()
+        planned = make_planned(**parameters)
         return record.assemble(planned, sweep_description, "job-1", 3, ranks, outcome, 10.0, environment or {})
 
     return make
 
 
-def test_a_step_of_several_ranks_lasts_as_long_as_its_slowest_rank(
-    assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]
-) -> None:
-    def facts(*times: float) -> dict[str, Any]:
-        plain = make_facts()
-        return {**plain, "samples": {**plain["samples"], "times_s": list(times)}}
+TOGETHER = {"strategy": "ddp", "task": "training"}, {"strategy": "fsdp", "task": "inference"}
+APART = {"strategy": "ddp", "task": "inference"}
 
-    ranks = [make_rank(0, facts=facts(1.0, 5.0, 3.0)), make_rank(1, facts=facts(2.0, 4.0, 3.5))]
-    assert assemble(ranks)["samples"]["times_s"] == [2.0, 5.0, 3.5]
+
+@pytest.fixture
+def times_of(assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
+    """The times in the record of ranks that took these."""
+
+    def joined(parameters: dict[str, Any], *times: list[float]) -> list[float]:
+        def facts(own: list[float]) -> dict[str, Any]:
+            plain = make_facts()
+            return {**plain, "samples": {**plain["samples"], "times_s": own}}
+
+        ranks = [make_rank(number, facts=facts(own)) for number, own in enumerate(times)]
+        found: list[float] = assemble(ranks, tasks_per_node=len(times), **parameters)["samples"]["times_s"]
+        return found
+
+    return joined
+
+
+@pytest.mark.parametrize("parameters", TOGETHER, ids=["training", "sharded inference"])
+def test_a_step_of_ranks_that_wait_for_each_other_lasts_as_long_as_on_the_slowest(
+    times_of: Callable[..., Any], parameters: dict[str, Any]
+) -> None:
+    assert times_of(parameters, [1.0, 5.0, 3.0], [2.0, 4.0, 3.5]) == [2.0, 5.0, 3.5]
+
+
+def test_the_rates_of_replicas_that_only_infer_add_up(times_of: Callable[..., Any]) -> None:
+    """Two ranks of 1 and of 1/3 steps a second make 4/3 steps in a second: two of them in 1.5 seconds."""
+    assert times_of(APART, [1.0, 2.0], [3.0, 2.0]) == [1.5, 2.0]
 
 
 def test_a_repetition_that_did_not_complete_has_no_samples(assemble: Assemble, make_rank: MakeRank) -> None:
@@ -266,10 +287,11 @@ def test_peak_memory_is_that_of_the_largest_rank(
 
 
 def test_each_node_is_listed_once_and_each_rank_is_summed_up(assemble: Assemble, make_rank: MakeRank) -> None:
-    nodes = [{"hostname": name, "cpu_model": "a CPU"} for name in ("n1", "n1", "n2")]
-    made = assemble([make_rank(number, node=node) for number, node in enumerate(nodes)])
+    hosts = ("n1", "n1", "n2")
+    nodes = [{"hostname": name, "cpu_model": "a CPU"} for name in hosts]
+    made = assemble([make_rank(number, node=nodes[number], host=host) for number, host in enumerate(hosts)])
     assert [node["hostname"] for node in made["nodes"]] == ["n1", "n2"]
-    assert [(rank["rank"], rank["hostname"], rank["status"]) for rank in made["ranks"]] == [
+    assert [(rank["rank"], rank["host"], rank["status"]) for rank in made["ranks"]] == [
         (0, "n1", COMPLETED),
         (1, "n1", COMPLETED),
         (2, "n2", COMPLETED),

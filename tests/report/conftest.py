@@ -27,6 +27,8 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "flops_per_item": 2**40 + 1,
             "peak_memory_bytes": 2**33,
             "math_mode": "matmul highest",
+            "data": None,
+            "target_accuracy": None,
         }
         failed = "status" in changes
         return {
@@ -39,7 +41,9 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "task": "training",
             "device": "cpu",
             "dtype": "float32",
-            "compile": False,
+            "execution": "eager",
+            "data": None,
+            "target_accuracy": None,
             "batch_size": 32,
             "nodes": 1,
             "experiment": "study",

@@ -16,7 +16,16 @@ from rich.console import Console
 from hpcbench.report.terminal import METRICS, duration, print_report
 
 MakeCases = Callable[..., pd.DataFrame]
-CANDIDATES = ["sweep", "framework", "framework_version", "model", "compile", "batch_size", "nodes", "intra_op_threads"]
+CANDIDATES = [
+    "sweep",
+    "framework",
+    "framework_version",
+    "model",
+    "execution",
+    "batch_size",
+    "nodes",
+    "intra_op_threads",
+]
 
 
 def printed(
@@ -200,7 +209,7 @@ def many_columns(make_cases: MakeCases, count: int) -> tuple[pd.DataFrame, list[
         "batch_size": [16, 128],
         "nodes": [1, 16],
         "intra_op_threads": [1, 64],
-        "compile": [False, True],
+        "execution": ["eager", "compiled"],
         "inter_op_threads": [1, 64],
         "cpus_per_task": [1, 64],
         "strategy": ["ddp", "fsdp"],
