@@ -9,11 +9,10 @@ import platform
 import re
 import resource
 import subprocess
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple
 
 from . import hardware, metrics, outcomes
 from .metrics import MetricError
-from .planned import PlannedRun
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 MOST_BYTES = 16 * 2**20  # of one output or file that is searched
@@ -46,18 +45,6 @@ def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) 
         close_fds=False,  # a launcher's descriptors are the program's: PMI-2 speaks to it through PMI_FD
         start_new_session=True,
     )
-
-
-def lacking(planned: PlannedRun) -> Optional[str]:
-    """What this machine lacks for a case that the local launcher starts; Slurm gives what is asked for, or refuses."""
-    if "HPCBENCH_RANK" not in os.environ:
-        return None
-    if planned.parameters["nodes"] > 1:
-        return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
-    if "HPCBENCH_CPUS" not in os.environ:
-        asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(hardware.usable_cpus())
-        return "the case asks for %d CPUs, and this machine has %d" % (asked, usable)
-    return None
 
 
 def unsupported(reason: str) -> Dict[str, Any]:

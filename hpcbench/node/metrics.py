@@ -49,7 +49,7 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
     try:
         for text in texts:
             values += found_in(spec, text)
-    except MetricError as error:
+    except (MetricError, csv.Error) as error:
         raise MetricError("metric '%s': %s in %s: %s" % (name, looked_for, place, error)) from error
     if not values:
         raise MetricError("metric '%s': %s was not found in %s" % (name, looked_for, place))

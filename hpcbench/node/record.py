@@ -83,7 +83,7 @@ def assemble(
         "parameters": planned.parameters,
         "tags": planned.tags,
         "measure": planned.measure,
-        "samples": _joint_samples(facts, planned.parameters) if outcome.status == outcomes.COMPLETED else None,
+        "samples": _joint_samples(facts, planned) if outcome.status == outcomes.COMPLETED else None,
         "metrics": outcome.metrics,
         "learning": first.get("learning"),
         "work": first.get("work"),
@@ -210,7 +210,7 @@ def _complaint(lines: List[str]) -> str:
     return next((line for line in reversed(told) if line), "")
 
 
-def _joint_samples(facts: List[Dict[str, Any]], parameters: Dict[str, Any]) -> Dict[str, Any]:
+def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str, Any]:
     """The samples of all ranks together.
 
     Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait: their
@@ -218,7 +218,8 @@ def _joint_samples(facts: List[Dict[str, Any]], parameters: Dict[str, Any]) -> D
     """
     samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    if parameters["task"] == "inference" and parameters["strategy"] not in catalog.SHARDED:
+    infers = planned.parameters["task"] == "inference" and not planned.is_command
+    if infers and planned.parameters["strategy"] not in catalog.SHARDED:
         samples["times_s"] = [len(times) / sum(1 / time for time in times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import IO, Any, Callable, Deque, Dict, List, Optional
 
-from . import command, hardware, provenance, variables
+from . import command, hardware, machine, provenance, variables
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -73,7 +73,7 @@ def _run_command(
     """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     stopper = _Stopper()
-    lacking = command.lacking(planned)
+    lacking = machine.lacking(planned)
     if lacking:
         return {**_ending(1, stopper, last_lines), "facts": command.unsupported(lacking)}
     start = time.perf_counter()

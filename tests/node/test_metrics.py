@@ -1,0 +1,204 @@
+"""Numbers found in a text: by pattern, JSON path and CSV column; and what is said where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.config.metrics import Metric
+from hpcbench.node import metrics
+from hpcbench.node.metrics import MetricError, value_of
+
+
+def spec(**given: Any) -> dict[str, Any]:
+    """A metric as a sweep's description holds it."""
+    return Metric.model_validate(given).model_dump(mode="json")
+
+
+def found(text: str, **given: Any) -> float:
+    value: float = value_of("m", spec(**given), [text], "the output")["value"]
+    return value
+
+
+RATES = "epoch 1 rate: 10.5\nnoise\nepoch 2 rate: 30\nepoch 3 rate: 2e1 \n"
+
+
+@pytest.mark.parametrize(
+    ("reduce", "value"),
+    [
+        ("last", 20.0),
+        ("first", 10.5),
+        ("mean", 60.5 / 3),
+        ("median", 20.0),
+        ("max", 30.0),
+        ("sum", 60.5),
+        ("min", 10.5),
+    ],
+)
+def test_several_matches_are_reduced_as_asked(reduce: str, value: float) -> None:
+    assert found(RATES, regex=r"rate: (?P<value>\S+)", reduce=reduce) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["7", "+7", "7.", "7.0", "70e-1", ".7E1", " 7 "])
+def test_a_number_is_a_number_however_it_is_written(text: str) -> None:
+    assert found(f"x={text}|", regex=r"x=(.*)\|") == 7.0
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1,234", "1_000", "0x10", "7 ms", "", "--", "1e999", "٣"])
+def test_what_is_no_number_fails_and_is_shown(text: str) -> None:
+    with pytest.raises(MetricError) as caught:
+        found(f"x={text}|", regex=r"x=(?P<value>.*)\|")
+    assert str(caught.value) == f"metric 'm': the pattern 'x=(?P<value>.*)\\|' in the output: '{text}' is not a number"
+
+
+def test_no_match_is_an_error_that_names_metric_pattern_and_place() -> None:
+    with pytest.raises(MetricError, match=re.escape("metric 'm': the pattern 'r: (.)' was not found in the output")):
+        found("nothing here", regex="r: (.)")
+
+
+def test_two_matches_without_reduce_are_an_error_that_shows_them() -> None:
+    with pytest.raises(MetricError) as caught:
+        found("r: 1\nr: 2.5\n", regex="r: ([0-9.]+)")
+    assert "was found 2 times in the output: 1, 2.5; say with `reduce`" in str(caught.value)
+
+
+def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
+    with pytest.raises(MetricError, match="is not a number"):
+        found("r: \n", regex="r: (?P<value>[0-9]+)?")
+
+
+def test_a_pattern_matches_at_the_beginning_and_end_of_each_line() -> None:
+    assert found("x 1\n2\n3 y\n", regex="^([0-9])$") == 2.0
+
+
+def test_the_texts_of_all_ranks_are_searched() -> None:
+    made = value_of("m", spec(regex="r: (.)", reduce="sum"), ["r: 1", "r: 2"], "the output")
+    assert (made["value"], made["count"], made["values"]) == (3.0, 2, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"), [("2.5 us", 2.5), ("900 ns", 0.9), ("3 ms", 3000.0), ("0.001 s", 1000.0), ("4 µs", 4.0)]
+)
+def test_a_time_in_whatever_unit_becomes_one_in_the_metrics_own(printed: str, value: float) -> None:
+    assert found(f"Median: {printed}", regex=r"Median: (?P<value>\S+) (?P<unit>\S+)", unit="us") == pytest.approx(value)
+
+
+def test_a_unit_that_is_no_time_is_an_error() -> None:
+    with pytest.raises(MetricError, match="'MB' is not a unit of time"):
+        found("took 3 MB", regex=r"took (?P<value>\S+) (?P<unit>\S+)", unit="s")
+
+
+DOCUMENT = '{"runs": [{"rate": 1.5}, {"rate": 2.5, "odd.key": "3"}], "n": 4, "deep": [[5]], "no": null, "yes": true}'
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("n", 4.0),
+        ("$.n", 4.0),
+        ("runs[0].rate", 1.5),
+        ("runs[-1].rate", 2.5),
+        ("runs[*].rate", 4.0),
+        ("runs[1]['odd.key']", 3.0),
+        ('runs[1]["odd.key"]', 3.0),
+        ("deep[0][0]", 5.0),
+        ("$['deep'][0][*]", 5.0),
+    ],
+)
+def test_a_json_path_leads_to_numbers(path: str, value: float) -> None:
+    assert found(DOCUMENT, json=path, reduce="sum") == value
+
+
+@pytest.mark.parametrize("path", ["m", "n.x", "n[0]", "runs[2].rate", "runs[-3].rate", "runs.rate", "deep.x"])
+def test_a_json_path_that_leads_nowhere_is_an_error(path: str) -> None:
+    with pytest.raises(MetricError, match=re.escape(f"the JSON path '{path}' was not found in the output")):
+        found(DOCUMENT, json=path)
+
+
+@pytest.mark.parametrize(("path", "shown"), [("no", "null"), ("yes", "true"), ("runs", r"\[\{"), ("deep[0]", r"\[5\]")])
+def test_what_lies_at_a_path_must_be_a_number(path: str, shown: str) -> None:
+    with pytest.raises(MetricError, match=f"'{shown}.*' is not a number"):
+        found(DOCUMENT, json=path)
+
+
+def test_json_may_stand_on_lines_of_its_own_between_others() -> None:
+    text = 'starting\n{"loss": 3.0}\n{"other": 1}\n[warn] low memory\n{cut off\n  {"loss": 0.5}\ndone 7\n'
+    assert found(text, json="loss", reduce="last") == 0.5
+
+
+def test_a_json_document_over_several_lines_is_one() -> None:
+    assert found('{\n "a": {\n  "b": 2\n }\n}\n', json="a.b") == 2.0
+
+
+def test_nan_in_json_is_no_number() -> None:
+    with pytest.raises(MetricError, match="'nan' is not a number"):
+        found('{"loss": NaN}', json="loss")
+
+
+@pytest.mark.parametrize("path", ["", ".a", "a..b", "a.", "a[", "a[x]", "a[1.5]", "[']", "a]", "a[*"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    if path == "":
+        assert metrics.path_steps(path) == []
+    else:
+        with pytest.raises(ValueError, match="is not a path such as"):
+            metrics.path_steps(path)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_column_of_csv_is_found_by_its_header(delimiter: str) -> None:
+    rows = [["step", "rate (it/s)", "note"], ["1", "10", "a"], ["2", "", "b"], ["3", "30.5", "c"]]
+    text = "banner\n\n" + "\n".join(delimiter.join(row) for row in rows) + "\n\n"
+    assert found(text, csv="rate (it/s)", reduce="sum") == 40.5
+
+
+def test_quoted_cells_may_hold_commas_and_line_breaks() -> None:
+    assert found('name,rate\n"a, b\nc",5\n', csv="rate") == 5.0
+
+
+def test_a_column_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(MetricError, match="the CSV column 'rat' was not found"):
+        found("step,rate\n1,2\n", csv="rat")
+
+
+def test_a_row_of_another_length_is_an_error_and_not_a_shorter_table() -> None:
+    with pytest.raises(MetricError, match="a row has 1 cells and its header 2: 'that was all'"):
+        found("step,rate\n1,2\nthat was all\n", csv="rate")
+
+
+@pytest.mark.parametrize(
+    ("unit", "said", "better"),
+    [
+        ("it/s", None, "higher"),
+        ("us", None, "lower"),
+        ("h", None, "lower"),
+        ("W", None, None),
+        ("", None, None),
+        ("it/s", "lower", "lower"),
+        ("W", "lower", "lower"),
+        ("s", "higher", "higher"),
+    ],
+)
+def test_which_way_is_better_is_said_or_follows_from_the_unit(unit: str, said: str | None, better: str | None) -> None:
+    assert value_of("m", spec(regex="(.)", unit=unit, better=said), ["1"], "the output")["better"] == better
+
+
+def test_a_record_holds_the_first_thousand_values_and_says_how_many_there_were() -> None:
+    made = value_of("m", spec(regex="([0-9]+)", reduce="max"), ["\n".join(map(str, range(5000)))], "the output")
+    assert (made["value"], made["count"], len(made["values"])) == (4999.0, 5000, metrics.KEPT)
+
+
+def test_a_cell_too_long_for_a_reader_of_csv_is_an_error_like_any_other() -> None:
+    with pytest.raises(MetricError, match="metric 'm': the CSV column 'a'"):
+        found("a\n" + "9" * 200_000 + "\n", csv="a")
+
+
+@given(st.text(max_size=200), st.sampled_from([{"regex": "(.+)"}, {"json": "a[*].b"}, {"csv": "a"}]))
+def test_whatever_a_program_prints_gives_a_number_or_a_metric_error(text: str, way: dict[str, str]) -> None:
+    with contextlib.suppress(MetricError):
+        assert math.isfinite(found(text, **way, reduce="last"))
