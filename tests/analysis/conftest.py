@@ -24,6 +24,8 @@ def repetition() -> Callable[..., Row]:
             "flops_per_item": 200,
             "items_per_step": 32,
             "math_mode": "matmul highest",
+            "data": None,
+            "target_accuracy": None,
             "peak_memory_bytes": 1000,
         }
         return {

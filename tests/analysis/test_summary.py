@@ -254,6 +254,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "flops_per_item": 1,
         "items_per_step": 1,
         "math_mode": "plain",
+        "data": None,
+        "target_accuracy": None,
         "first_step_s": 1.0,
         "import_s": 1.0,
         "build_s": 1.0,
