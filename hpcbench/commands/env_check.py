@@ -20,6 +20,7 @@ from hpcbench.commands.local_run import ended_like_ctrl_c, run_repetition
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site
+from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import catalog, outcomes
 from hpcbench.plan.plan import make_plan
@@ -28,13 +29,18 @@ from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 HOROVOD = "horovod-"
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
+LAST_LINES = 8  # of what a framework said
 TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
 
 
 def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None) -> int:
     """Check these environments of a site on this machine; return 0 where all work. Raises UserError for a mistake."""
     local = site.model_copy(update={"scheduler": "local"})
-    meanings = [meaning(name, framework) for name in names]  # a mistake in the last one is told before any runs
+    # A mistake in the last name is told before the first one runs.
+    warnings = [resolve(local, name, workspace).warning for name in names]
+    meanings = [meaning(name, framework) for name in names]
+    for warning in filter(None, warnings):
+        err.print(f"[yellow]warning:[/yellow] {warning}")
     works = [_check(workspace, local, name, *of) for name, of in zip(names, meanings, strict=True)]
     return int(not all(works))
 
@@ -89,7 +95,7 @@ def _told(record: Record, framework: str) -> str:
 def _complain(name: str, record: Record) -> None:
     error = record["error"] or {}
     err.print(f"{name}: does not work: {record['status']}: {error.get('message')}", style="red", soft_wrap=True)
-    for line in error.get("last_lines") or ():
+    for line in (error.get("last_lines") or [])[-LAST_LINES:]:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 
 

@@ -1,0 +1,188 @@
+"""hpcbench env list, build and remove as a user calls them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+TINY = {"install": ["tiny==1.0"]}
+
+
+@pytest.fixture
+def cli(bench, command_line, quick_python):
+    """The command line in the bench's workspace; `cli.build` builds without the check, which needs a framework."""
+    command_line.workspace = bench.workspace.root
+    command_line.environment = {"HPCBENCH_SITE": "laptop"}
+    command_line.build = lambda *arguments, **options: command_line(
+        "env", "build", "--no-check", "--python", quick_python, *arguments, **options
+    )
+    return command_line
+
+
+def listed(cli, *arguments):
+    return {row["name"]: row for row in json.loads(cli("env", "list", "--json", *arguments).stdout)}
+
+
+def test_building_tells_its_steps_and_what_came_of_them(cli, bench):
+    bench.recipe("demo", TINY)
+    told = cli.build("demo").stderr
+    for line in ("demo 1/3: making it with Python 3.", "demo 2/3: installing tiny==1.0", "demo 3/3: importing tiny"):
+        assert line in told
+    assert "demo: built in" in told
+    assert "tiny 1.0" in told
+    assert "is built; --force builds it anew" in cli.build("demo").stderr
+    assert "demo 2/3: installing" in cli.build("demo", "--force").stderr
+
+
+def test_list_shows_every_state(cli, bench):
+    for name in ("whole", "old", "half", "absent", "beside"):
+        bench.recipe(name, TINY, imports=("json",) if name == "beside" else ("tiny",))
+    cli.build("whole", "old")
+    bench.recipe("old", TINY, {"install": ["other==1.0"]})
+    bench.recipe("half", {"install": ["late==1.0"]})
+    cli.build("half", expect=1)
+    site = cli.site(environments={"absent": {"modules": ["tiny/1.0"]}, "mine": {"python": "python3"}})
+    found = listed(cli, "--site", site)
+    wanted = {
+        "whole": "built",
+        "old": "outdated",
+        "half": "incomplete",
+        "absent": "from the site",
+        "mine": "from the site",
+        "beside": "beside hpcbench",
+    }
+    assert {name: found[name]["state"] for name in wanted} == wanted
+    assert listed(cli)["absent"]["state"] == "not built"
+    assert found["whole"]["recipe"] == "workspace"
+    assert found["mxnet"]["recipe"] == "shipped"
+    assert found["whole"]["versions"] == {"tiny": "1.0"}
+    assert found["whole"]["size_bytes"] > 1_000_000
+    assert found["absent"]["description"] == "module tiny/1.0"
+    table = cli("env", "list").stdout
+    assert all(name in table for name in ("whole", "outdated", "incomplete", "tiny 1.0"))
+
+
+def test_list_works_where_a_recipe_is_wrong(cli, bench):
+    bench.recipe("broken", TINY, pyton=">=3.8")
+    assert listed(cli)["broken"]["state"] == "bad recipe"
+    assert "pyton" in cli("env", "list").stdout
+
+
+def test_a_failing_build_shows_the_last_lines_of_its_log_and_the_others_are_built(cli, bench, tmp_path):
+    (tmp_path / "fail").touch()
+    bench.recipe("bad", {**TINY, "env": {"FAIL_IF": str(tmp_path / "fail")}})
+    bench.recipe("good", TINY)
+    told = cli.build("bad", "good", expect=1).stderr
+    assert "bad: " in told
+    assert "build.log: installing tiny==1.0 failed" in told
+    assert "| " in told
+    assert "the backend was told to fail" in told
+    assert "not built, or not working: bad" in told
+    assert listed(cli)["good"]["state"] == "built"
+
+
+def test_all_builds_every_recipe(cli, bench, monkeypatch):
+    told = cli.build("--all", expect=1).stderr  # pip finds none of the shipped ones' packages here
+    assert "mxnet 2/3: installing mxnet==" in told
+    assert "pytorch 2/" in told
+
+
+def test_a_python_that_does_not_fit_is_refused(cli, bench):
+    bench.recipe("demo", TINY, python=">=3.6,<3.8")
+    told = cli("env", "build", "demo", "--python", sys.executable, expect=1).stderr
+    assert "demo works with Python >=3.6,<3.8, and this is" in told
+
+
+MISTAKES = {
+    "nothing to build": (["build"], "name environments, or give --all"),
+    "names and all": (["build", "demo", "--all"], "name environments, or give --all"),
+    "unknown recipe": (["build", "pytorh"], "did you mean 'pytorch'?"),
+    "unknown environment": (["check", "pytorh"], "did you mean 'pytorch'?"),
+    "which framework": (["check", "beside"], "which framework 'beside' has, its name does not tell"),
+    "unknown framework": (["check", "beside", "--framework", "pytorh"], "did you mean 'pytorch'?"),
+    "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
+    "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
+    "unknown command": (["biuld"], "biuld"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_explained(cli, bench, mistake):
+    bench.recipe("beside", TINY, imports=("json",))
+    arguments, words = MISTAKES[mistake]
+    assert words in cli("env", *arguments, expect=2).stderr
+
+
+def test_a_sweep_over_what_is_not_built_says_how_to_build_it(cli):
+    experiment = cli.experiment(parameters={"framework": "mxnet"})
+    for option in ("--dry-run", "--render-only"):
+        told = cli("sweep", experiment, option, expect=2).stderr
+        assert "the environment 'mxnet' is not built" in told
+        assert "hpcbench env build mxnet" in told
+    assert not list(cli.workspace.glob("jobs/*"))
+
+
+def test_a_sweep_with_what_is_outdated_warns_and_goes_on(cli, bench):
+    bench.recipe("mxnet-tiny", TINY)
+    cli.build("mxnet-tiny")
+    experiment = cli.experiment(parameters={"framework": "mxnet", "environment": "mxnet-tiny"})
+    assert "warning" not in cli("sweep", experiment, "--dry-run").stderr
+    bench.recipe("mxnet-tiny", TINY, {"install": ["other==1.0"]})
+    done = cli("sweep", experiment, "--render-only")
+    assert "warning: the recipe of 'mxnet-tiny' has changed since it was built" in done.stderr
+    (script,) = cli.workspace.glob("jobs/*/job-001.sh")
+    assert str(bench.place("mxnet-tiny").python) in script.read_text()
+
+
+def test_removing_says_how_much_it_frees(cli, bench):
+    bench.recipe("demo", TINY)
+    cli.build("demo")
+    assert "removed demo: " in cli("env", "remove", "demo").stderr
+    assert listed(cli)["demo"]["state"] == "not built"
+
+
+def test_ctrl_c_ends_pip_and_a_later_build_goes_on(cli, bench, quick_python, wait_until, tmp_path):
+    bench.recipe("demo", {"install": ["other==1.0"]}, {**TINY, "env": {"WAIT_FOR": str(tmp_path / "go")}})
+    running = cli.start("env", "build", "--no-check", "--python", quick_python, "demo")
+    wait_until(lambda: "tiny " in bench.built)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "go on with: hpcbench env build demo" in told
+    assert processes_in(bench) == []
+    (tmp_path / "go").touch()
+    cli.build("demo")
+    assert bench.built == ["other ", "tiny ", "tiny "]
+
+
+def test_after_a_kill_nobody_builds_beside_what_still_runs_and_then_it_goes_on(
+    cli, bench, quick_python, wait_until, tmp_path
+):
+    bench.recipe("demo", {"install": ["other==1.0"]}, {**TINY, "env": {"WAIT_FOR": str(tmp_path / "go")}})
+    running = cli.start("env", "build", "--no-check", "--python", quick_python, "demo")
+    wait_until(lambda: "tiny " in bench.built)
+    running.kill()
+    running.communicate(timeout=60)
+    assert "is being built or removed already" in cli.build("demo", expect=1).stderr
+    assert "is being built or removed already" in cli("env", "remove", "demo", expect=2).stderr
+    assert listed(cli)["demo"]["state"] == "incomplete"
+    (tmp_path / "go").touch()
+    wait_until(lambda: processes_in(bench) == [])
+    told = cli.build("demo").stderr
+    assert "demo 1/4" not in told
+    assert "demo 2/4" not in told
+    assert listed(cli)["demo"]["state"] == "built"
+
+
+def processes_in(bench):
+    """Processes that run in an environment of the bench."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended just now
+            found.append(file.read_bytes().decode("utf-8", "replace"))
+    return [words for words in found if str(bench.workspace.root / "envs") in words]
