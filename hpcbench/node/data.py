@@ -10,13 +10,10 @@ from typing import Any, Dict, List, NamedTuple, Tuple, Union
 import numpy
 
 from .layers import Shape
+from .outcomes import BadData
 from .weights import Numbers
 
 IMAGES = (".png", ".jpg", ".jpeg")
-
-
-class BadData(ValueError):
-    """The data do not fit the case; the message says which file, and in what."""
 
 
 class Items(NamedTuple):

@@ -15,12 +15,17 @@ STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, 
 # Running these again would end the same way.
 FINAL = (COMPLETED, SKIPPED, UNSUPPORTED)
 
-KILLED = 128 + 9  # the exit status by which a shell says that what it ran was killed
+# The exit status by which a shell says that what it ran was killed, or told to end.
+KILLED, TERMINATED = 128 + 9, 128 + 15
 LAST_LINES = 30  # of a log or a traceback, kept in a record
 
 
 class Unsupported(Exception):
     """This case cannot run here, whatever is tried; the message says why."""
+
+
+class BadData(Exception):
+    """The data do not fit the case; the message says which file, and in what."""
 
 
 class Missed(Exception):

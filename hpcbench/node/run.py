@@ -9,21 +9,21 @@ import time
 import traceback
 import zlib
 from importlib import metadata
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, outcomes, problem, sampling
-from .data import BadData
-from .frameworks.base import Adapter, Network
+from . import catalog, frameworks, hardware, outcomes, sampling
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
-from .workloads import STEPS, time_to_accuracy
+
+if TYPE_CHECKING:
+    from .frameworks.base import Adapter, Network
 
 
 def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     """Run one repetition. Never raises for what the framework does: an error is an outcome."""
     facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
-    adapter: Optional[Adapter] = None
+    adapter: "Optional[Adapter]" = None
     try:
         _check_machine(planned)
         adapter = _framework(planned, facts)
@@ -36,13 +36,13 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
         facts["status"] = outcomes.FAILED
         facts["learning"] = error.learning
         facts["error"] = {"type": "missed", "message": str(error)}
-    except BadData as error:
+    except outcomes.BadData as error:
         facts["status"] = outcomes.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
         facts["status"] = outcomes.OUT_OF_MEMORY if exhausted else outcomes.FAILED
-        facts["error"] = _described(error)
+        facts["error"] = _described(error, planned.parameters["framework"])
         traceback.print_exc()
     facts["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return facts
@@ -60,7 +60,7 @@ def _check_machine(planned: PlannedRun) -> None:
         raise outcomes.Unsupported("the case asks for %d CPUs, and this machine has %d" % (asked, usable))
 
 
-def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
+def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     """Import the framework, and see to it that the import left the CPU affinity as it was.
 
     `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
@@ -78,7 +78,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> Adapter:
     return adapter
 
 
-def _check_version(adapter: Adapter) -> None:
+def _check_version(adapter: "Adapter") -> None:
     first, beyond = adapter.versions
     if not _numbers(first) <= _numbers(adapter.version) < _numbers(beyond):
         known = (adapter.name, adapter.version, first, beyond)
@@ -90,7 +90,10 @@ def _numbers(version: str) -> List[int]:
     return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
 
 
-def _measure(adapter: Adapter, planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+    from . import problem  # these need numpy, which is here because the framework is
+    from .workloads import STEPS, time_to_accuracy
+
     parameters = planned.parameters
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
     facts["affinity"] = hardware.usable_cpus()
@@ -115,7 +118,7 @@ def _measure(adapter: Adapter, planned: PlannedRun, group: Group, facts: Dict[st
     _close(network, group, facts)
 
 
-def _agreed_weights(network: Network, group: Group) -> int:
+def _agreed_weights(network: "Network", group: Group) -> int:
     """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones."""
     checksum = 0
     for weight in network.weights():
@@ -127,7 +130,7 @@ def _agreed_weights(network: Network, group: Group) -> int:
     return checksum
 
 
-def _close(network: Network, group: Group, facts: Dict[str, Any]) -> None:
+def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
     """After an error nobody comes here: it could mean to wait for the other ranks for ever."""
     try:
         group.gather(None)  # rank 0 holds what the others still need
@@ -154,10 +157,10 @@ def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
     return versions
 
 
-def _described(error: BaseException) -> Dict[str, Any]:
+def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     message = str(error).strip().splitlines()
     if isinstance(error, ModuleNotFoundError):
-        advice = "install it there, or name another Python under `environments` in the site file"
+        advice = "install %s there, or name another Python under `environments` in the site file" % framework
         message = ["%s in %s: %s" % (error, sys.executable, advice)]
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     return {

@@ -1,8 +1,10 @@
 """One adapter per framework, all behind the interface in base.py. To add one: add its file, and its name here."""
 
 import importlib
+from typing import TYPE_CHECKING
 
-from .base import Adapter
+if TYPE_CHECKING:
+    from .base import Adapter
 
 _MODULES = {
     "pytorch": "pytorch",
@@ -15,8 +17,8 @@ _MODULES = {
 }
 
 
-def load(framework: str) -> Adapter:
+def load(framework: str) -> "Adapter":
     """Import the adapter of a framework, and with it the framework. Raises ImportError where it is not installed."""
     module = importlib.import_module("." + _MODULES[framework], __package__)
-    adapter: Adapter = module.ADAPTER
+    adapter: "Adapter" = module.ADAPTER
     return adapter
