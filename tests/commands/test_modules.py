@@ -14,12 +14,13 @@ MODULE = """#%Module1.0
 prepend-path PATH {bin}
 setenv OMP_OF_MODULE {name}
 """
-# Puts the package over the system's own files, for this process and its children alone.
+# Puts the site's own profile and the package over the system's files, for this process and its children alone.
 OVER_THE_SYSTEM = """
 set -e
-for folder in usr etc; do mount -t overlay overlay -o "lowerdir=$1/$folder:/$folder" "/$folder"; done
-[ ! -e "$2" ] || mount --bind /dev/null "$2"
-shift 2
+mount -t overlay overlay -o "lowerdir=$2/usr:/usr" /usr
+mount -t overlay overlay -o "lowerdir=$1:$2/etc:/etc" /etc
+[ ! -e "$3" ] || mount --bind /dev/null "$3"
+shift 3
 exec "$@"
 """
 
@@ -37,11 +38,12 @@ def with_modules(command_line, module_packages, request, tmp_path):
         file = tmp_path / "modulefiles" / name
         file.parent.mkdir(parents=True)
         file.write_text(MODULE.format(bin=f"{{{programs}}}" if name != "first/1.0" else "/no/such", name=name))
-    package = module_packages / request.param
-    profile = Path("/etc/profile.d", OTHERS_PROFILE[request.param])
-    words = ["unshare", "--mount", "bash", "-c", OVER_THE_SYSTEM, "bash", str(package), str(profile)]
-    command_line.within = words
-    command_line.environment = {"MODULEPATH": str(tmp_path / "modulefiles")}
+    profile = tmp_path / "etc" / "profile.d" / "zz-site.sh"
+    profile.parent.mkdir(parents=True)
+    profile.write_text(f"export MODULEPATH={tmp_path}/modulefiles:$MODULEPATH\n")
+    hidden = Path("/etc/profile.d", OTHERS_PROFILE[request.param])
+    folders = [tmp_path / "etc", module_packages / request.param, hidden]
+    command_line.within = ["unshare", "--mount", "bash", "-c", OVER_THE_SYSTEM, "bash", *map(str, folders)]
     return command_line
 
 

@@ -37,7 +37,7 @@ def podman_user(command_line, container_image) -> Iterator[Path]:
     tool = Path(__file__).parents[2] / "tools" / "podman"
     installed = subprocess.run([tool], capture_output=True, text=True)
     assert installed.returncode == 0, installed.stderr
-    subprocess.run(["userdel", "--remove", USER], capture_output=True)  # what a killed run left
+    subprocess.run(["userdel", "--force", "--remove", USER], capture_output=True)  # what a killed run left
     subprocess.run(["useradd", "--create-home", USER], check=True, capture_output=True)
     workspace = Path(tempfile.mkdtemp(prefix="hpcbench-podman-", dir="/var/tmp"))
     try:
@@ -45,14 +45,15 @@ def podman_user(command_line, container_image) -> Iterator[Path]:
         subprocess.run(["tar", "-C", container_image, "-cf", archive, "--exclude=./dev/*", "."], check=True)
         command_line.workspace = workspace
         give(workspace)
-        tried = as_user(f"podman import --quiet {archive} {IMAGE} && podman run --rm --cgroups=disabled {IMAGE} true")
+        simplest = f"podman run --rm --network=host --cgroups=disabled {IMAGE} true"
+        tried = as_user(f"podman import --quiet {archive} {IMAGE} && {simplest}")
         if tried.returncode and os.environ.get("CI") != "true":
             pytest.skip(f"podman runs no container here: {tried.stderr.strip()}")
         assert tried.returncode == 0, tried.stderr
         yield workspace
     finally:
         as_user("podman system migrate; podman image rm --all --force")
-        subprocess.run(["userdel", "--remove", USER], capture_output=True)
+        subprocess.run(["userdel", "--force", "--remove", USER], capture_output=True)
         shutil.rmtree(workspace)
 
 
