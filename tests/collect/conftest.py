@@ -28,7 +28,7 @@ Record = dict[str, Any]
 def make_planned() -> Callable[..., PlannedRun]:
     def make(case: int = 0, repetition: int = 0, tags: dict[str, Any] | None = None, **changes: Any) -> PlannedRun:
         given = {"framework": "pytorch", "model": "mlp", **changes}
-        parameters = Parameters.model_validate(given).model_dump(mode="json")
+        parameters = Parameters.model_validate(given).planned()
         return PlannedRun(f"{case:012x}", case, repetition, repetition, parameters, tags or {}, {"repetitions": 1})
 
     return make

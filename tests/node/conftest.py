@@ -32,7 +32,7 @@ def make_parameters() -> Callable[..., dict[str, Any]]:
 
     def make(**changes: Any) -> dict[str, Any]:
         given = {"framework": "pytorch", "model": "mlp", "task": "inference", "batch_size": 4, **changes}
-        return Parameters.model_validate(given).model_dump(mode="json")
+        return Parameters.model_validate(given).planned()
 
     return make
 

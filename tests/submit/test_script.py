@@ -276,3 +276,28 @@ def test_a_quoted_word_is_one_word_of_bash_whatever_is_in_it(words: list[str]) -
     program = "printf '%s\\0' " + " ".join(map(quoted, words))
     done = subprocess.run(["bash", "-c", program], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == words
+
+
+COMMAND = "include: [{framework: command, command: ./bench, model: null%s}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [(COMMAND % ", environment: pytorch", True), (COMMAND % "", False), ("", False)],
+    ids=["its environment", "no environment", "no command"],
+)
+def test_a_command_finds_the_programs_of_its_environment_first(
+    text: str, first: bool, make_sweep: MakeSweep, tmp_path: Path
+) -> None:
+    """As after `activate`; that the Python that runs hpcbench has some, too, is no reason to find those."""
+    programs = tmp_path / "its env" / "bin"
+    programs.mkdir(parents=True)
+    (programs.parent / "pyvenv.cfg").touch()
+    (programs / "python").symlink_to(sys.executable)
+    rendered = script(make_sweep(text, f"python: {programs}/python"))
+    assert (f"export PATH='{programs}':$PATH" in rendered) == first
+    assert_bash_accepts(rendered)
+
+
+def test_a_python_outside_any_environment_puts_nothing_on_the_path(make_sweep: MakeSweep, show: Path) -> None:
+    assert "export PATH" not in script(make_sweep(COMMAND % ", environment: pytorch", f"python: {show}"))

@@ -1,0 +1,97 @@
+"""Metrics of commands in the tables: a column with its unit, the median over repetitions, and its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hpcbench.analysis.summary import add_speedup, case_table, differing_work, ranked, work_groups
+from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
+
+MakeRecord = Callable[..., dict[str, Any]]
+COMMAND = {"framework": "command", "model": None, "command": "./bench"}
+
+
+@pytest.fixture
+def make_command(make_record: MakeRecord) -> MakeRecord:
+    """The record of a command with the metric `rate` in it/s, or with the metrics that are given."""
+
+    def make(case: int = 0, repetition: int = 0, rate: float = 5.0, **changes: Any) -> dict[str, Any]:
+        found = {"rate": {"value": rate, "unit": "it/s", "better": "higher", "count": 1, "values": [rate]}}
+        parameters = {**COMMAND, **changes.pop("parameters", {})}
+        nothing = {"work": None, "threads": None, "packages": None, "framework_version": None}
+        completed = changes.get("status", "completed") == "completed"
+        changes.setdefault("metrics", found if completed else None)
+        facts = {
+            **nothing,
+            "samples": {"times_s": [2.0], "steps_per_sample": 1, "warmup_steps": 0, "first_step_s": None},
+        }
+        return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
+
+    return make
+
+
+def test_a_metric_is_a_column_with_its_unit(make_command: MakeRecord) -> None:
+    records = [make_command(0, 0, 5.0), make_command(1, 0, status="failed")]
+    table = repetition_table(records)
+    assert table["metric_rate_it_per_s"].tolist()[0] == 5.0
+    assert table["metric_rate_it_per_s"].isna().tolist() == [False, True]
+    assert metric_columns(records) == {"metric_rate_it_per_s": MetricColumn("rate", "it/s", "higher")}
+
+
+def test_a_case_has_the_median_over_its_repetitions_with_an_interval(make_command: MakeRecord) -> None:
+    records = [make_command(0, number, rate) for number, rate in enumerate([5.0, 7.0, 6.0])]
+    cases = case_table(repetition_table(records))
+    (case,) = cases.to_dict("records")
+    low, middle, high = (case[f"metric_rate_it_per_s{end}"] for end in ("_ci_low", "", "_ci_high"))
+    assert middle == 6.0
+    assert 0 < low < 5.0 < 7.0 < high, "three repetitions tell little"
+    names = list(cases.columns)
+    place = names.index("metric_rate_it_per_s")
+    assert names[place : place + 3] == [f"metric_rate_it_per_s{end}" for end in ("", "_ci_low", "_ci_high")]
+
+
+@pytest.mark.parametrize("rates", [[4.0], [0.0, 0.0], [-1.0, 2.0]])
+def test_one_repetition_or_values_that_are_not_positive_have_no_interval(
+    rates: list[float], make_command: MakeRecord
+) -> None:
+    records = [make_command(0, number, rate) for number, rate in enumerate(rates)]
+    case = case_table(repetition_table(records)).iloc[0]
+    assert pd.isna(case["metric_rate_it_per_s_ci_low"])
+    assert case["metric_rate_it_per_s"] == sum(rates) / len(rates)
+
+
+def test_only_completed_repetitions_count_and_a_failed_case_has_no_value(make_command: MakeRecord) -> None:
+    records = [make_command(0, 0, 4.0), make_command(0, 1, status="failed"), make_command(1, 0, status="failed")]
+    first, second = case_table(repetition_table(records)).to_dict("records")
+    assert (first["metric_rate_it_per_s"], first["status"]) == (4.0, "failed")
+    assert pd.isna(second["metric_rate_it_per_s"])
+
+
+def test_what_is_not_known_of_a_command_is_empty(make_command: MakeRecord) -> None:
+    case = add_speedup(case_table(repetition_table([make_command()]))).iloc[0]
+    assert case["time_median_s"] == 2.0
+    unknown = ["model", "model_options", "throughput_items_per_s", "speedup", "parameter_count", "items_per_step"]
+    assert case[unknown].isna().all()
+
+
+def test_commands_of_one_experiment_are_ranked_together_and_never_with_models(
+    make_command: MakeRecord, make_record: MakeRecord
+) -> None:
+    other = {"experiment": "another"}
+    records = [
+        make_command(0, rate=1.0),
+        make_record(1),
+        make_command(2, rate=3.0, parameters={"dtype": "float16", "command": "./bench --half"}),
+        make_command(3, rate=2.0, **other),
+    ]
+    cases = case_table(repetition_table(records))
+    groups = work_groups(cases).tolist()
+    assert groups[0] == groups[2]
+    assert len({groups[0], groups[1], groups[3]}) == 3
+    assert "experiment" in differing_work(cases)
+    best_first = ranked(cases, "metric_rate_it_per_s", ascending=False)
+    assert best_first["metric_rate_it_per_s"].tolist()[:2] == [3.0, 1.0]
