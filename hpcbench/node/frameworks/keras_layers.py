@@ -113,7 +113,7 @@ def _attention(layer: layers.Attention, tensor: Tensor, arrays: Arrays) -> Tenso
     return result
 
 
-class Embedding(keras.layers.Layer):  # type: ignore[misc]
+class Embedding(keras.layers.Layer):
     """The sum of three tables' rows."""
 
     def __init__(self, layer: layers.Embedding, length: int) -> None:
