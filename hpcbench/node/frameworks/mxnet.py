@@ -1,0 +1,170 @@
+"""MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
+
+import ctypes
+import os
+import re
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy
+
+from .. import catalog, layers
+from ..data import Items
+from ..outcomes import Unsupported
+from ..problem import Problem
+from . import requirements
+from .base import Adapter, Batch, Network, Work
+
+try:
+    import mxnet as mx
+    from mxnet import autograd, gluon
+    from mxnet.contrib import amp
+except AttributeError as error:  # MXNet's last release asks NumPy for names that 1.24 has removed
+    advice = "install numpy 1.23.5 there (hpcbench env build mxnet does)"
+    raise Unsupported("MXNet does not import with NumPy %s (%s): %s" % (numpy.__version__, error, advice)) from error
+
+from . import mxnet_data, mxnet_layers, mxnet_strategies, mxnet_threads
+
+Tensor = Any
+
+_OUT_OF_MEMORY = re.compile(r"out of memory|Failed to allocate \w+ Memory|_STATUS_ALLOC_FAILED|std::bad_alloc", re.I)
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
+
+
+class MXNetNetwork(Network):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.device = _device(problem)
+        self.graph = problem.parameters["execution"] == catalog.GRAPH
+        numpy.random.seed(problem.parameters["seed"] + problem.group.rank)  # of shuffling
+        mx.random.seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
+        self.model: Any = mxnet_layers.sequential(problem.layers, problem.item_shape, problem.weights())
+        parameters = self.model.collect_params()
+        parameters.reset_ctx(self.device)
+        # In the order in which a Trainer takes them.
+        self.trained = [parameters[name] for name in sorted(parameters) if parameters[name].grad_req != "null"]
+        self.parameter_count = sum(int(numpy.prod(parameter.shape)) for parameter in self.trained)
+        self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
+        if self.graph:
+            self._hybridize(self.model)
+            self._hybridize(self.loss)
+        self._set_dtype(problem)
+        self.parallel = mxnet_strategies.parallel(parameters, problem) if problem.training else None
+        self.feed()
+
+    def predict(self, inputs: Tensor) -> Tensor:
+        return self.model(inputs)
+
+    def learn(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        with autograd.record():
+            loss = self.loss(self.model(inputs), labels).mean()
+        loss.backward()
+        assert self.parallel  # noqa: S101 - it is there in training
+        self.parallel.update()
+        return loss
+
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        return self._moved(mx.nd.array(inputs, dtype=inputs.dtype), mx.nd.array(labels, dtype=labels.dtype))
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        return (self._moved(*batch) for batch in mxnet_data.batches(self.problem, items, forever))
+
+    def _moved(self, inputs: Tensor, labels: Tensor) -> Batch:
+        if self.problem.parameters["dtype"] == "float16" and inputs.dtype == numpy.float32:
+            inputs = inputs.astype("float16")
+        return inputs.as_in_context(self.device), labels.as_in_context(self.device)
+
+    def synchronize(self) -> None:
+        mx.nd.waitall()
+
+    def to_numpy(self, result: Tensor) -> "numpy.ndarray":
+        return result.astype("float32").asnumpy()
+
+    def weights(self) -> "Iterator[numpy.ndarray]":
+        return (parameter.data().asnumpy() for parameter in self.trained)
+
+    def close(self) -> None:
+        if self.parallel:
+            self.parallel.leave()
+
+    @property
+    def work(self) -> Work:
+        """MXNet's bfloat16 is for products and what lies between them; sums and norms stay in float32."""
+        work = super().work
+        return work._replace(math_mode="autocast") if work.dtype == "bfloat16" else work
+
+    def _hybridize(self, block: Any) -> None:
+        block.hybridize(static_alloc=True, static_shape=True)
+
+    def _set_dtype(self, problem: Problem) -> None:
+        dtype = problem.parameters["dtype"]
+        if dtype == "float16":
+            self.model.cast(dtype)
+        elif dtype == "bfloat16" and self.graph and not problem.training:
+            self.model(self.on_device(*problem.batch())[0])  # makes the graph that is converted, with its weights
+            self.model = amp.convert_hybrid_block(
+                self.model, target_dtype=dtype, ctx=self.device, cast_optional_params=True
+            )
+            self._hybridize(self.model)
+        elif dtype == "bfloat16":
+            amp.init(dtype)  # for this whole process
+
+
+class MXNet(Adapter):
+    name = "mxnet"
+    version = mx.__version__
+    versions = ("1.9", "2")
+    packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
+
+    def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
+        for variable, threads in zip(_THREAD_VARIABLES, (intra_op, inter_op)):
+            if threads is not None and os.environ.get(variable) != str(threads):
+                raise Unsupported("MXNet takes its threads from %s, which must be set before it starts" % variable)
+
+    def threads(self) -> Dict[str, Any]:
+        return {**mxnet_threads.in_effect(), "by": ", ".join(_THREAD_VARIABLES)}
+
+    def devices(self) -> List[str]:
+        return [_gpu_name(index) for index in range(mx.context.num_gpus())]
+
+    def build(self, problem: Problem) -> MXNetNetwork:
+        built = "" if mx.runtime.Features().is_enabled("CUDA") else " (built for the CPU only)"
+        requirements.check_gpus(problem, self.devices(), "MXNet %s%s" % (mx.__version__, built))
+        _check_dtype(problem)
+        return MXNetNetwork(problem)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        return super().is_out_of_memory(error) or (
+            isinstance(error, mx.MXNetError) and bool(_OUT_OF_MEMORY.search(str(error)))
+        )
+
+
+def _device(problem: Problem) -> Any:
+    if not problem.on_gpu:
+        return mx.cpu()
+    # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32). NVIDIA's
+    # libraries read this when they are first used.
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    return mx.gpu(requirements.own_gpu(problem, mx.context.num_gpus()))
+
+
+def _gpu_name(index: int) -> str:
+    """MXNet does not say it; CUDA's driver does."""
+    name = ctypes.create_string_buffer(256)
+    ctypes.CDLL("libcuda.so.1").cuDeviceGetName(name, len(name), index)
+    return name.value.decode()
+
+
+def _check_dtype(problem: Problem) -> None:
+    dtype = problem.parameters["dtype"]
+    if problem.on_gpu:
+        if dtype == "bfloat16":
+            raise Unsupported("MXNet computes in bfloat16 on CPUs alone")
+        if dtype == "float16" and problem.training:
+            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        return
+    requirements.check_cpu_dtype(problem, ("float32", "bfloat16"))
+    if dtype == "bfloat16" and any(isinstance(layer, layers.Lstm) for layer in problem.layers):
+        raise Unsupported("MXNet's LSTM computes in float32 on CPUs, whatever it is asked for")
+
+
+ADAPTER = MXNet()
