@@ -17,6 +17,7 @@ import pytest
 
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
 TOOLS = Path(__file__).parents[1] / "tools"
+OWN = {"python": sys.executable}  # the environment in which the tests run
 # What `make environments` builds, and where plain pytest looks for it.
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
@@ -75,7 +76,7 @@ class CommandLine:
         return f"{file}.yaml"
 
     def site(self, name: str = "here", **sections: Any) -> str:
-        content = {"name": name, "scheduler": "local", "environments": {"pytorch": {}}, **sections}
+        content = {"name": name, "scheduler": "local", "environments": {"pytorch": OWN}, **sections}
         (self.workspace / f"{name}-site.yaml").write_text(json.dumps(content))
         return f"{name}-site.yaml"
 

@@ -14,6 +14,7 @@ from hpcbench.config.axes import Range
 from hpcbench.config.experiment import Experiment, Measure
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.node.catalog import MODELS
@@ -34,6 +35,9 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("limits", "Limits of the whole cluster.", Limits),
     ("launcher", "How tasks are started.", Launcher),
     ("cost", "Prices; null is unknown, not free.", Cost),
+    ("Recipe file", "How `hpcbench env build NAME` builds: `configs/environments/NAME.yaml`.", Recipe),
+    ("steps", "Packages that are installed together.", Step),
+    ("compile", "How packages are compiled, against what the earlier steps installed.", Compile),
 ]
 
 

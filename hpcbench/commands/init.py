@@ -14,7 +14,7 @@ from hpcbench.config.site import Site
 from hpcbench.resources import shipped
 from hpcbench.submit import probe
 
-IGNORED = "jobs/\nresults/\n"
+IGNORED = "jobs/\nresults/\nenvs/\n"
 
 EPILOG = """\b
 Examples:
@@ -50,13 +50,14 @@ def _site_of_cluster(root: Path) -> None:
     _write(file, _site_text(found.site, found.unknown))
     for missing in found.unknown:
         err.print(f"could not learn {missing}", markup=False)
-    err.print(f"could not learn which Python has PyTorch: name it under `environments` in {file}", soft_wrap=True)
+    err.print("frameworks: hpcbench env build pytorch, say; or name modules, a container or a Python of your own")
+    err.print(f"under `environments` in {file}", soft_wrap=True, markup=False)
 
 
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
     lines = [f"# The cluster {site['name']}, as sinfo, scontrol and sacctmgr describe it."]
     lines += [f"# Could not learn {missing}" for missing in unknown]
-    lines += ["# environments: which Python has the framework. {} is the one that runs hpcbench; else for example"]
+    lines += ["# environments: frameworks that `hpcbench env build` did not build, for example"]
     lines += ["#   pytorch: {modules: [python/3.11], python: /home/me/envs/pytorch/bin/python}", ""]
     return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
 

@@ -73,7 +73,7 @@ def sweep(
         points = count_points(checked)
         check_size(min(points, limit or points), MOST_POINTS, document)
     plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
-    environments = resolved(plan, workspace)
+    environments = resolved(plan, workspace, only_shown=dry_run)
     outdated = [each.warning for each in environments.values() if each.warning]
     for warning in (*plan.warnings, *outdated):
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)

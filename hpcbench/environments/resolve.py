@@ -20,6 +20,14 @@ from hpcbench.workspace import Workspace
 ANY_PYTHON = "command"  # the environment of programs that the user names: the node code is all that runs in it
 
 
+class NotBuiltError(UserError):
+    """An environment that a recipe describes and nobody has built yet; `python` is where its Python will be."""
+
+    def __init__(self, what: str, there: Place, hint: str) -> None:
+        super().__init__(what, where=str(there.folder), hint=hint)
+        self.python = str(there.python)
+
+
 @dataclass(frozen=True)
 class Resolved:
     """An environment as a script uses it: what the site says about it, and its interpreter."""
@@ -30,7 +38,7 @@ class Resolved:
 
 
 def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
-    """The environment called `name`. Raises UserError where there is none, or it is not built.
+    """The environment called `name`. Raises UserError where there is none, NotBuiltError for one not built.
 
     In this order: what the site names; what `hpcbench env build` built; the Python that runs hpcbench, where it has
     what the recipe's own would have.
@@ -75,7 +83,7 @@ def _not_there(
         return UserError(what, hint=f"{nearest(name, known)} Or add it under `environments:` in the site file")
     how = "only half built" if state == INCOMPLETE else "not built"
     hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
-    return UserError(f"the environment '{name}' is {how}", where=str(there.folder), hint=hint)
+    return NotBuiltError(f"the environment '{name}' is {how}", there, hint)
 
 
 def _named_python(environment: Environment, name: str, workspace: Workspace) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import hpcbench
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.environments.resolve import Resolved, resolve
+from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
 from hpcbench.node.planned import PlannedRun, parse
 from hpcbench.plan.case import Case
@@ -136,10 +136,21 @@ def load(paths: SweepPaths) -> Sweep:
     return Sweep(paths, description)
 
 
-def resolved(plan: Plan, workspace: Workspace) -> dict[str, Resolved]:
-    """The environments of a plan by name. Raises UserError for one that is not there."""
+def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> dict[str, Resolved]:
+    """The environments of a plan by name. Raises UserError for one that is not there.
+
+    For a plan that is `only_shown`, one that is not built yet is a warning.
+    """
     names = sorted({job.resources.environment for job in plan.jobs})
-    return {name: resolve(plan.site, name, workspace) for name in names}
+    found = {}
+    for name in names:
+        try:
+            found[name] = resolve(plan.site, name, workspace)
+        except NotBuiltError as error:
+            if not only_shown:
+                raise
+            found[name] = Resolved(plan.site.environment(name), error.python, f"{error.what}; {error.hint}")
+    return found
 
 
 def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:

@@ -28,7 +28,7 @@ MISTAKES = {
     "shell in an option": ({"slurm": {"partition": "$(reboot)"}}, ["slurm.partition", "cannot contain"]),
     "newline in an option": ({"slurm": {"account": "a\nb"}}, ["slurm.account", "cannot contain"]),
     "newline in an extra option": ({"slurm": {"options": {"comment": "a\n#SBATCH -n9"}}}, ["cannot contain"]),
-    "unknown environment": ({"parameters": {"environment": "mxnet"}}, ["no environment 'mxnet'"]),
+    "unknown environment": ({"parameters": {"environment": "mine"}}, ["no environment 'mine'"]),
     "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["no framework has this name"]),
 }
 

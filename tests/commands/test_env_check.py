@@ -49,7 +49,8 @@ def test_an_environment_that_works_is_told_with_its_version(command_line):
 def test_a_check_takes_the_sites_own_way(command_line, tmp_path):
     """Modules, lines of shell and variables of the site are in force, on a cluster's site too."""
     python = tmp_path / "python of the site"
-    python.symlink_to(sys.executable)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     setup = ["trap \"echo $$ > '$HERE/by the setup'\" EXIT"]
     settings = {"python": str(python), "setup": setup, "env": {"HERE": str(tmp_path)}}
     site = command_line.site(scheduler="slurm", environments={"pytorch-own": settings})

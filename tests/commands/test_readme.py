@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from hpcbench import cli
+from hpcbench.config.loading import parse_yaml
+from hpcbench.config.recipe import load_recipe
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 YAML = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
@@ -20,6 +22,11 @@ def test_more_ways_to_make_cases_plan_as_they_stand(command_line):
     (command_line.workspace / "ways.yaml").write_text("name: ways\n" + YAML[1])
     shown = command_line("sweep", "ways.yaml", "--site", "laptop", "--dry-run").stdout
     assert "42 cases" in shown  # 7 x 4 x 2, less 14 and 2 that are excluded, and 2 that are included
+
+
+def test_the_recipe_that_is_shown_is_one():
+    (recipe,) = [text for text in YAML if "imports:" in text]
+    assert load_recipe(parse_yaml(recipe, "README.md")).packages == ["torch", "numpy"]
 
 
 def test_every_command_is_in_the_table():

@@ -120,11 +120,16 @@ def test_a_mistake_is_explained(cli, bench, mistake):
 
 def test_a_sweep_over_what_is_not_built_says_how_to_build_it(cli):
     experiment = cli.experiment(parameters={"framework": "mxnet"})
-    for option in ("--dry-run", "--render-only"):
-        told = cli("sweep", experiment, option, expect=2).stderr
-        assert "the environment 'mxnet' is not built" in told
-        assert "hpcbench env build mxnet" in told
+    told = cli("sweep", experiment, expect=2).stderr
+    assert "the environment 'mxnet' is not built" in told
+    assert "hpcbench env build mxnet" in told
     assert not list(cli.workspace.glob("jobs/*"))
+
+
+def test_a_plan_is_shown_before_its_environments_are_built(cli, bench):
+    shown = cli("sweep", cli.experiment(parameters={"framework": "mxnet"}), "--dry-run")
+    assert "warning: the environment 'mxnet' is not built; build it: hpcbench env build mxnet" in shown.stderr
+    assert str(bench.place("mxnet").python) in shown.stdout
 
 
 def test_a_sweep_with_what_is_outdated_warns_and_goes_on(cli, bench):

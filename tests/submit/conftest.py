@@ -16,6 +16,8 @@ from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace
 
 START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"
+# The Python that runs the tests will do, whether it has PyTorch or not.
+RECIPE = 'description: for tests\npython: ">=3.8"\nimports: [json]\nsteps: [{install: [a==1]}]\n'
 SITE = "name: cluster\nscheduler: {}\nenvironments:\n  pytorch:\n    "
 
 
@@ -30,7 +32,9 @@ def make_sweep(tmp_path: Path) -> Callable[..., Sweep]:
         text: str = "", site: str = "{}", *, scheduler: str = "slurm", root: Path | None = None, name: str = "study-1"
     ) -> Sweep:
         workspace = Workspace(root or tmp_path / "workspace")
-        workspace.root.mkdir(parents=True, exist_ok=True)
+        recipe = workspace.root / "configs" / "environments" / "pytorch.yaml"
+        recipe.parent.mkdir(parents=True, exist_ok=True)
+        recipe.write_text(RECIPE)
         source = tmp_path / "study.yaml"
         source.write_text(START + text)
         document = parse_yaml(START + text, "study.yaml")

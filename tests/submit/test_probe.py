@@ -38,7 +38,7 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
     site, unknown = cluster()
     assert (site.name, site.scheduler, site.default_partition) == ("big", "slurm", "cpu")
     assert (site.limits.max_array_size, site.limits.max_submit_jobs) == (10001, 100)
-    assert "pytorch" in site.environments
+    assert site.environments == {}
     cpu, gpu, mixed = (site.partitions[name] for name in ("cpu", "gpu", "mixed"))
     assert (cpu.nodes, cpu.cpus_per_node, cpu.memory_mb_per_node, cpu.gpus_per_node) == (40, 32, 128000, 0)
     assert (cpu.max_time, cpu.max_nodes) == ("1-00:00:00", None)
