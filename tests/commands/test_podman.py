@@ -24,7 +24,9 @@ COMMAND = """
 echo "user: $(id -u)"
 cat /proc/self/cgroup > cgroups-inside
 cat /etc/debian_version > debian
-[ "$OMP_MINE" = "a 'b' \\$x" ] && [ "$HPCBENCH_RANK" = 0 ] && [ -z "$SOME_TOKEN" ]
+[ "$OMP_MINE" = "a 'b' \\$x" ]
+[ "$HPCBENCH_RANK" = 0 ]
+[ -z "$SOME_TOKEN" ]
 readlink /proc/self/ns/net /proc/self/ns/ipc > namespaces-inside
 """
 
