@@ -18,7 +18,7 @@ PREPARED = """
 set -e
 [ ! -d /sys/fs/cgroup/unified ] || umount -l /sys/fs/cgroup/unified
 mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue
-exec su "$1" -s /bin/bash -c "$2"
+STORAGE_DRIVER=overlay exec su "$1" -s /bin/bash -c "$2"
 """
 COMMAND = """
 echo "user: $(id -u)"
@@ -44,7 +44,8 @@ def podman_user(command_line, container_image) -> Iterator[Path]:
     workspace = Path(tempfile.mkdtemp(prefix="hpcbench-podman-", dir="/var/tmp"))
     try:
         archive = workspace / "image.tar"
-        subprocess.run(["tar", "-C", container_image, "-cf", archive, "--exclude=./dev/*", "."], check=True)
+        left_out = [f"--exclude=./{folder}/*" for folder in ("dev", "var/cache", "var/lib", "usr/share")]
+        subprocess.run(["tar", "-C", container_image, "-cf", archive, *left_out, "."], check=True)
         command_line.workspace = workspace
         give(workspace)
         simplest = f"podman run --rm --network=host --cgroups=disabled {IMAGE} true"
