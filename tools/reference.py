@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from hpcbench.config.axes import Range
+from hpcbench.config.container import Container
 from hpcbench.config.experiment import Experiment, Measure
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
@@ -31,6 +32,7 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("Ranges", 'An axis is a list, or a range such as `{range: [1, 64], step: "*2"}`.', Range),
     ("Site file", "The top-level keys.", Site),
     ("environments.NAME", "How a framework becomes available on a node.", Environment),
+    ("environments.NAME.container", "See [containers.md](containers.md).", Container),
     ("partitions.NAME", "What is unset is not checked.", Partition),
     ("limits", "Limits of the whole cluster.", Limits),
     ("launcher", "How tasks are started.", Launcher),

@@ -34,7 +34,7 @@ class Container(Model):
         default_factory=list,
         description="folders to see inside, beside the workspace, as in [/data, /scratch/me:/mnt]",
     )
-    options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--cleanenv]")
+    options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--no-home]")
     gpu_options: list[str] | None = Field(
         default=None,
         description="its options for a case with GPUs; unset: those for NVIDIA's, `--nv` say; AMD's want [--rocm]",

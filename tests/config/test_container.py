@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from hpcbench.config.container import Container
@@ -57,3 +60,11 @@ def test_the_words_of_an_older_site_file_are_refused() -> None:
         load_site(
             parse_yaml("name: a\nscheduler: local\nenvironments: {pytorch: {container: [ch-run, /x, --]}}", "site.yaml")
         )
+
+
+def test_what_the_documentation_shows_is_a_site() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        load_site(parse_yaml(f"name: a\nscheduler: slurm\n{block}", "containers.md"))
