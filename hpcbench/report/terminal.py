@@ -145,7 +145,7 @@ def figure(value: float) -> str:
     """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
     if pd.isna(value):
         return "-"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def duration(seconds: float) -> str:

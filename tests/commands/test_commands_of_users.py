@@ -1,0 +1,161 @@
+"""Sweeps of any program on this machine, from the file to the table; and the shipped examples, as shipped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+BENCH = """#!/bin/sh
+echo "size $1 on $(pwd)"
+echo "rate: $(($1 * 10))"
+echo "{\\"loss\\": $1.5}" > "$HPCBENCH_RUN/loss.json"
+"""
+METRICS = {
+    "rate": {"regex": r"rate: (?P<value>[0-9.]+)", "unit": "it/s"},
+    "loss": {"json": "loss", "file": "loss.json"},
+}
+
+
+@pytest.fixture
+def programs(command_line):
+    """The command line in a workspace with the program ./bench, and an experiment that runs it."""
+    bench = command_line.workspace / "bench"
+    bench.write_text(BENCH)
+    bench.chmod(0o755)
+
+    def sweep(*arguments: str, expect: int = 0, **sections: Any) -> subprocess.CompletedProcess[str]:
+        content = {
+            "name": "trial",
+            "parameters": {"framework": "command", "command": "./bench {{ batch_size }}"},
+            "matrix": {"batch_size": [1, 2]},
+            "metrics": METRICS,
+            "measure": {"repetitions": 2},
+            **sections,
+        }
+        (command_line.workspace / "trial.yaml").write_text(json.dumps(content))
+        done: subprocess.CompletedProcess[str] = command_line(
+            "sweep", "trial.yaml", "--local", *arguments, expect=expect
+        )
+        return done
+
+    command_line.sweep = sweep
+    return command_line
+
+
+def test_a_program_and_its_metrics_become_a_table(programs):
+    programs.sweep()
+    rows = {row["batch_size"]: row for row in programs.report()}
+    assert {size: row["metric_rate_it_per_s"] for size, row in rows.items()} == {"1": "10.0", "2": "20.0"}
+    limits = [float(rows["1"][f"metric_rate_it_per_s_ci_{end}"]) for end in ("low", "high")]
+    assert limits == pytest.approx([10.0, 10.0])
+    assert rows["2"]["metric_loss"] == "2.5"
+    assert (rows["2"]["command"], rows["2"]["framework"]) == ("./bench 2", "command")
+    assert rows["1"]["model"] == rows["1"]["task"] == rows["1"]["dtype"] == rows["1"]["speedup"] == ""
+    (row,) = [row for row in programs.report("--level", "repetition") if row["batch_size"] == "2"][:1]
+    assert row["metric_loss"] == "2.5"
+    assert len(programs.report("--level", "sample")) == 4
+
+
+def test_the_report_ranks_by_the_first_metric_or_the_one_that_is_asked_for(programs):
+    programs.sweep()
+    assert [row["batch_size"] for row in programs.report()] == ["2", "1"]
+    assert [row["batch_size"] for row in programs.report("--metric", "loss:lower")] == ["1", "2"]
+    assert [row["batch_size"] for row in programs.report("--metric", "metric_rate_it_per_s:lower")] == ["1", "2"]
+    assert "rate" in programs("report").stdout
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("loss", "whether more or less of 'loss' is better is not known (say it: --metric loss:higher"),
+        ("rte", "no metric is called 'rte' (did you mean 'rate'?"),
+        ("rate:up", "no metric is called 'rate:up'"),
+    ],
+)
+def test_a_metric_that_cannot_be_ranked_by_is_explained(metric, words, programs):
+    programs.sweep()
+    refused = " ".join(programs("report", "--metric", metric, expect=2).stderr.split())
+    assert words.split(" (")[0] in refused
+    assert words.split(" (")[-1] in refused
+
+
+BAD = {
+    "a regex that matches nothing": ({"regex": "speed: (.*)"}, "the pattern 'speed: (.*)' was not found in the output"),
+    "a regex that matches twice": ({"regex": "([0-9])0?$"}, "was found 2 times in the output"),
+    "a regex that matches a non-number": ({"regex": "on (.*)"}, "is not a number"),
+    "a file that is not written": ({"csv": "a", "file": "a.csv"}, "the file a.csv in $HPCBENCH_RUN: No such file"),
+    "a path that leads nowhere": ({"json": "lost", "file": "loss.json"}, "the JSON path 'lost' was not found"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_a_metric_without_a_value_fails_the_repetition_and_the_table_says_why(mistake, programs):
+    metric, words = BAD[mistake]
+    programs.sweep(metrics={"m": metric}, matrix={"batch_size": [1]}, measure={"repetitions": 1}, expect=1)
+    (row,) = programs.report(expect=1)
+    assert row["status"] == "failed"
+    assert row["error"].startswith("metric 'm': ")
+    assert words in row["error"]
+    assert "metric 'm'" in programs("report", expect=1).stdout
+
+
+def test_a_program_that_fails_shows_its_last_line(programs):
+    programs.sweep(
+        parameters={"framework": "command", "command": "echo no licence >&2; exit 9"}, matrix={"seed": [1]}, expect=1
+    )
+    assert "the command exited with 9: no licence" in programs("report", expect=1).stdout
+
+
+def test_a_time_limit_ends_a_program_and_its_children(programs):
+    slow = {"framework": "command", "command": "sleep 600 & sleep 600"}
+    programs.sweep(parameters=slow, slurm={"time": "0:02"}, matrix={"seed": [1]}, measure={"repetitions": 1}, expect=1)
+    (record,) = programs.records()
+    assert record["status"] == "timeout"
+
+
+def test_values_are_data_where_they_are_quoted(programs):
+    nasty = "a'b\"c $(touch pwned) `touch pwned`; touch pwned *"
+    parameters = {"framework": "command", "command": "printf '%s|' rate: 1 {{ note | quote }}", "note": nasty}
+    found = {"rate": {"regex": r"rate:\|(.)"}}
+    programs.sweep(parameters=parameters, tags=["note"], metrics=found)
+    log = next(programs.workspace.glob("jobs/*/logs/*/*")).read_text()
+    assert nasty in log
+    assert not list(programs.workspace.rglob("pwned"))
+
+
+def test_a_dry_run_shows_the_command_of_each_case(programs):
+    shown = programs.sweep("--dry-run").stdout
+    assert "./bench 1" in shown
+    assert not (programs.workspace / "jobs").exists()
+
+
+@pytest.fixture
+def study(command_line):
+    """A workspace as `hpcbench init` makes it, with the shipped experiments and what they run."""
+    command_line("init", "study", env={"PATH": "/nowhere"})
+    command_line.workspace /= "study"
+    return command_line
+
+
+@pytest.mark.torch
+def test_the_script_that_pytorch_brings_along_is_measured_as_shipped(study):
+    study("sweep", "torch-overhead", "--local")
+    (row,) = study.report()
+    assert 0 < float(row["metric_overhead_us"]) < 1e6
+    assert row["repetitions"] == "3"
+
+
+@pytest.mark.torch
+def test_a_users_training_script_runs_by_torchrun_as_shipped(study):
+    study("sweep", "torchrun-train", "--local")
+    rows = study.report()
+    assert {row["tag_workers"] for row in rows} == {"1", "2"}
+    for row in rows:
+        assert float(row["metric_rate_items_per_s"]) > 0
+        assert 0 < float(row["metric_loss"]) < 0.1, "it has learned"
+    by_workers = {record["tags"]["workers"]: record for record in study.records()}
+    assert by_workers[2]["metrics"]["loss"]["count"] == 10, "rank 0 alone speaks"
+    assert by_workers[1]["metrics"]["loss"]["value"] != by_workers[2]["metrics"]["loss"]["value"]
