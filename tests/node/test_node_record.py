@@ -187,6 +187,23 @@ def test_missing_ranks_with_an_ordinary_log_have_failed(log: Callable[[str], str
     assert outcome.error["last_lines"][-1] == "srun: error: cannot start"
 
 
+def test_where_nothing_started_the_log_says_why_and_srun_only_that(log: Callable[[str], str]) -> None:
+    text = "ch-run[7]: error: can't stat: /no/such\nsrun: error: n1: task 0: Exited with exit code 1\n\n"
+    outcome = record.judge([], 1, ending(exit_status=1, log=log(text)))
+    assert outcome.error is not None
+    assert outcome.error["message"] == (
+        "1 of 1 tasks left no result; the launcher exited with 1; the log ends: ch-run[7]: error: can't stat: /no/such"
+    )
+
+
+def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
+    log: Callable[[str], str], make_rank: MakeRank
+) -> None:
+    outcome = record.judge([make_rank(0)], 2, ending(exit_status=1, log=log("chatter\n")))
+    assert outcome.error is not None
+    assert outcome.error["message"] == "1 of 2 tasks left no result; the launcher exited with 1"
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -318,6 +335,12 @@ def test_a_record_says_where_it_was_made_and_what_of(assemble: Assemble, make_ra
     assert made["slurm"] == {"job_id": "4711"}
     assert made["environment"] == {"OMP_NUM_THREADS": "2"}
     assert made["parameters"]["model"] == "mlp"
+
+
+def test_the_variables_are_those_that_rank_0_saw_in_its_container(assemble: Assemble, make_rank: MakeRank) -> None:
+    ranks = [make_rank(0, environment={"OMP_PLACES": "cores"}), make_rank(1, environment={"OMP_PLACES": "threads"})]
+    assert assemble(ranks, {"OMP_PLACES": "sockets"})["environment"] == {"OMP_PLACES": "cores"}
+    assert assemble([], {"OMP_PLACES": "sockets"})["environment"] == {"OMP_PLACES": "sockets"}
 
 
 Write = Callable[..., dict[str, Any]]
