@@ -159,6 +159,8 @@ def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
 
 def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     message = str(error).strip().splitlines()
+    if message[:1] == ["Traceback (most recent call last):"]:  # MXNet tells first where in its C++ it was
+        message = [line for line in message[1:] if not line.startswith(" ")]
     if isinstance(error, ModuleNotFoundError):
         advice = "install %s there, or name another Python under `environments` in the site file" % framework
         message = ["%s in %s: %s" % (error, sys.executable, advice)]

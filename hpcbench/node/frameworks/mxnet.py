@@ -27,6 +27,7 @@ from . import mxnet_data, mxnet_layers, mxnet_strategies, mxnet_threads
 Tensor = Any
 
 _OUT_OF_MEMORY = re.compile(r"out of memory|Failed to allocate \w+ Memory|_STATUS_ALLOC_FAILED|std::bad_alloc", re.I)
+_FLOAT32_ALONE = (layers.Lstm, layers.EncoderLayer)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
 
 
@@ -163,8 +164,8 @@ def _check_dtype(problem: Problem) -> None:
             raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
         return
     requirements.check_cpu_dtype(problem, ("float32", "bfloat16"))
-    if dtype == "bfloat16" and any(isinstance(layer, layers.Lstm) for layer in problem.layers):
-        raise Unsupported("MXNet's LSTM computes in float32 on CPUs, whatever it is asked for")
+    if dtype == "bfloat16" and any(isinstance(layer, _FLOAT32_ALONE) for layer in problem.layers):
+        raise Unsupported("MXNet's LSTM and attention have no bfloat16 arithmetic")
 
 
 ADAPTER = MXNet()

@@ -110,7 +110,7 @@ class _Processes:
             "DMLC_NODE_HOST": group.members[group.rank].address,
         }
         self._ending = False
-        self._children = []
+        self._children: "List[subprocess.Popen[bytes]]" = []
         for role in ("server", "scheduler") if group.rank == 0 else ("server",):
             self._start(role, _as_text({**common, "DMLC_ROLE": role, "PORT": ports[role]}))
         os.environ.update(_as_text({**common, "DMLC_ROLE": "worker", "PORT": ports["worker"]}))
