@@ -116,7 +116,7 @@ def _podman(container: Container, needs: Needs) -> Words:
 
 
 def _pyxis(container: Container, needs: Needs) -> Words:
-    """https://github.com/NVIDIA/pyxis (read for 0.24): srun itself starts the container.
+    """https://github.com/NVIDIA/pyxis (read for 0.24, tried with Enroot 4.1): srun itself starts the container.
 
     The host's variables are seen inside, but those of the image win, unless --container-env names them. Enroot's hook
     gives GPUs to what has NVIDIA_VISIBLE_DEVICES, and images that were made for GPUs set it:
