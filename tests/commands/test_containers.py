@@ -8,6 +8,8 @@ import sysconfig
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def in_container(command_line, container_image):

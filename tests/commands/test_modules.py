@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 OTHERS_PROFILE = {"lmod": "modules.sh", "environment-modules": "lmod.sh"}
 MODULE = """#%Module1.0
 prepend-path PATH {bin}

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 USER, IMAGE = "hpcbench-podman", "localhost/hpcbench-test:1"
 # A machine as Podman wants it: crun does not know cgroups of both versions side by side.
 PREPARED = """

@@ -1,6 +1,6 @@
 """Run in a framework's own environment: what the framework makes of every model, as arrays for test_equal_work.py.
 
-    PYTHONPATH=node.pyz python solve.py FRAMEWORK EXECUTION RESULT.npz [MODEL...]
+PYTHONPATH=node.pyz python solve.py FRAMEWORK EXECUTION RESULT.npz [MODEL...]
 """
 
 import sys
