@@ -48,7 +48,7 @@ environments-all: environments
 	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS)
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -m "not slurm and not torch and not system"
+	$(BIN)/pytest -m "not slurm and not torch and not system and not pip"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

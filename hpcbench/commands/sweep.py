@@ -73,12 +73,12 @@ def sweep(
         points = count_points(checked)
         check_size(min(points, limit or points), MOST_POINTS, document)
     plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
+    paths = workspace.paths(_sweep_name(workspace, name, checked.name))
+    check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=dry_run)
     outdated = [each.warning for each in environments.values() if each.warning]
     for warning in (*plan.warnings, *outdated):
         err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
-    paths = workspace.paths(_sweep_name(workspace, name, checked.name))
-    check_root(workspace.root, plan.site.scheduler)
     if dry_run:
         show(plan, workspace, paths, environments)
         return 0

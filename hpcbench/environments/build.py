@@ -189,8 +189,9 @@ class _Builder:
     def _import(self) -> None:
         modules = ", ".join(self.recipe.imports)
         self._tell(self._last, f"importing {modules}")
+        variables = {name: value for step in self.recipe.steps for name, value in step.env.items()}
         try:
-            self._run(self.place.python, "-c", f"import {modules}", what=f"importing {modules}")
+            self._run(self.place.python, "-c", f"import {modules}", what=f"importing {modules}", variables=variables)
         except ProgramError as error:
             error.hint = error.hint or f"hpcbench env build {self.place.name} --force builds it anew"
             raise

@@ -49,14 +49,14 @@ def test_an_environment_that_works_is_told_with_its_version(command_line):
 def test_a_check_takes_the_sites_own_way(command_line, tmp_path):
     """Modules, lines of shell and variables of the site are in force, on a cluster's site too."""
     python = tmp_path / "python of the site"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.write_text(f'#!/bin/sh\necho $WHO >> "{tmp_path}/by the python"\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    setup = ["trap \"echo $$ > '$HERE/by the setup'\" EXIT"]
-    settings = {"python": str(python), "setup": setup, "env": {"HERE": str(tmp_path)}}
+    settings = {"python": str(python), "setup": [f"touch '{tmp_path}/by the setup'"], "env": {"WHO": "site"}}
     site = command_line.site(scheduler="slurm", environments={"pytorch-own": settings})
     said = command_line("env", "check", "pytorch-own", "--site", site).stdout
     assert "pytorch-own: works" in said
     assert (tmp_path / "by the setup").exists()
+    assert "site" in (tmp_path / "by the python").read_text().split()
 
 
 @pytest.mark.torch

@@ -47,6 +47,12 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if {"build", "cli"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.pip)
+
+
 @dataclass
 class Bench:
     """A workspace, a folder of packages that pip finds, and what was built from them."""
