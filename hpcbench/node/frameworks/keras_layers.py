@@ -91,7 +91,8 @@ def _flatten(layer: Layer, tensor: Tensor, arrays: Arrays) -> Tensor:
 
 def _lstm(layer: layers.Lstm, tensor: Tensor, arrays: Arrays) -> Tensor:
     for depth in range(layer.layers):
-        cell = keras.layers.LSTM(layer.hidden, return_sequences=True)
+        # Its own initializer cannot compute in 16 bits on JAX; the weights are set below.
+        cell = keras.layers.LSTM(layer.hidden, return_sequences=True, recurrent_initializer="zeros")
         values = []
         for direction in range(layer.directions):
             place = "%d_%d" % (depth, direction)
