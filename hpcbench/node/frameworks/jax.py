@@ -55,7 +55,7 @@ class Jax(JaxAdapter):
     name = "jax"
     packages = ("jax", "jaxlib", "flax", "optax", "grain", "numpy")
     version = jax.__version__
-    versions = ("0.10", "0.11")
+    versions = ("0.6.2", "1")  # the oldest that was tried
     network = FlaxNetwork
 
 
