@@ -14,6 +14,7 @@ from .outcomes import BadData
 from .weights import Numbers
 
 IMAGES = (".png", ".jpg", ".jpeg")
+_STREAM = (0, 1)  # neither that of the weights nor that of any rank's synthetic input, see problem.py
 
 
 class Items(NamedTuple):
@@ -56,7 +57,7 @@ def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, 
 
     Raises BadData where a share is smaller than a batch.
     """
-    order = numpy.argsort(Numbers(seed, 0).integers((len(items.labels),), 2**31 - 1), kind="stable")
+    order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
     test_count = round(held_out * len(order))
     test, training = order[:test_count], order[test_count:]
     share = len(training) // size

@@ -15,7 +15,11 @@ from .ranks import Ranks
 CANDIDATES = 16  # ports that rank 0 tries
 MEETING_TIMEOUT_S = 300.0  # a container image may reach one node long before another
 HELLO_TIMEOUT_S = 5.0
+LONGEST_HELLO = 500  # bytes; json refuses more than a thousand brackets by a RecursionError
 RETRY_S = 0.05
+
+
+_NO_HELLO = (OSError, ValueError, KeyError, TypeError)  # what comes of a stranger, or of nobody
 
 
 class RankLost(ConnectionError):
@@ -44,7 +48,10 @@ class Group:
         if self.size > 1:
             meet = self._serve if self.rank == 0 else self._join
             own = meet(time.monotonic() + timeout_s)
-        self.members = [Member(*member) for member in self.gather((own, ranks.host))]
+        members = [Member(*member) for member in self.gather((own, ranks.host))]
+        # Who came over the loopback is on rank 0's node, and elsewhere that address would mean another machine.
+        leader = members[0].address
+        self.members = [m._replace(address=leader) if is_loopback(m.address) else m for m in members]
 
     @property
     def local_ranks(self) -> List[int]:
@@ -100,20 +107,22 @@ class Group:
                     raise OSError("rank %s did not come to rank 0 in time" % missing) from None
                 rank = self._welcome(connection)
                 if rank:
-                    address = connection.getsockname()[0]
+                    reached = connection.getsockname()[0]
+                    address = address if address and is_loopback(reached) else reached
                     lines[rank - 1] = _stream(connection)
         self._lines = [line for line in lines if line]
         return address
 
     def _welcome(self, connection: socket.socket) -> int:
         """The rank that has come; 0 for a stranger, who is turned away."""
-        connection.settimeout(HELLO_TIMEOUT_S)
         try:
-            hello = json.loads(_first_line(connection))
+            hello = _first_line(connection)
             if hello["token"] != self._ranks.token or not 0 < hello["rank"] < self.size:
                 raise ValueError(hello)
             connection.sendall(_line({"token": self._ranks.token}))
-        except (OSError, ValueError, KeyError, TypeError):
+            if _first_line(connection) != hello:  # it may have given up waiting: its hello was still to be read
+                raise ValueError(hello)
+        except _NO_HELLO:
             connection.close()
             return 0
         rank: int = hello["rank"]
@@ -137,11 +146,13 @@ class Group:
             connection = socket.create_connection((self._ranks.address, port), timeout=HELLO_TIMEOUT_S)
         except OSError:
             return None
+        hello = _line({"token": self._ranks.token, "rank": self.rank})
         try:
-            connection.sendall(_line({"token": self._ranks.token, "rank": self.rank}))
-            if json.loads(_first_line(connection))["token"] == self._ranks.token:
+            connection.sendall(hello)
+            if _first_line(connection)["token"] == self._ranks.token:
+                connection.sendall(hello)
                 return connection
-        except (OSError, ValueError, KeyError, TypeError):
+        except _NO_HELLO:
             pass
         connection.close()
         return None
@@ -193,12 +204,18 @@ def _line(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _first_line(connection: socket.socket) -> bytes:
-    """The first line, and not a byte of what follows."""
+def _first_line(connection: socket.socket) -> Any:
+    """What the next line says, and not a byte of what follows. Raises one of _NO_HELLO."""
+    deadline = time.monotonic() + HELLO_TIMEOUT_S
     received = b""
-    while not received.endswith(b"\n") and len(received) < 1000:
+    while not received.endswith(b"\n") and len(received) < LONGEST_HELLO:
+        connection.settimeout(max(0.01, deadline - time.monotonic()))
         byte = connection.recv(1)
         if not byte:
             break
         received += byte
-    return received
+    return json.loads(received)
+
+
+def is_loopback(address: str) -> bool:
+    return address.startswith("127.")

@@ -11,6 +11,7 @@ class Numbers:
     """A stream of numbers, made from the raw bits of PCG64: they alone are promised never to change (NumPy, NEP 19)."""
 
     def __init__(self, *seed: int) -> None:
+        """Of several numbers, all count but zeros at the end."""
         self._bits = numpy.random.PCG64(numpy.random.SeedSequence(seed))
 
     def uniform(self, shape: Shape, spread: float, center: float = 0.0) -> "numpy.ndarray":

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.node import catalog, layers
 from hpcbench.node.catalog import MODELS, flops_per_item, resolved_options
 
 
 @pytest.mark.parametrize(
     ("model", "options", "giga_macs"),
     [
+        ("alexnet", {}, 0.71),  # Krizhevsky (2014), at 224; torchvision: 0.71
         ("vgg16", {}, 15.47),  # Simonyan and Zisserman (2015), at 224; counted as by torchvision: 15.47
         ("resnet50", {}, 4.09),  # He et al. (2016), version 1.5, at 224; torchvision: 4.09
+        ("inception_v3", {}, 5.71),  # Szegedy et al. (2016), at 299; torchvision: 5.71
     ],
 )
 def test_networks_cost_what_the_literature_says(model: str, options: dict[str, Any], giga_macs: float) -> None:
@@ -80,7 +82,60 @@ def test_options_that_are_given_stand_on_top_of_the_defaults() -> None:
 
 @pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
 def test_every_framework_can_run_on_a_single_task(framework: str) -> None:
-    assert "single" in catalog.STRATEGIES[framework]
+    assert "single" in catalog.FRAMEWORKS[framework].strategies
+
+
+@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+def test_every_framework_has_known_ways_of_execution(framework: str) -> None:
+    executions = catalog.FRAMEWORKS[framework].executions
+    assert executions
+    assert set(executions) <= set(catalog.EXECUTIONS)
+
+
+def test_every_strategy_of_a_framework_is_listed_once() -> None:
+    every = [strategy for framework in catalog.FRAMEWORKS.values() for strategy in framework.strategies]
+    assert sorted(catalog.STRATEGIES) == sorted(set(every))
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [
+        ("alexnet", 61_100_840),  # Krizhevsky (2014); torchvision
+        ("vgg16", 138_357_544),  # Simonyan and Zisserman (2015), and every zoo
+        ("resnet50", 25_557_032),  # torchvision, Keras without biases
+        ("inception_v3", 23_834_568),  # torchvision without the auxiliary classifier
+    ],
+)
+def test_a_network_has_as_many_parameters_as_the_literature_says(model: str, count: int) -> None:
+    chain, shape = catalog.network(model, resolved_options(model, {}))
+    assert layers.parameter_count(chain, shape) == count
+
+
+def test_the_transformer_has_the_parameters_of_bert_and_a_classifier() -> None:
+    """Devlin et al. (2019): BERT-base with its pooler."""
+    chain, shape = catalog.network("transformer", resolved_options("transformer", {}))
+    assert layers.parameter_count(chain, shape) == 109_482_240 + 2 * 768 + 2
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_a_network_gives_one_number_for_each_class(model: str) -> None:
+    chain, shape = catalog.network(model, resolved_options(model, {"classes": 7}))
+    assert layers.output_shape(chain, shape) == (7,)
+
+
+@pytest.mark.parametrize("model", ["alexnet", "vgg16", "resnet50", "inception_v3"])
+def test_the_layers_take_the_smallest_image_that_is_accepted(model: str) -> None:
+    smallest = next(size for size in range(1, 300) if _is_accepted(model, size))
+    chain, _ = catalog.network(model, resolved_options(model, {"image_size": smallest}))
+    assert layers.output_shape(chain, (3, smallest, smallest)) == (1000,)
+
+
+def _is_accepted(model: str, size: int) -> bool:
+    try:
+        resolved_options(model, {"image_size": size})
+    except ValueError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
@@ -90,6 +145,8 @@ def test_every_framework_can_run_on_a_single_task(framework: str) -> None:
         ("transformer", {"sequence_length": 513}, "sequence_length is more than positions"),
         ("vgg16", {"image_size": 31}, "image_size must be 32 or more"),
         ("resnet50", {"image_size": 16}, "image_size must be 32 or more"),
+        ("alexnet", {"image_size": 62}, "image_size must be 63 or more"),
+        ("inception_v3", {"image_size": 74}, "image_size must be 75 or more"),
     ],
 )
 def test_options_that_make_no_network_are_refused(model: str, options: dict[str, int], words: str) -> None:

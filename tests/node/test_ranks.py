@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import platform
 import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.node import ranks
-from hpcbench.node.ranks import first_host, from_environment
+from hpcbench.node import ports
+from hpcbench.node.group import CANDIDATES
+from hpcbench.node.ranks import Ranks, first_host, from_environment
 
 SRUN = {
     "SLURM_JOB_ID": "4711",
     "SLURM_STEP_ID": "0",
+    "SLURM_CLUSTER_NAME": "big",
     "SLURM_PROCID": "5",
-    "SLURM_LOCALID": "1",
-    "SLURM_NODEID": "2",
+    "SLURMD_NODENAME": "n3",
     "SLURM_STEP_NUM_TASKS": "8",
     "SLURM_NTASKS": "16",
     "SLURM_STEP_NODELIST": "localhost",
@@ -24,10 +26,14 @@ SRUN = {
 }
 
 
-def test_srun_says_which_rank_a_process_is() -> None:
+LOCAL = {"HPCBENCH_RANK": "1", "HPCBENCH_RANKS": "3", "HPCBENCH_LAUNCHER": "23456"}
+
+
+def test_srun_says_which_rank_a_process_is_and_on_which_node() -> None:
     found = from_environment(SRUN)
-    assert (found.rank, found.size, found.local_rank) == (5, 8, 1)
+    assert (found.rank, found.size, found.host) == (5, 8, "n3")
     assert found.address == "localhost"
+    assert found.bound
 
 
 def test_the_size_of_the_step_counts_and_not_that_of_the_job() -> None:
@@ -41,14 +47,19 @@ def test_the_size_of_the_job_is_used_where_srun_does_not_tell_that_of_the_step()
 
 
 def test_the_local_launcher_says_which_rank_a_process_is() -> None:
-    found = from_environment({"HPCBENCH_RANK": "1", "HPCBENCH_RANKS": "3", "HPCBENCH_PORT": "23456"})
-    assert found == ranks.Ranks(rank=1, size=3, local_rank=1, address="127.0.0.1", port=23456)
+    found = from_environment(LOCAL)
+    assert (found.rank, found.size, found.address, found.host) == (1, 3, "127.0.0.1", platform.node())
+    assert not found.bound
 
 
 def test_the_local_launcher_counts_more_than_slurm_around_it() -> None:
     """A sweep that runs locally inside an interactive Slurm job still has the ranks that it started itself."""
-    local = {"HPCBENCH_RANK": "0", "HPCBENCH_RANKS": "2", "HPCBENCH_PORT": "23456"}
-    assert from_environment({**SRUN, **local}).size == 2
+    assert from_environment({**SRUN, **LOCAL}) == from_environment(LOCAL)
+
+
+def test_a_node_that_slurm_does_not_name_goes_by_its_own_name() -> None:
+    environment = {name: value for name, value in SRUN.items() if name != "SLURMD_NODENAME"}
+    assert from_environment(environment).host == platform.node()
 
 
 @pytest.mark.parametrize(
@@ -57,8 +68,7 @@ def test_the_local_launcher_counts_more_than_slurm_around_it() -> None:
     ids=["empty", "ordinary", "a batch script without srun"],
 )
 def test_without_a_launcher_there_is_one_process(environment: dict[str, str]) -> None:
-    found = from_environment(environment)
-    assert (found.rank, found.size, found.local_rank) == (0, 1, 0)
+    assert from_environment(environment) == Ranks(0, 1, host=platform.node())
 
 
 def test_a_host_that_does_not_resolve_gives_way_to_the_node_that_srun_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,24 +88,42 @@ def test_a_host_that_resolves_is_used_by_its_name(monkeypatch: pytest.MonkeyPatc
     assert from_environment({**SRUN, "SLURM_STEP_NODELIST": "gpu[07-12,3]"}).address == "gpu07"
 
 
-def test_all_ranks_of_a_step_meet_at_the_same_place() -> None:
-    places = {from_environment({**SRUN, "SLURM_PROCID": str(rank)})[4:] for rank in range(8)}
-    assert len(places) == 1
+@pytest.mark.parametrize(("environment", "name"), [(SRUN, "SLURM_PROCID"), (LOCAL, "HPCBENCH_RANK")])
+def test_all_ranks_of_a_repetition_meet_at_the_same_place(environment: dict[str, str], name: str) -> None:
+    ranks = [from_environment({**environment, name: str(rank)}) for rank in range(8)]
+    assert len({(each.address, each.meeting, each.token) for each in ranks}) == 1
 
 
-@given(job=st.integers(1, 2**26), step=st.integers(0, 6), later=st.integers(0, 1000), other=st.integers(0, 6))
-def test_jobs_and_steps_that_may_run_together_use_different_ports(job: int, step: int, later: int, other: int) -> None:
-    first, second = _port(job, step), _port(job + later, other)
+@pytest.mark.parametrize(
+    "change",
+    [{"SLURM_JOB_ID": "4712"}, {"SLURM_STEP_ID": "1"}, {"SLURM_CLUSTER_NAME": "other"}],
+    ids=["job", "step", "cluster"],
+)
+def test_what_runs_beside_it_has_another_token(change: dict[str, str]) -> None:
+    assert from_environment({**SRUN, **change}).token != from_environment(SRUN).token
+
+
+def test_two_launchers_on_one_machine_have_tokens_of_their_own() -> None:
+    assert from_environment({**LOCAL, "HPCBENCH_LAUNCHER": "23457"}).token != from_environment(LOCAL).token
+
+
+@given(job=st.integers(1, 2**26), step=st.integers(0, 4), later=st.integers(0, 50), other=st.integers(0, 4))
+def test_jobs_and_steps_that_may_run_together_begin_to_look_at_different_ports(
+    job: int, step: int, later: int, other: int
+) -> None:
+    first, second = _first_port(job, step), _first_port(job + later, other)
     assert (first == second) == (later == 0 and step == other)
 
 
-@given(job=st.integers(0, 2**32 - 1), step=st.integers(0, 2**32 - 1))
-def test_ports_lie_below_the_ephemeral_ones_and_above_those_of_services(job: int, step: int) -> None:
-    assert 10000 < _port(job, step) < 32768
+@given(job=st.integers(1, 2**26), later=st.integers(1, 50))
+def test_the_candidates_of_jobs_that_follow_each_other_do_not_overlap(job: int, later: int) -> None:
+    distance = (_first_port(job + later, 0) - _first_port(job, 0)) % ports.COUNT
+    assert CANDIDATES <= distance <= ports.COUNT - CANDIDATES
 
 
-def _port(job: int, step: int) -> int:
-    return from_environment({**SRUN, "SLURM_JOB_ID": str(job), "SLURM_STEP_ID": str(step)}).port
+def _first_port(job: int, step: int) -> int:
+    meeting = from_environment({**SRUN, "SLURM_JOB_ID": str(job), "SLURM_STEP_ID": str(step)}).meeting
+    return ports.FIRST + meeting % ports.COUNT
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs; not run: two tasks bound to CPUs of their own")
 SAY = """
 import json, os, sys
-names = ("HPCBENCH_RANK", "HPCBENCH_RANKS", "HPCBENCH_PORT", "HPCBENCH_CPUS")
+names = ("HPCBENCH_RANK", "HPCBENCH_RANKS", "HPCBENCH_LAUNCHER", "HPCBENCH_CPUS")
 said = {name: os.environ.get(name) for name in names}
 with open(os.path.join(sys.argv[1], said["HPCBENCH_RANK"]), "w") as file:
     json.dump(said, file)
@@ -48,7 +48,7 @@ def test_tasks_are_numbered_and_know_how_many_they_are(said: Callable[..., Any])
     found = said(3, 1)
     assert [task["HPCBENCH_RANK"] for task in found] == ["0", "1", "2"]
     assert {task["HPCBENCH_RANKS"] for task in found} == {"3"}
-    assert len({task["HPCBENCH_PORT"] for task in found}) == 1
+    assert len({task["HPCBENCH_LAUNCHER"] for task in found}) == 1
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_case_that_this_machine_is_too_small_for_is_unsupported(
 ) -> None:
     folder = make_folder(strategy="ddp", cpus_per_task=len(CPUS), **asked)
     tasks = asked.get("nodes", 1) * asked.get("tasks_per_node", 1)
-    environment = {**clean_environment, "HPCBENCH_RANK": "0", "HPCBENCH_RANKS": str(tasks), "HPCBENCH_PORT": "20000"}
+    environment = {**clean_environment, "HPCBENCH_RANK": "0", "HPCBENCH_RANKS": str(tasks), "HPCBENCH_LAUNCHER": "1"}
     assert folder.rank(environment).returncode == 1, "or the other ranks would wait for this one"
     record = folder.record(1, clean_environment)
     assert record["status"] == "unsupported"
@@ -100,12 +100,9 @@ def test_a_case_that_this_machine_is_too_small_for_is_unsupported(
 def test_when_one_task_fails_the_others_are_ended_and_its_status_is_returned(
     make_folder: Callable[..., Any], clean_environment: dict[str, str], failing: int
 ) -> None:
-    # task 0 runs, nobody notices that another has failed.
-    code = f"import os, sys, time\nif os.environ['HPCBENCH_RANK'] == '{failing}': sys.exit(7)\ntime.sleep(10)\n"
-    start = time.monotonic()
+    code = f"import os, sys, time\nif os.environ['HPCBENCH_RANK'] == '{failing}': sys.exit(7)\ntime.sleep(300)\n"
     words = make_folder().spawn_words(3, 1, python(code))
-    assert subprocess.run(words, env=clean_environment, timeout=30, check=False).returncode == 7
-    assert time.monotonic() - start < 6
+    assert subprocess.run(words, env=clean_environment, timeout=60, check=False).returncode == 7
 
 
 def test_a_task_that_ignores_its_end_is_killed(
@@ -117,16 +114,13 @@ ready = pathlib.Path({str(tmp_path)!r}, "ready")
 if os.environ["HPCBENCH_RANK"] == "0":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ready.write_text("")
-    time.sleep(14)
-    sys.exit(0)
+    time.sleep(300)
 while not ready.exists():
     time.sleep(0.02)
 sys.exit(3)
 """
-    start = time.monotonic()
     words = make_folder().spawn_words(2, 1, python(code))
-    assert subprocess.run(words, env=clean_environment, timeout=40, check=False).returncode == 3
-    assert time.monotonic() - start < 10
+    assert subprocess.run(words, env=clean_environment, timeout=60, check=False).returncode == 3
 
 
 def test_a_task_that_dies_of_a_signal_gives_the_status_of_a_shell(

@@ -156,46 +156,6 @@ def test_the_users_own_openmp_setting_stands_where_the_case_asks_for_none(
     assert folder.rank_file()["facts"]["error"]["message"] == "OMP_NUM_THREADS=17"
 
 
-def test_an_import_that_changes_the_affinity_is_noticed_and_undone(
-    make_folder: Callable[..., Any], fake_torch: FakeTorch
-) -> None:
-    """As GOMP_CPU_AFFINITY makes some OpenMP runtimes do. The fake has nothing of a framework but a version."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two CPUs; not run: the affinity that an import changes")
-    from hpcbench.node import frameworks, run
-    from hpcbench.node.frameworks.base import Adapter
-
-    class Greedy(Adapter):
-        name = "greedy"
-        packages = ()
-
-        def set_threads(self, intra_op: int | None, inter_op: int | None) -> None: ...
-
-        def threads(self) -> dict[str, int | None]:
-            return {}
-
-        def build(self, parameters: dict[str, Any], ranks: Any) -> Any:
-            raise RuntimeError("far enough")
-
-    def load(framework: str) -> Adapter:
-        os.sched_setaffinity(0, [allowed[0]])
-        return Greedy()
-
-    allowed = sorted(os.sched_getaffinity(0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frameworks, "load", load)
-        facts = run.run(make_folder_planned(make_folder), run.Ranks(0, 1, 0, "127.0.0.1", 20000))
-    assert sorted(os.sched_getaffinity(0)) == allowed
-    assert facts["affinity"] == allowed
-    assert any("affinity" in warning for warning in facts["warnings"])
-
-
-def make_folder_planned(make_folder: Callable[..., Any]) -> Any:
-    from hpcbench.node.planned import read
-
-    return read(str(make_folder().job_file), 0)
-
-
 def wait_for(path: Path) -> None:
     deadline = time.monotonic() + 20
     while not path.exists():

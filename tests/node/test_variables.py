@@ -1,0 +1,65 @@
+"""What stands in a worker's environment before its framework is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.node import catalog
+from hpcbench.node.variables import for_worker
+
+USERS = {"PATH": "/bin", "OMP_NUM_THREADS": "17"}
+
+
+@pytest.fixture
+def changed(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, str]]:
+    """What differs from the supervisor's environment."""
+
+    def change(environment: dict[str, str] = USERS, **changes: Any) -> dict[str, str]:
+        before = dict(environment)
+        after = for_worker(make_parameters(**changes), environment)
+        assert environment == before, "the environment that was given is left as it was"
+        assert set(before) <= set(after)
+        return {name: value for name, value in after.items() if before.get(name) != value}
+
+    return change
+
+
+def test_a_plain_case_leaves_the_users_environment_alone(changed: Callable[..., dict[str, str]]) -> None:
+    assert changed() == {}
+
+
+@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+def test_openmp_gets_the_threads_of_every_framework(changed: Callable[..., dict[str, str]], framework: str) -> None:
+    """It sizes its pool at import, before any setter can be called."""
+    assert changed(framework=framework, intra_op_threads=3)["OMP_NUM_THREADS"] == "3"
+    assert "OMP_NUM_THREADS" not in changed(framework=framework)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+def test_keras_is_told_its_backend_whatever_the_user_has_set(
+    changed: Callable[..., dict[str, str]], backend: str
+) -> None:
+    assert changed({"KERAS_BACKEND": "other"}, framework=f"keras-{backend}")["KERAS_BACKEND"] == backend
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "keras-tensorflow"])
+def test_tensorflow_on_the_cpu_does_not_take_the_memory_of_a_gpu(
+    changed: Callable[..., dict[str, str]], framework: str
+) -> None:
+    gpus = {"CUDA_VISIBLE_DEVICES": "0,1"}
+    assert changed(gpus, framework=framework)["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert "CUDA_VISIBLE_DEVICES" not in changed(gpus, framework=framework, device="gpu", gpus_per_task=1)
+
+
+@pytest.mark.parametrize("framework", ["jax", "keras-jax"])
+def test_jax_on_the_cpu_does_not_look_for_a_gpu(changed: Callable[..., dict[str, str]], framework: str) -> None:
+    assert changed(framework=framework)["JAX_PLATFORMS"] == "cpu"
+    assert "JAX_PLATFORMS" not in changed(framework=framework, device="gpu", gpus_per_task=1)
+
+
+def test_mxnet_reads_its_threads_when_it_is_imported(changed: Callable[..., dict[str, str]]) -> None:
+    assert changed(framework="mxnet", inter_op_threads=2)["MXNET_CPU_WORKER_NTHREADS"] == "2"
+    assert "MXNET_CPU_WORKER_NTHREADS" not in changed(framework="pytorch", inter_op_threads=2)
