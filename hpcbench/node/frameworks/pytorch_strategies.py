@@ -1,5 +1,6 @@
 """How several ranks train one PyTorch model. Each strategy takes the model and gives it back, made parallel."""
 
+import os
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
 
 import numpy
@@ -106,14 +107,18 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Para
         import deepspeed
     except ImportError as error:
         raise Unsupported("this environment has no DeepSpeed: %s" % error) from error
-    _join(problem, device)
+    # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]
+    if dtype == "float16":
+        raise Unsupported("deepspeed trains in float16 by a loss scaling of its own, which would be other work")
+    _join(problem, device)
+    os.environ["LOCAL_RANK"] = str(device.index or 0)  # by which DeepSpeed finds its device
     settings = {
         "train_micro_batch_size_per_gpu": problem.parameters["batch_size"],
         "zero_optimization": {"stage": 1},
         "zero_allow_untested_optimizer": True,
-        "bf16": {"enabled": dtype == "bfloat16"},
-        "fp16": {"enabled": dtype == "float16"},
+        "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
     }
     engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model, problem), config=settings)
 
