@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from hpcbench.commands.common import err
-from hpcbench.commands.env_check import check_all
+from hpcbench.commands.env_check import check_all, meaning
 from hpcbench.commands.env_list import size
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.site import Site
@@ -32,7 +32,7 @@ def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None,
             works = _build(workspace, file, python, force=force, check=check)
         except UserError as error:
             works = False
-            err.print(f"{file.name}: {error}", markup=False, style="red")
+            err.print(f"{file.name}: {error}", markup=False, style="red", soft_wrap=True)
             for line in error.lines if isinstance(error, ProgramError) else ():
                 err.print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
         failed += [] if works else [file.name]
@@ -53,7 +53,17 @@ def _build(workspace: Workspace, file: RecipeFile, python: str | None, *, force:
     with _Steps(file.name).shown() as steps:
         built = building.build(there, recipe, chosen, steps.begin, fresh=force)
     err.print(_told(built, recipe.packages), soft_wrap=True)
-    return not check or check_all(workspace, Site(name="here", scheduler="local"), (file.name,), None) == 0
+    return not check or _works(workspace, file.name)
+
+
+def _works(workspace: Workspace, name: str) -> bool:
+    """Whether what was just built trains; an environment for no framework, one of command say, is not tried."""
+    try:
+        meaning(name)
+    except UserError as error:
+        err.print(f"{name}: not checked, because {error.what}", markup=False, soft_wrap=True)
+        return True
+    return check_all(workspace, Site(name="here", scheduler="local"), (name,), None) == 0
 
 
 def _told(built: Built, named: list[str]) -> str:

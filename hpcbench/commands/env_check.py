@@ -61,7 +61,8 @@ def meaning(name: str, framework: str | None = None) -> tuple[str, str]:
     found = max((each for each in catalog.FRAMEWORKS if own.startswith(each)), key=len, default=None)
     if found is None:
         known = ", ".join(catalog.FRAMEWORKS)
-        raise UserError(f"which framework '{name}' has, its name does not tell", hint=f"--framework: {known}")
+        what = f"the name of the environment '{name}' does not tell its framework"
+        raise UserError(what, hint=f"say which: --framework, one of {known}")
     return found, strategy
 
 

@@ -31,7 +31,7 @@ def test_the_name_of_an_environment_tells_its_framework(name, framework, wanted)
 
 @pytest.mark.parametrize("name", ["mine", "my-pytorch", "horovod-mine", "keras"])
 def test_a_name_that_does_not_tell_needs_the_option(name):
-    with pytest.raises(UserError, match="its name does not tell") as caught:
+    with pytest.raises(UserError, match="does not tell its framework") as caught:
         meaning(name)
     assert all(framework in caught.value.hint for framework in catalog.FRAMEWORKS)
 

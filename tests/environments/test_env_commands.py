@@ -39,6 +39,12 @@ def test_building_tells_its_steps_and_what_came_of_them(cli, bench):
     assert "demo 2/3: installing" in cli.build("demo", "--force").stderr
 
 
+def test_an_environment_for_no_framework_is_built_and_not_checked(cli, bench, quick_python):
+    bench.recipe("tool", TINY)
+    told = cli("env", "build", "tool", "--python", quick_python).stderr
+    assert "tool: not checked, because the name of the environment 'tool' does not tell its framework" in told
+
+
 def test_list_shows_every_state(cli, bench):
     for name in ("whole", "old", "half", "absent", "beside"):
         bench.recipe(name, TINY, imports=("json",) if name == "beside" else ("tiny",))
@@ -103,7 +109,7 @@ MISTAKES = {
     "names and all": (["build", "demo", "--all"], "name environments, or give --all"),
     "unknown recipe": (["build", "pytorh"], "did you mean 'pytorch'?"),
     "unknown environment": (["check", "pytorh"], "did you mean 'pytorch'?"),
-    "which framework": (["check", "beside"], "which framework 'beside' has, its name does not tell"),
+    "which framework": (["check", "beside"], "the environment 'beside' does not tell its framework"),
     "unknown framework": (["check", "beside", "--framework", "pytorh"], "did you mean 'pytorch'?"),
     "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
     "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
