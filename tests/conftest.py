@@ -151,6 +151,12 @@ def module_packages() -> Path:
     return _made_by("modules")
 
 
+@pytest.fixture(scope="session")
+def mpi_compilers() -> Path:
+    """The folder with mpicc.mpich and mpicc.openmpi, which are installed."""
+    return _made_by("mpi")
+
+
 @pytest.fixture
 def wait_until() -> Callable[..., None]:
     def wait(condition: Callable[[], object], seconds: float = 60) -> None:

@@ -6,6 +6,7 @@ torchrun --standalone --nproc-per-node 2 configs/programs/train.py --batch-size 
 import argparse
 import json
 import os
+import sys
 import time
 
 import torch
@@ -46,7 +47,9 @@ def main() -> None:
             if dist.get_rank() == 0:
                 print(json.dumps({"step": step, "loss": value, "items_per_s": rate}), flush=True)
             start = time.perf_counter()
-    dist.destroy_process_group()
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # taken down with the interpreter, gloo's threads abort one run in ten, after all the work is done
 
 
 if __name__ == "__main__":

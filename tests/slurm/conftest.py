@@ -42,7 +42,8 @@ def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def accounting_cluster() -> Iterator[dict[str, str]]:
+def accounting_cluster(mpi_compilers: Path) -> Iterator[dict[str, str]]:
+    """Its slurmd finds PMIx's library, which comes with an MPI, only where that is there when it starts."""
     yield from _cluster("accounting", 23000, "yes")
 
 

@@ -1,0 +1,87 @@
+"""Any program as a case of a sweep on a real Slurm: MPI between two nodes, torchrun, and how such a case ends."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+import yaml
+
+from hpcbench.resources import shipped
+
+SITE = shipped("configs") / "sites" / "local-slurm.yaml"
+
+
+@pytest.fixture
+def study(cluster):
+    """The command line in a workspace as `hpcbench init` makes it, on the cluster."""
+    cluster("init", "study")
+    cluster.workspace /= "study"
+    return cluster
+
+
+@pytest.mark.parametrize(("compiler", "speaks"), [("mpicc.mpich", "pmi2"), ("mpicc.openmpi", "pmix")])
+def test_a_message_goes_to_and_fro_between_two_nodes_as_shipped(compiler, speaks, study, mpi_compilers):
+    """The shipped experiment and site; only how srun speaks to Open MPI must be said."""
+    source = study.workspace / "configs" / "programs" / "mpi-ping.c"
+    subprocess.run([mpi_compilers / compiler, "-O2", "-o", study.workspace / "mpi-ping", source], check=True)
+    site = yaml.safe_load(SITE.read_text())
+    assert site["environments"]["command"]["env"] == {"SLURM_MPI_TYPE": "pmi2"}
+    site["environments"]["command"]["env"] = {"SLURM_MPI_TYPE": speaks}
+    (study.workspace / "site.yaml").write_text(yaml.safe_dump(site))
+    study("sweep", "mpi-ping", "--site", "site.yaml", "--wait")
+    rows = {row["tag_message_bytes"]: row for row in study.report()}
+    assert set(rows) == {"1", "1024", "1048576"}
+    for row in rows.values():
+        assert float(row["metric_latency_us"]) > 0
+        assert int(row["tag_message_bytes"]) / float(row["metric_latency_us"]) == pytest.approx(
+            float(row["metric_bandwidth_MB_per_s"]), rel=0.5
+        ), "each is a median of its own"
+    for record in study.records():
+        assert record["slurm"]["job_num_nodes"] == "2"
+        assert [rank["status"] for rank in record["ranks"]] == ["completed", "completed"]
+
+
+def test_ranks_that_do_not_find_each_other_are_a_failure_and_not_two_results(study, mpi_compilers):
+    """Where srun speaks no MPI, each rank is a world of its own."""
+    source = study.workspace / "configs" / "programs" / "mpi-ping.c"
+    subprocess.run([mpi_compilers / "mpicc.mpich", "-o", study.workspace / "mpi-ping", source], check=True)
+    study("sweep", "mpi-ping", "--set", "message_bytes=1", "--set", "measure.repetitions=1", "--wait", expect=1)
+    (record,) = study.records()
+    assert record["status"] == "failed"
+    assert "mpi-ping needs two ranks, not 1" in record["error"]["message"]
+
+
+def test_torchrun_starts_workers_inside_a_task(study):
+    study("sweep", "torchrun-train", "--set", "measure.repetitions=1", "--wait")
+    rows = study.report()
+    assert {row["tag_workers"] for row in rows} == {"1", "2"}
+    assert all(float(row["metric_rate_items_per_s"]) > 0 for row in rows)
+
+
+def test_a_rank_that_fails_ends_the_others_and_is_named(study):
+    command = 'if [ "$SLURM_PROCID" = 1 ]; then echo no fuel >&2; exit 7; fi; sleep 600'
+    content = {"name": "trial", "parameters": {"framework": "command", "command": command, "nodes": 2}}
+    content["measure"] = {"repetitions": 1}
+    (study.workspace / "trial.yaml").write_text(yaml.safe_dump(content))
+    study("sweep", "trial.yaml", "--wait", expect=1)
+    (record,) = study.records()
+    assert record["error"]["rank"] == 1
+    assert record["error"]["message"] == "the command exited with 7: no fuel"
+    assert [rank["stopped_by"] for rank in record["ranks"]] == ["SIGTERM", None]
+
+
+@pytest.mark.parametrize(
+    ("command", "slurm", "status"),
+    [
+        ("sleep 600 & wait", {"time": "00:01:00"}, "timeout"),
+        ("python3 -c 'x = bytearray(2_000_000_000)'; echo survived", {"mem": "300M"}, "out_of_memory"),
+    ],
+)
+def test_slurms_own_ways_to_end_a_program_are_told_apart(command, slurm, status, study):
+    content = {"name": "trial", "parameters": {"framework": "command", "command": command}, "slurm": slurm}
+    content["measure"] = {"repetitions": 1}
+    (study.workspace / "trial.yaml").write_text(yaml.safe_dump(content))
+    study("sweep", "trial.yaml", "--wait", expect=1)
+    (record,) = study.records()
+    assert record["status"] == status
