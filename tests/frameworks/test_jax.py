@@ -1,0 +1,118 @@
+"""JAX, and Keras on JAX: what is special to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcbench.node import hardware
+from hpcbench.node.variables import for_worker
+from hpcbench.submit.node_code import node_zipapp
+
+SCRIPT = Path(__file__).with_name("jax_networks.py")
+FRAMEWORKS = ("jax", "keras-jax")
+
+pytestmark = pytest.mark.parametrize("framework", FRAMEWORKS)
+
+
+@pytest.fixture
+def found(tmp_path, environment_python):
+    """What the script above finds in the environment of a framework, as `ranks` processes of the local launcher."""
+    archive = tmp_path / "node.pyz"
+    archive.write_bytes(node_zipapp())
+
+    def find(framework: str, what: str, ranks: int | None = None) -> list[dict[str, Any]]:
+        asked = {"framework": framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
+        environment = {**for_worker(asked, os.environ), "PYTHONPATH": str(archive)}
+        if ranks:
+            environment.update(HPCBENCH_RANKS=str(ranks), HPCBENCH_LAUNCHER=str(os.getpid()))
+        processes = []
+        for rank in range(ranks or 1):
+            own = {**environment, "HPCBENCH_RANK": str(rank)} if ranks else environment
+            words = [environment_python(framework), SCRIPT, framework, what, tmp_path / f"{rank}.json"]
+            processes.append(subprocess.Popen(words, env=own, stderr=subprocess.PIPE, text=True))
+        for process in processes:
+            _, error = process.communicate(timeout=300)
+            assert process.returncode == 0, error
+        return [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(len(processes))]
+
+    return find
+
+
+def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, found):
+    (network,) = found(framework, "state")
+    assert network["old_weights_are_gone"], "a training step writes its weights where the old ones were"
+    assert network["programs"] == 1, "the step is compiled once"
+    assert len(set(network["losses"])) == 3, "dropout draws anew in each step"
+    assert network["statistics_moved"], "batch norm learns its running statistics"
+    assert network["inference_is_repeatable"], "inference neither draws nor learns"
+    assert network["logits_of_no_weights"] == 0, "the weights are arguments of the compiled program, not part of it"
+
+
+def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found):
+    first, second = found(framework, "ranks", ranks=2)
+    (alone,) = found(framework, "ranks")
+    assert first["weights"] == second["weights"]
+    for together, whole in zip(first["weights"], alone["weights"], strict=True):
+        np.testing.assert_allclose(together, whole, rtol=1e-4, atol=1e-6)
+    assert (first["logits"], alone["logits"]) == ([4, 3], [8, 3])
+
+
+def test_threads_are_cpus_and_are_counted_in_the_running_process(framework, with_environments):
+    if len(hardware.usable_cpus()) < 2:
+        pytest.skip("needs two CPUs; not run: that JAX takes as many threads as it is given CPUs")
+    axes = {"matrix": {"intra_op_threads": [1, 2]}}
+    for record in run_cases(with_environments(framework), framework, cpus_per_task=2, axes=axes):
+        assert record["threads"]["intra_op"] == record["parameters"]["intra_op_threads"]
+        assert record["threads"]["inter_op"] is None
+        assert "CPU affinity" in record["threads"]["by"]
+        assert len(record["affinity"][0]) == record["parameters"]["intra_op_threads"]
+
+
+def test_what_jax_cannot_do_is_unsupported_and_says_why(framework, with_environments):
+    cases = {
+        "intra_op_threads": [1000, None, None],
+        "inter_op_threads": [None, 2, None],
+        "dtype": ["float32", "float32", "float16"],
+    }
+    records = run_cases(with_environments(framework), framework, expect=1, axes={"zip": [cases]})
+    assert {record["status"] for record in records} == {"unsupported"}
+    for words in ("it cannot have 1000 on", "no setting for operations side by side", "float32 or bfloat16 here"):
+        assert [record for record in records if words in record["error"]["message"]], words
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="not run: what is said without a GPU; there is one")
+def test_a_gpu_that_is_not_there_is_unsupported(framework, with_environments):
+    parameters = {"device": "gpu", "gpus_per_task": 1}
+    (record,) = run_cases(with_environments(framework), framework, expect=1, **parameters)
+    assert record["status"] == "unsupported"
+    assert "a GPU is asked for, and JAX" in record["error"]["message"]
+
+
+def test_bfloat16_that_xla_computes_in_float32_is_remarked(framework, with_environments):
+    if not hardware.cpu_computes_in("bfloat16"):
+        pytest.skip("this CPU has no bfloat16 arithmetic; not run: bfloat16 on JAX")
+    options = {"input_size": 8, "hidden_size": 16, "sequence_length": 4}
+    axes = {"matrix": {"task": ["inference", "training"]}}
+    parameters = {"dtype": "bfloat16", "model": "lstm", "model_options": options}
+    records = run_cases(with_environments(framework), framework, axes=axes, **parameters)
+    assert {record["work"]["math_mode"] for record in records} == {"pure", "autocast"}
+    for record in records:
+        assert [words for words in record["warnings"] if "into float32" in words]
+
+
+def test_a_lack_of_memory_is_recognised(framework, found):
+    assert found(framework, "memory") == [{"real": True, "another": False, "of_another_kind": False}]
+
+
+def run_cases(command_line, framework, expect=0, axes=None, **parameters):
+    """The records of a sweep of tiny networks; `axes` are an experiment's `matrix` or `zip`."""
+    experiment = command_line.experiment(parameters={"framework": framework, **parameters}, **(axes or {}))
+    command_line("sweep", experiment, "--local", "--site", command_line.site(environments={}), expect=expect)
+    return command_line.records()
