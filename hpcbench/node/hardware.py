@@ -52,11 +52,25 @@ def memory_bytes() -> Optional[int]:
 
 
 def oom_kills() -> Optional[int]:
-    """Processes that the kernel has killed for want of memory since it started, in any cgroup (Linux 4.13)."""
-    for line in _lines("/proc/vmstat"):
-        if line.startswith("oom_kill "):
-            return int(line.split()[1])
+    """Processes that the kernel has killed for want of memory: in our own cgroup where it counts them, which tells them
+    from a neighbour's (cgroup v1: Linux 4.13, memory.oom_control; v2: memory.events); else on the whole machine."""
+    for path in (*_memory_events(), "/proc/vmstat"):
+        for line in _lines(path):
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
     return None
+
+
+def _memory_events() -> List[str]:
+    """The files in which our memory cgroup counts, in both versions."""
+    paths = []
+    for line in _lines("/proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "memory":
+            paths.append("/sys/fs/cgroup/memory%s/memory.oom_control" % path)
+        elif not controllers:
+            paths.append("/sys/fs/cgroup%s/memory.events" % path)
+    return paths
 
 
 def _cpuinfo() -> Dict[str, str]:

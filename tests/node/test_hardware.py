@@ -93,8 +93,26 @@ def test_cpuinfo_of_other_machines(
 
 
 def test_a_kernel_without_the_counter_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "_lines", lambda path: ["nr_free_pages 12", "oom_killer_disabled 1"])
+    files = {"/proc/vmstat": ["nr_free_pages 12", "oom_killer_disabled 1"], "/proc/self/cgroup": ["0::/"]}
+    monkeypatch.setattr(hardware, "_lines", lambda path: files.get(path, []))
     assert hardware.oom_kills() is None
+
+
+@pytest.mark.parametrize(
+    ("membership", "file", "lines"),
+    [
+        ("0::/slurm/job_7", "/sys/fs/cgroup/slurm/job_7/memory.events", ["oom 3", "oom_kill 2"]),
+        ("4:memory:/job_7", "/sys/fs/cgroup/memory/job_7/memory.oom_control", ["under_oom 0", "oom_kill 2"]),
+        ("3:cpuset:/job_7", "/proc/vmstat", ["oom_kill 2"]),
+    ],
+    ids=["cgroup v2", "cgroup v1", "neither"],
+)
+def test_the_kills_of_our_own_cgroup_count_and_not_those_of_a_neighbour(
+    monkeypatch: pytest.MonkeyPatch, membership: str, file: str, lines: list[str]
+) -> None:
+    files = {"/proc/vmstat": ["oom_kill 99"], "/proc/self/cgroup": [membership], file: lines}
+    monkeypatch.setattr(hardware, "_lines", lambda path: files.get(path, []))
+    assert hardware.oom_kills() == 2
 
 
 def test_the_node_is_described_for_the_record() -> None:
