@@ -41,14 +41,15 @@ def state(adapter, parameters):
     first = network.to_numpy(network.predict(inputs))
     weight = network._weights[0]
     losses = [float(network.to_numpy(network.learn(inputs, labels))) for _ in range(STEPS)]
-    later = [network.to_numpy(network.predict(inputs)) for _ in range(2)]
+    later = network.to_numpy(network.predict(inputs))
+    of_one = network.to_numpy(network.predict(inputs[:1]))
     network._weights = [jax.numpy.zeros_like(array) for array in network._weights]
     return {
         "old_weights_are_gone": weight.is_deleted(),
         "programs": network._learn._cache_size(),
         "losses": losses,
-        "statistics_moved": bool((first != later[0]).any()),
-        "inference_is_repeatable": bool((later[0] == later[1]).all()),
+        "statistics_moved": bool((first != later).any()),
+        "an_item_is_inferred_alone": bool(numpy.allclose(of_one, later[:1], rtol=1e-4)),
         "logits_of_no_weights": numpy.abs(network.to_numpy(network.predict(inputs))).max().item(),
     }
 

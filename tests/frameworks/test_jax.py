@@ -51,7 +51,7 @@ def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, f
     assert network["programs"] == 1, "the step is compiled once"
     assert len(set(network["losses"])) == 3, "dropout draws anew in each step"
     assert network["statistics_moved"], "batch norm learns its running statistics"
-    assert network["inference_is_repeatable"], "inference neither draws nor learns"
+    assert network["an_item_is_inferred_alone"], "inference neither draws nor takes the batch's statistics"
     assert network["logits_of_no_weights"] == 0, "the weights are arguments of the compiled program, not part of it"
 
 
