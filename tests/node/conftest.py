@@ -114,6 +114,11 @@ class SweepFolder:
         self.job_file.write_text(planned.as_line() + "\n")
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
 
+    def measure(self, **settings: Any) -> None:
+        """Change how the repetition is measured."""
+        planned = json.loads(self.job_file.read_text())
+        self.job_file.write_text(json.dumps({**planned, "measure": {**planned["measure"], **settings}}) + "\n")
+
     def words(self, command: str, *options: str, python: str = sys.executable) -> list[str]:
         run = [python, str(self.zipapp), command, str(self.job_file), "0", "--scratch", str(self.scratch)]
         return [*run, *options]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 
 pytestmark = pytest.mark.torch
@@ -17,11 +18,12 @@ def test_one_rank_infers_under_fsdp_and_frees_its_weights_again(model: str) -> N
     from torch.distributed.tensor import DTensor
 
     from hpcbench.config.parameters import Parameters
+    from hpcbench.node import problem
     from hpcbench.node.frameworks.pytorch import ADAPTER
 
     given: dict[str, Any] = {"framework": "pytorch", "model": model, "task": "inference", "strategy": "fsdp"}
     parameters = Parameters.model_validate({**given, "batch_size": 2, "model_options": {"hidden_size": 16}})
-    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, "127.0.0.1", 29871))
+    network = ADAPTER.build(problem.state(parameters.model_dump(), Group(Ranks(0, 1))))
     try:
         for _ in range(2):
             assert network.infer().shape == (2, 10)

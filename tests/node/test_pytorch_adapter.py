@@ -7,28 +7,32 @@ import math
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from hpcbench.node import catalog, hardware
+from hpcbench.node import catalog, hardware, layers, problem
 from hpcbench.node.catalog import flops_per_item, resolved_options
+from hpcbench.node.group import Group
 from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the PyTorch adapter")
 
-from hpcbench.node.frameworks import load, pytorch_models  # noqa: E402 - they need torch
+from hpcbench.node.frameworks import load, pytorch_layers  # noqa: E402 - they need torch
 
-ALONE = Ranks(0, 1, 0, "127.0.0.1", 20000)
 TINY: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3},
     "lstm": {"input_size": 4, "hidden_size": 8, "layers": 1, "sequence_length": 5, "classes": 3},
+    "alexnet": {"image_size": 63, "classes": 3},
     "vgg16": {"image_size": 32, "classes": 3},
     "resnet50": {"image_size": 32, "classes": 3},
+    "inception_v3": {"image_size": 75, "classes": 3},
     "transformer": {
         "hidden_size": 16,
         "layers": 2,
@@ -49,9 +53,9 @@ def build(make_parameters: Callable[..., dict[str, Any]]) -> Iterator[Build]:
     """A tiny network on the CPU, through the adapter."""
     networks = []
 
-    def make(model: str = "mlp", ranks: Ranks = ALONE, **changes: Any) -> Any:
+    def make(model: str = "mlp", **changes: Any) -> Any:
         parameters = make_parameters(model=model, **{"model_options": TINY[model], "batch_size": 2, **changes})
-        networks.append(load("pytorch").build(parameters, ranks))
+        networks.append(load("pytorch").build(problem.state(parameters, Group(Ranks(0, 1)))))
         return networks[-1]
 
     yield make
@@ -60,35 +64,45 @@ def build(make_parameters: Callable[..., dict[str, Any]]) -> Iterator[Build]:
 
 
 def weights(network: Any) -> Any:
-    return torch.cat([weight.detach().flatten().float() for weight in network.model.parameters()])
+    return torch.cat([torch.from_numpy(weight).flatten() for weight in network.weights()])
+
+
+class NoWeights:
+    """Stands for InitialWeights where only shapes matter: nothing is drawn."""
+
+    def of(self, layer: layers.Layer, shape: layers.Shape) -> dict[str, np.ndarray]:
+        zero = np.zeros(1, np.float32)
+        return {name: np.broadcast_to(zero, weight.shape) for name, weight in layer.weights(shape).items()}
 
 
 def on_meta(model: str, options: dict[str, Any] | None = None) -> Any:
-    """The full model without memory for its weights."""
-    with torch.device("meta"):
-        return pytorch_models.build(model, resolved_options(model, options or {}))
+    """The full model, whose operations can be counted without doing them."""
+    chain, shape = catalog.network(model, resolved_options(model, options or {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nobody may write to the zeros
+        return pytorch_layers.sequential(chain, shape, NoWeights()).to("meta")
 
 
 @pytest.mark.parametrize(
-    ("model", "without", "count"),
-    [
-        ("vgg16", "", 138_357_544),  # Simonyan and Zisserman (2015), and every zoo
-        ("resnet50", "", 25_557_032),  # torchvision, Keras without biases
-        ("transformer", "classifier", 109_482_240),  # Devlin et al. (2019): BERT-base with its pooler
-    ],
+    ("model", "options"), [*((model, {}) for model in sorted(catalog.MODELS)), ("lstm", {"bidirectional": True})]
 )
-def test_a_model_has_as_many_parameters_as_the_literature_says(model: str, without: str, count: int) -> None:
-    named = on_meta(model).named_parameters()
-    assert sum(weight.numel() for name, weight in named if not without or not name.startswith(without)) == count
+def test_pytorch_and_the_catalog_count_the_same_parameters(model: str, options: dict[str, Any]) -> None:
+    """What the catalog's counts are worth, test_catalog.py compares with the literature."""
+    trained = [weight.numel() for weight in on_meta(model, options).parameters() if weight.requires_grad]
+    assert sum(trained) == layers.parameter_count(*catalog.network(model, resolved_options(model, options)))
 
 
 @pytest.mark.parametrize(
     ("model", "options"),
     [
         ("mlp", {}),
+        ("alexnet", {}),
+        ("alexnet", {"image_size": 97}),
         ("vgg16", {"image_size": 64}),
         ("resnet50", {"image_size": 64}),
         ("resnet50", {"image_size": 97}),
+        ("inception_v3", {}),
+        ("inception_v3", {"image_size": 90}),
         ("transformer", {"sequence_length": 32, "layers": 3}),
         ("transformer", TINY["transformer"]),
     ],
@@ -116,9 +130,9 @@ def test_the_catalog_counts_the_same_operations_as_pytorch(model: str, options: 
 def test_an_lstm_multiplies_once_by_each_weight_at_each_time_step(bidirectional: bool) -> None:
     """FlopCounterMode counts nothing for nn.LSTM on the CPU; its matrices are its operations."""
     options = resolved_options("lstm", {"bidirectional": bidirectional})
-    network = on_meta("lstm", {"bidirectional": bidirectional})
-    matrices = sum(w.numel() for name, w in network.lstm.named_parameters() if name.startswith("weight"))
-    expected = 2 * (options["sequence_length"] * matrices + network.classifier.weight.numel())
+    lstm, _, classifier = on_meta("lstm", {"bidirectional": bidirectional})
+    matrices = sum(w.numel() for name, w in lstm.named_parameters() if name.startswith("weight"))
+    expected = 2 * (options["sequence_length"] * matrices + classifier.weight.numel())
     assert flops_per_item("lstm", options, "inference") == expected
 
 
@@ -154,7 +168,7 @@ def test_training_makes_the_loss_smaller(build: Build) -> None:
 def test_a_network_reports_its_work(build: Build, task: str) -> None:
     network = build("mlp", task=task, batch_size=5)
     options = resolved_options("mlp", TINY["mlp"])
-    assert network.work.parameter_count == sum(weight.numel() for weight in network.model.parameters())
+    assert network.work.parameter_count == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3 == len(weights(network))
     assert network.work.flops_per_item == flops_per_item("mlp", options, task)
     assert network.work.items_per_step == 5
     assert network.work.input_shape == (5, 8)
@@ -165,10 +179,10 @@ def test_a_network_reports_its_work(build: Build, task: str) -> None:
 def test_equal_seeds_give_equal_weights_input_and_labels(build: Build) -> None:
     first, second, other = build(seed=7), build(seed=7), build(seed=8)
     assert torch.equal(weights(first), weights(second))
-    assert torch.equal(first.batch, second.batch)
-    assert torch.equal(first.labels, second.labels)
     assert not torch.equal(weights(first), weights(other))
-    assert not torch.equal(first.batch, other.batch)
+    batches = [next(network._batches) for network in (first, second, other)]
+    assert all(map(torch.equal, batches[0], batches[1]))
+    assert not torch.equal(batches[0][0], batches[2][0])
 
 
 def test_the_largest_seed_that_an_experiment_may_name_works(build: Build) -> None:
@@ -221,7 +235,7 @@ def test_a_gpu_that_is_not_there_is_unsupported(build: Build) -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here; not run: torch.compile on the CPU")
 def test_a_compiled_network_computes_the_same(build: Build) -> None:
-    plain, compiled = build("mlp"), build("mlp", compile=True)
+    plain, compiled = build("mlp"), build("mlp", execution="compiled")
     assert torch.allclose(plain.infer(), compiled.infer(), atol=1e-5)
     assert type(compiled.model).__name__ == "OptimizedModule"
 
@@ -234,10 +248,6 @@ def test_an_allocation_beyond_all_memory_is_recognised() -> None:
     assert adapter.is_out_of_memory(MemoryError())
     assert not adapter.is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not adapter.is_out_of_memory(ValueError("DefaultCPUAllocator: not enough memory"))
-
-
-def test_a_strategy_of_one_rank_agrees_with_itself(build: Build) -> None:
-    assert build().agree(0.25) == 0.25
 
 
 @pytest.mark.parametrize(("intra", "inter"), [(1, 1), (2, 3)])
@@ -255,7 +265,9 @@ print(json.dumps(adapter.threads()))
     done = subprocess.run(
         [sys.executable, "-c", code], env=clean_environment, capture_output=True, text=True, timeout=60, check=True
     )
-    assert json.loads(done.stdout) == {"intra_op": intra, "inter_op": inter}
+    threads = json.loads(done.stdout)
+    assert (threads["intra_op"], threads["inter_op"]) == (intra, inter)
+    assert "torch.set_num_threads" in threads["by"]
 
 
 def test_a_repetition_runs_from_the_zipapp_to_a_completed_record(
@@ -269,8 +281,8 @@ def test_a_repetition_runs_from_the_zipapp_to_a_completed_record(
     assert record["error"] is None
     assert len(record["samples"]["times_s"]) >= 2
     assert all(time_s > 0 for time_s in record["samples"]["times_s"])
-    assert record["threads"] == {"intra_op": 1, "inter_op": 2}
-    assert record["packages"]["torch"] == torch.__version__
+    assert (record["threads"]["intra_op"], record["threads"]["inter_op"]) == (1, 2)
+    assert record["packages"]["torch"] == record["framework_version"] == torch.__version__
     assert record["work"]["parameter_count"] == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3
     assert record["peak_memory_bytes"] > 10_000_000
 
@@ -283,30 +295,37 @@ def test_a_network_beyond_all_memory_is_an_out_of_memory_record(
     assert record["status"] == "out_of_memory"
 
 
-# A task of its own that the launcher starts: it trains through the adapter and says what its weights became.
+# A task of its own that the launcher starts: it trains models through the adapter and says what their weights became.
 TRAIN = """
 import json, os, sys
-zipapp, parameters, out = sys.argv[1:]
+zipapp, cases, out = sys.argv[1:]
 sys.path.insert(0, zipapp)
+from hpcbench_node import problem
 from hpcbench_node.frameworks import load
+from hpcbench_node.group import Group
 from hpcbench_node.ranks import from_environment
 import torch
-ranks = from_environment(os.environ)
+group = Group(from_environment(os.environ))
 torch.set_num_threads(1)
-network = load("pytorch").build(json.loads(parameters), ranks)
-for _ in range(3):
-    network.train()
-whole = [w.full_tensor() if hasattr(w, "full_tensor") else w for w in network.model.parameters()]
-said = {
-    "weights": sum(float(w.detach().double().sum()) for w in whole),
-    "input": float(network.batch.double().sum()),
-    "agreed": network.agree(float(ranks.rank + 5)),
-    "items": network.work.items_per_step,
-    "parameters": network.work.parameter_count,
-}
-with open(os.path.join(out, str(ranks.rank)), "w") as file:
+said = []
+for parameters in json.loads(cases):
+    network = load("pytorch").build(problem.state(parameters, group))
+    sums = [[float(w.astype("float64").sum()) for w in network.weights()]]
+    for _ in range(3):
+        network.train()
+    sums.append([float(w.astype("float64").sum()) for w in network.weights()])
+    said.append({
+        "before": sums[0],
+        "after": sums[1],
+        "input": float(next(network._batches)[0].double().sum()),
+        "items": network.work.items_per_step,
+        "parameters": network.work.parameter_count,
+    })
+    group.gather(None)
+    network.close()
+with open(os.path.join(out, str(group.rank)), "w") as file:
     json.dump(said, file)
-network.close()
+group.gather(None)
 sys.stdout.flush()
 os._exit(0)
 """
@@ -320,18 +339,22 @@ def test_two_ranks_train_one_set_of_weights_on_data_of_their_own(
     clean_environment: dict[str, str],
     strategy: str,
 ) -> None:
-    options = {"model_options": TINY["mlp"], "task": "training", "strategy": strategy, "tasks_per_node": 2}
-    folder = make_folder(**options)
-    command = [sys.executable, "-c", TRAIN, str(folder.zipapp), json.dumps(make_parameters(**options)), str(tmp_path)]
+    models = ["mlp", "lstm", "resnet50", "transformer"]
+    given = {"task": "training", "strategy": strategy, "tasks_per_node": 2}
+    folder = make_folder(**given)
+    cases = [make_parameters(model=model, model_options=TINY[model], **given) for model in models]
+    command = [sys.executable, "-c", TRAIN, str(folder.zipapp), json.dumps(cases), str(tmp_path)]
     words = folder.spawn_words(2, 1, command)
-    done = subprocess.run(words, env=clean_environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, env=clean_environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    first, second = (json.loads((tmp_path / rank).read_text()) for rank in ("0", "1"))
-    assert first["weights"] == pytest.approx(second["weights"], abs=1e-9)
-    assert first["input"] != second["input"]
-    assert first["agreed"] == second["agreed"] == 5.0
-    assert first["items"] == 2 * 4
-    assert first["parameters"] == second["parameters"] == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3
+    ranks = [json.loads((tmp_path / rank).read_text()) for rank in ("0", "1")]
+    for model, first, second in zip(models, *ranks, strict=True):
+        assert first["after"] == second["after"], model
+        assert first["before"] == second["before"] != first["after"], model
+        assert first["input"] != second["input"], model
+        assert first["items"] == 2 * 4
+        network = catalog.network(model, resolved_options(model, TINY[model]))
+        assert first["parameters"] == second["parameters"] == layers.parameter_count(*network), model
 
 
 def test_two_ranks_leave_one_record_with_the_samples_of_both(
@@ -347,4 +370,5 @@ def test_two_ranks_leave_one_record_with_the_samples_of_both(
     assert [rank["status"] for rank in record["ranks"]] == ["completed"] * 2
     assert len(record["samples"]["times_s"]) >= 2
     assert record["work"]["items_per_step"] == 2 * 4
+    assert record["weights_crc32"] is not None
     assert record["affinity"][0] != record["affinity"][1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.node import catalog, problem
+from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 
 torch = pytest.importorskip("torch")
@@ -17,10 +19,16 @@ pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 SIZES = {
     "mlp": {"hidden_size": 64},
     "lstm": {"hidden_size": 64, "sequence_length": 8},
+    "alexnet": {"image_size": 63},
     "vgg16": {"image_size": 32},
     "resnet50": {"image_size": 64},
+    "inception_v3": {"image_size": 75},
     "transformer": {"hidden_size": 64, "layers": 2, "heads": 4, "feed_forward_size": 128, "sequence_length": 16},
 }
+
+
+def test_every_model_of_the_catalog_is_tried_here() -> None:
+    assert set(SIZES) == set(catalog.MODELS)
 
 
 @pytest.mark.parametrize("task", ["inference", "training"])
@@ -31,7 +39,7 @@ def test_every_model_runs_on_a_gpu_and_its_memory_is_known(model: str, dtype: st
 
     given = {"framework": "pytorch", "model": model, "task": task, "dtype": dtype, "device": "gpu", "batch_size": 4}
     parameters = Parameters.model_validate({**given, "gpus_per_task": 1, "model_options": SIZES[model]})
-    network = ADAPTER.build(parameters.model_dump(), Ranks(0, 1, 0, "127.0.0.1", 20000))
+    network = ADAPTER.build(problem.state(parameters.model_dump(), Group(Ranks(0, 1))))
     step = network.infer if task == "inference" else network.train
     result = step()
     network.synchronize()
