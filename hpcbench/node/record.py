@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import catalog, command, outcomes, provenance
 from .metrics import MetricError
@@ -135,10 +135,19 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
         return Outcome(outcomes.COMPLETED, None)
     culprits = [rank for rank in ranks if not _completed(rank) and not _stopped(rank, ending)]
     if culprits:
-        return _of_rank(min(culprits, key=lambda rank: float(rank["ended_at"])))
+        return _of_rank(min(culprits, key=_precedence))
     if ending.stopped or any(rank["stopped_by"] for rank in ranks):
         return _of_stop(ending)
     return _of_silence(len(ranks), expected, ending)
+
+
+def _precedence(rank: Dict[str, Any]) -> Tuple[bool, float]:
+    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts."""
+    return not _killed(rank), float(rank["ended_at"])
+
+
+def _killed(rank: Dict[str, Any]) -> bool:
+    return rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED
 
 
 def _completed(rank: Dict[str, Any]) -> bool:
@@ -158,7 +167,7 @@ def _of_rank(rank: Dict[str, Any]) -> Outcome:
     error.setdefault("last_lines", rank["last_lines"])
     if told:
         return Outcome(facts["status"], error)
-    if (rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED) and rank["oom_kills"]:
+    if _killed(rank) and rank["oom_kills"]:
         error.update(type="killed", message="the kernel killed it because memory ran out")
         return Outcome(outcomes.OUT_OF_MEMORY, error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]

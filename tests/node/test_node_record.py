@@ -73,6 +73,16 @@ SCENARIOS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, int | None
         FAILED,
         1,
     ),
+    (
+        "a rank was killed, and another node's clock is behind",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1019.0},
+            {**KILLED, "oom_kills": 0, "ended_at": 1020.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
     ("a rank crashed", [SEGFAULT, TERMINATED], {"exit_status": 139}, FAILED, 0),
     ("a rank crashed after all its work", [{"signal": "SIGSEGV", "exit_code": None}], {"exit_status": 139}, FAILED, 0),
     ("a rank exited by itself", [{"exit_code": 3, "facts": None}], {"exit_status": 3}, FAILED, 0),
