@@ -24,6 +24,27 @@ def test_more_ways_to_make_cases_plan_as_they_stand(command_line):
     assert "42 cases" in shown  # 7 x 4 x 2, less 14 and 2 that are excluded, and 2 that are included
 
 
+BENCH = """#!/bin/sh
+echo "rate: 7.5"
+echo '{"epochs": [{"loss": 3}, {"loss": 0.25}]}'
+echo "checksum ok"
+printf 'step,step time\\n1,4\\n2,6\\n' > "$6"
+"""
+
+
+def test_the_experiment_with_any_program_runs_as_it_stands(command_line):
+    (experiment,) = [text for text in YAML if "framework: command" in text]
+    (command_line.workspace / "bench.yaml").write_text(experiment)
+    (command_line.workspace / "bench").write_text(BENCH)
+    (command_line.workspace / "bench").chmod(0o755)
+    command_line("sweep", "bench.yaml", "--local", "--set", "measure.repetitions=1")
+    rows = command_line.report()
+    assert [row["batch_size"] for row in rows] == ["1", "2", "4"]
+    for row in rows:
+        found = [row["metric_rate_it_per_s"], row["metric_loss"], row["metric_step_ms"]]
+        assert found == ["7.5", "0.25", "5.0"]
+
+
 def test_the_recipe_that_is_shown_is_one():
     (recipe,) = [text for text in YAML if "imports:" in text]
     assert load_recipe(parse_yaml(recipe, "README.md")).packages == ["torch", "numpy"]
