@@ -7,7 +7,7 @@ import jax
 import numpy
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..group import Group
+from ..group import Group, is_loopback
 from ..outcomes import Unsupported
 from ..problem import Problem
 from . import jax_devices
@@ -114,7 +114,7 @@ def _join(problem: Problem) -> None:
     """JAX's own service on rank 0 brings the processes together, before any of them uses a device."""
     group = problem.group
     if not problem.on_gpu:
-        _check_own_name(group)
+        _check_own_names(group)
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     port = group.agree(group.claim_port() if group.rank == 0 else None)
     leader = "%s:%d" % (group.members[0].address, port)
@@ -127,15 +127,16 @@ def _join(problem: Problem) -> None:
     )
 
 
-def _check_own_name(group: Group) -> None:
-    """Gloo, as JAX starts it, tells the other nodes to connect to the address of this node's name."""
-    nodes = {member.host for member in group.members}
-    if len(nodes) == 1 or group.members[0].address.startswith(_LOOPBACK):
-        return
+def _check_own_names(group: Group) -> None:
+    """Gloo, as JAX starts it, tells the other machines to connect to the address of this one's name."""
     name = socket.gethostname()
-    address = socket.gethostbyname(name)
-    if address.startswith(_LOOPBACK):
-        raise Unsupported("gloo in JAX listens at this node's own name, and %s is %s here" % (name, address))
-
-
-_LOOPBACK = "127."
+    try:
+        address = socket.gethostbyname(name)
+    except OSError:
+        address = "unknown"
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        found = group.gather((file.read(), name, address))
+    several = len({machine for machine, _, _ in found}) > 1
+    for _, name, address in found:
+        if several and (address == "unknown" or is_loopback(address)):
+            raise Unsupported("gloo in JAX listens at the address of the node's name: %s is %s there" % (name, address))
