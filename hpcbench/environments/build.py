@@ -158,7 +158,7 @@ class _Builder:
     def _install_compiled(self, number: int, step: Step, named: str) -> None:
         facts = self._facts()
         key = wheels.ingredients(step, wheels.Target(facts.tag, self._named_before(step, facts.packages)))
-        kept = wheels.kept_wheels(step, key)
+        kept = wheels.kept_wheels(key)
         if kept:
             self._tell(number, f"installing {named}, compiled before")
             self._install_wheels(kept, named)
@@ -174,7 +174,7 @@ class _Builder:
             how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
             self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
-            if step.pinned:
+            if step.pinned:  # else the newest version may be another one next time
                 wheels.keep(folder / "wheels", key)
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 

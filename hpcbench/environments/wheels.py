@@ -59,10 +59,8 @@ def ingredients(step: Step, target: Target) -> dict[str, object]:
     }
 
 
-def kept_wheels(step: Step, key: Mapping[str, object]) -> list[Path]:
+def kept_wheels(key: Mapping[str, object]) -> list[Path]:
     """The wheels of an earlier build of the same; none where there was none."""
-    if not step.pinned:  # the newest version may be another one today
-        return []
     wheels = sorted(_folder(key).glob("*.whl"))
     return wheels if all(map(zipfile.is_zipfile, wheels)) else []
 
