@@ -157,7 +157,7 @@ def _completed(rank: Dict[str, Any]) -> bool:
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
     """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
     died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (outcomes.TERMINATED, outcomes.KILLED)
-    return bool(rank["stopped_by"]) or (ending.stopped and died)
+    return bool(rank["stopped_by"] or (ending.stopped and died))
 
 
 def _of_rank(rank: Dict[str, Any]) -> Outcome:

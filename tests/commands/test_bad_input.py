@@ -29,6 +29,13 @@ MISTAKES = {
     "newline in an option": ({"slurm": {"account": "a\nb"}}, ["slurm.account", "cannot contain"]),
     "newline in an extra option": ({"slurm": {"options": {"comment": "a\n#SBATCH -n9"}}}, ["cannot contain"]),
     "unknown environment": ({"parameters": {"environment": "mine"}}, ["no environment 'mine'"]),
+    "pattern without a number": (
+        {"metrics": {"rate": {"regex": "rate: .*"}}},
+        ["metrics.rate.regex", "needs a group for the number"],
+    ),
+    "broken pattern": ({"expect": ["("]}, ["expect[0]", "not a regular expression"]),
+    "metrics of a network": ({"metrics": {"rate": {"csv": "rate"}}}, ["metrics", "framework is command"]),
+    "command of a network": ({"parameters": {"command": "./bench"}}, ["not pytorch"]),
     "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["no framework has this name"]),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.config.metrics import Metric
 from hpcbench.resources import PACKAGE
 
 
@@ -68,4 +69,24 @@ def test_a_repetition_becomes_a_record_under_python_3_8(
     assert record["status"] == "failed"
     assert record["error"]["type"] == "ModuleNotFoundError"
     assert "install pytorch there" in record["error"]["message"]
+    assert record["python"].startswith("3.8.")
+
+
+def test_a_command_and_its_metrics_become_a_record_under_python_3_8(
+    old_python: str, make_folder: Callable[..., Any], clean_environment: dict[str, str]
+) -> None:
+    folder = make_folder(framework="command", model=None, command='echo \'{"a": [{"b": 5}]}\'; echo took 3 ms')
+    metrics = {"b": {"json": "a[*].b"}, "time": {"regex": r"took (?P<value>\S+) (?P<unit>\S+)", "unit": "us"}}
+    specs = {name: Metric.model_validate(given).model_dump(mode="json") for name, given in metrics.items()}
+    description = folder.folder / "sweep.json"
+    sweep = json.loads(description.read_text())
+    description.write_text(json.dumps({**sweep, "experiment": {"name": "trial", "metrics": specs, "expect": ["took"]}}))
+    for words in (
+        folder.words("rank", python=old_python),
+        folder.words("record", *folder.record_words(0), python=old_python),
+    ):
+        done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+    record = json.loads(folder.records.read_text())
+    assert {name: found["value"] for name, found in record["metrics"].items()} == {"b": 5.0, "time": 3000.0}
     assert record["python"].startswith("3.8.")
