@@ -42,6 +42,7 @@ test-all: $(VENV)/.dev $(VENV)/.torch lint environments-all
 
 # The tests train with each of them: checking them here as well would only take time.
 environments: $(VENV)/.installed
+	tools/compiler $(BIN)/python
 	$(BIN)/hpcbench env build --no-check $(ENVIRONMENTS)
 
 environments-all: environments
