@@ -1,19 +1,23 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory) RESULT.json
+PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | names) RESULT.json
 """
 
 import json
 import os
+import socket
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy
 from hpcbench_node import frameworks, problem
+from hpcbench_node.frameworks import jax_strategies
 from hpcbench_node.group import Group
 from hpcbench_node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
+from hpcbench_node.outcomes import Unsupported
 from hpcbench_node.ranks import Ranks, from_environment
 
 RANKS, STEPS = 2, 3
@@ -82,6 +86,33 @@ def memory(adapter, parameters):
         "another": adapter.is_out_of_memory(RuntimeError("INVALID_ARGUMENT: shapes differ")),
         "of_another_kind": adapter.is_out_of_memory(ValueError("RESOURCE_EXHAUSTED")),
     }
+
+
+def names(adapter, parameters):
+    """What is said of ranks on this machine and another, by the address that the other's name has there."""
+    own = Path("/proc/sys/kernel/random/boot_id").read_text()
+    socket.gethostbyname = lambda name: "10.0.0.1"  # this machine's; a second one cannot be had
+    return {
+        "one machine": refusal(own, "127.0.1.1"),
+        "two machines": refusal("another", "10.0.0.2"),
+        "loopback": refusal("another", "127.0.1.1"),
+        "unknown": refusal("another", "unknown"),
+    }
+
+
+def refusal(machine, address):
+    try:
+        jax_strategies._check_own_names(WithAnother((machine, "n2", address)))
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
+class WithAnother(NamedTuple):
+    told: tuple
+
+    def gather(self, value):
+        return [value, self.told]
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,14 @@ def test_a_lack_of_memory_is_recognised(framework, found):
     assert found(framework, "memory") == [{"real": True, "another": False, "of_another_kind": False}]
 
 
+def test_a_machine_that_gloo_could_not_be_reached_at_is_told(framework, found):
+    (said,) = found(framework, "names")
+    assert said["one machine"] is None
+    assert said["two machines"] is None
+    assert "the node's name: n2 is 127.0.1.1 there" in said["loopback"]
+    assert "the node's name: n2 is unknown there" in said["unknown"]
+
+
 def run_cases(command_line, framework, expect=0, axes=None, **parameters):
     """The records of a sweep of tiny networks; `axes` are an experiment's `matrix` or `zip`."""
     experiment = command_line.experiment(parameters={"framework": framework, **parameters}, **(axes or {}))
