@@ -58,7 +58,9 @@ class Step(Model):
     index: str | None = Field(
         default=None, description="one more package index, asked only where the usual one does not have them all"
     )
-    env: dict[str, str] = Field(default_factory=dict, description="environment variables while they are installed and tried")
+    env: dict[str, str] = Field(
+        default_factory=dict, description="environment variables while they are installed and tried"
+    )
     compile: Compile | None = Field(
         default=None, description="compile them here, without what they depend on; the wheels are kept for next time"
     )
