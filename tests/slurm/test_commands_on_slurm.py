@@ -59,9 +59,16 @@ def test_torchrun_starts_workers_inside_a_task(study):
     assert all(float(row["metric_rate_items_per_s"]) > 0 for row in rows)
 
 
+FAILS_ON_RANK_1 = """
+if [ "$SLURM_PROCID" = 0 ]; then touch "$HPCBENCH_RUN/started"; sleep 600; fi
+until [ -e "$HPCBENCH_RUN/started" ]; do sleep 0.1; done
+echo no fuel >&2
+exit 7
+"""
+
+
 def test_a_rank_that_fails_ends_the_others_and_is_named(study):
-    command = 'if [ "$SLURM_PROCID" = 1 ]; then echo no fuel >&2; exit 7; fi; sleep 600'
-    content = {"name": "trial", "parameters": {"framework": "command", "command": command, "nodes": 2}}
+    content = {"name": "trial", "parameters": {"framework": "command", "command": FAILS_ON_RANK_1, "nodes": 2}}
     content["measure"] = {"repetitions": 1}
     (study.workspace / "trial.yaml").write_text(yaml.safe_dump(content))
     study("sweep", "trial.yaml", "--wait", expect=1)
