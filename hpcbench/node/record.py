@@ -147,7 +147,7 @@ def _precedence(rank: Dict[str, Any]) -> Tuple[bool, float]:
 
 
 def _killed(rank: Dict[str, Any]) -> bool:
-    return rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED
+    return bool(rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED)
 
 
 def _completed(rank: Dict[str, Any]) -> bool:
