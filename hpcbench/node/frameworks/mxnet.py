@@ -19,8 +19,9 @@ try:
     from mxnet import autograd, gluon
     from mxnet.contrib import amp
 except AttributeError as error:  # MXNet's last release asks NumPy for names that 1.24 has removed
-    advice = "install numpy 1.23.5 there (hpcbench env build mxnet does)"
-    raise Unsupported("MXNet does not import with NumPy %s (%s): %s" % (numpy.__version__, error, advice)) from error
+    advice = "install numpy 1.23.5 there, as `hpcbench env build mxnet` does"
+    told = (numpy.__version__, str(error).splitlines()[0], advice)
+    raise Unsupported("MXNet does not import with NumPy %s (%s): %s" % told) from error
 
 from . import mxnet_data, mxnet_layers, mxnet_strategies, mxnet_threads
 
@@ -113,7 +114,7 @@ class MXNetNetwork(Network):
 class MXNet(Adapter):
     name = "mxnet"
     version = mx.__version__
-    versions = ("1.9", "2")
+    versions = ("1.6", "2")
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
@@ -164,6 +165,8 @@ def _check_dtype(problem: Problem) -> None:
             raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
         return
     requirements.check_cpu_dtype(problem, ("float32", "bfloat16"))
+    if dtype == "bfloat16" and not hasattr(amp.amp, "bfloat16"):
+        raise Unsupported("bfloat16 needs MXNet 1.7 or newer, and this is %s" % mx.__version__)
     if dtype == "bfloat16" and any(isinstance(layer, _FLOAT32_ALONE) for layer in problem.layers):
         raise Unsupported("MXNet's LSTM and attention have no bfloat16 arithmetic")
 

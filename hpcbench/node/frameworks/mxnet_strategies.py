@@ -51,7 +51,8 @@ class KVStore(Alone):
     """Every rank starts a server, as many as MXNet's own launcher does by default, and rank 0 the scheduler, too.
 
     The servers keep the weights and their momentum, each a part: they sum the gradients, take the optimizer's step, and
-    all ranks get the same weights back.
+    all ranks get the same weights back. With update_on_kvstore=False every rank would step by itself; but of nine such
+    runs of MXNet 1.9.1 on a busy machine two trained other weights, of more than thirty this way none.
     """
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
