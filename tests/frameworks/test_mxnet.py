@@ -48,7 +48,9 @@ def start(tmp_path, environment_python):
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()  # not for its pipes, which a server that lives on would hold open
+        process.stdout.close()
+        process.stderr.close()
 
 
 @pytest.fixture
