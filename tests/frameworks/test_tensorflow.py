@@ -19,13 +19,13 @@ EXECUTIONS = catalog.FRAMEWORKS["tensorflow"].executions
 
 
 @pytest.fixture
-def started(tmp_path, environment_python):
-    """Start a probe; `ranks` of them, which are to meet. What the first one answers."""
+def probe(tmp_path, environment_python):
+    """What a probe answers: the first of `ranks` of them, which are to meet."""
     archive = tmp_path / "node.pyz"
     archive.write_bytes(node_zipapp())
     variables = for_worker({"framework": "tensorflow", "device": "cpu", "intra_op_threads": None}, os.environ)
 
-    def start(
+    def answer(
         *words: str, ranks: int = 1, environment: str = "tensorflow", cpus: set[int] | None = None, **own: object
     ) -> Any:
         def bind() -> None:
@@ -47,26 +47,33 @@ def started(tmp_path, environment_python):
                     preexec_fn=bind,
                 )
             )
-        answers = [process.communicate(timeout=300) for process in processes]
-        assert [process.returncode for process in processes] == [0] * ranks, "\n".join(answer[1] for answer in answers)
+        try:
+            answers = [process.communicate(timeout=300) for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        assert [process.returncode for process in processes] == [0] * ranks, "\n".join(said[1] for said in answers)
         return json.loads(answers[0][0].splitlines()[-1])
 
-    return start
+    return answer
 
 
 @pytest.mark.parametrize("execution", ["graph", "compiled"])
-def test_as_many_threads_run_as_were_asked_for_and_are_said(started, execution):
-    found = started("threads", execution, INTRA=3, INTER=5)
+def test_as_many_threads_run_as_were_asked_for_and_are_said(probe, execution):
+    found = probe("threads", execution, INTRA=3, INTER=5)
     assert found["said"] == {"intra_op": 3, "inter_op": 5, "by": "tf.config.threading"}
     assert (found["intra_op"], found["inter_op"]) == (3, 5)
 
 
 @pytest.mark.parametrize(
     ("cpus", "own", "intra", "inter"),
-    [({0}, {}, 1, 1), (None, {"TF_NUM_INTRAOP_THREADS": 3, "TF_NUM_INTEROP_THREADS": 4}, 3, 4)],
+    [
+        ({min(os.sched_getaffinity(0))}, {}, 1, 1),
+        (None, {"TF_NUM_INTRAOP_THREADS": 3, "TF_NUM_INTEROP_THREADS": 4}, 3, 4),
+    ],
 )
-def test_threads_that_nobody_asked_for_are_as_many_as_run(started, cpus, own, intra, inter):
-    found = started("threads", "graph", cpus=cpus, INTRA=0, INTER=0, **own)
+def test_threads_that_nobody_asked_for_are_as_many_as_run(probe, cpus, own, intra, inter):
+    found = probe("threads", "graph", cpus=cpus, INTRA=0, INTER=0, **own)
     assert (found["said"]["intra_op"], found["said"]["inter_op"]) == (intra, inter)
     assert (found["intra_op"], found["inter_op"]) == (intra, inter)
 
@@ -74,39 +81,44 @@ def test_threads_that_nobody_asked_for_are_as_many_as_run(started, cpus, own, in
 @pytest.mark.parametrize(
     ("execution", "calls", "compiled"), [("eager", 3, False), ("graph", 1, False), ("compiled", 1, True)]
 )
-def test_the_ways_of_execution_are_what_they_are_called(started, execution, calls, compiled):
-    assert started("modes", execution) == {"calls": calls, "compiled": compiled}
+def test_the_ways_of_execution_are_what_they_are_called(probe, execution, calls, compiled):
+    assert probe("modes", execution) == {"calls": calls, "compiled": compiled}
 
 
-def test_what_it_cannot_do_here_it_refuses_with_a_reason(started):
-    said = started("refusals", "graph")
+def test_what_it_cannot_do_here_it_refuses_with_a_reason(probe):
+    said = probe("refusals", "graph")
     assert "has no bfloat16 arithmetic" in said["bfloat16"]
     assert "float16 needs loss scaling" in said["float16"]
     assert "built for the CPU only" in said["gpu"]
 
 
-def test_a_prediction_in_the_midst_of_training_is_one_of_inference(started):
-    assert all(distance < 1e-3 for distance in started("evaluation", "graph").values())
+def test_a_prediction_in_the_midst_of_training_is_one_of_inference(probe):
+    assert all(distance < 1e-3 for distance in probe("evaluation", "graph").values())
 
 
-def test_momentum_moves_the_rows_of_an_embedding_that_a_batch_lacks(started):
-    assert started("embedding", "graph") > 1e-5
+def test_momentum_moves_the_rows_of_an_embedding_that_a_batch_lacks(probe):
+    assert probe("embedding", "graph") > 1e-5
 
 
 @pytest.mark.parametrize("execution", EXECUTIONS)
-def test_two_mirrored_workers_take_the_mean_of_their_gradients(started, execution):
-    found = started("averaging", execution, "multi_worker_mirrored", ranks=2)
+def test_two_mirrored_workers_take_the_mean_of_their_gradients(probe, execution):
+    found = probe("averaging", execution, "multi_worker_mirrored", ranks=2)
     assert found["alone_they_differ"]
     assert found["distance"] < 1e-6
 
 
-def test_one_mirrored_worker_trains_as_if_alone(started):
-    assert started("averaging", "graph", "multi_worker_mirrored")["distance"] < 1e-6
+def test_mirrored_workers_meet_past_a_proxy(probe):
+    found = probe("averaging", "graph", "multi_worker_mirrored", ranks=2, http_proxy="http://127.0.0.1:9")
+    assert found["distance"] < 1e-6
+
+
+def test_one_mirrored_worker_trains_as_if_alone(probe):
+    assert probe("averaging", "graph", "multi_worker_mirrored")["distance"] < 1e-6
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("execution", EXECUTIONS)
-def test_two_ranks_of_horovod_take_the_mean_of_their_gradients(started, execution):
-    found = started("averaging", execution, "horovod", ranks=2, environment="horovod-tensorflow")
+def test_two_ranks_of_horovod_take_the_mean_of_their_gradients(probe, execution):
+    found = probe("averaging", execution, "horovod", ranks=2, environment="horovod-tensorflow")
     assert found["alone_they_differ"]
     assert found["distance"] < 1e-6
