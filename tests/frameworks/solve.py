@@ -1,10 +1,12 @@
-"""Run in a framework's own environment: what the framework makes of every model, as arrays for test_equal_work.py.
+"""Run in a framework's own environment: what the framework makes of every network, as arrays for test_equal_work.py.
 
-PYTHONPATH=node.pyz python solve.py FRAMEWORK EXECUTION RESULT.npz [MODEL...]
+PYTHONPATH=node.pyz python solve.py FRAMEWORK EXECUTION RESULT.npz [NETWORK...]
 """
 
+import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy
 from hpcbench_node import frameworks, problem
@@ -12,69 +14,50 @@ from hpcbench_node.group import Group
 from hpcbench_node.layers import Dropout, EncoderLayer
 from hpcbench_node.ranks import Ranks
 
-SMALL = {
-    "mlp": {"input_size": 20, "hidden_size": 30, "classes": 10},
-    "lstm": {"input_size": 7, "hidden_size": 16, "sequence_length": 9},
-    "alexnet": {"image_size": 63, "classes": 10},
-    "vgg16": {"image_size": 32, "classes": 10},
-    "resnet50": {"image_size": 64, "classes": 10},
-    "inception_v3": {"image_size": 75, "classes": 10},
-    "transformer": {
-        "hidden_size": 32,
-        "layers": 2,
-        "heads": 4,
-        "feed_forward_size": 48,
-        "vocabulary": 50,
-        "positions": 20,
-        "sequence_length": 12,
-        "classes": 3,
-    },
-}
-BOTH_WAYS = {**SMALL["lstm"], "bidirectional": True}
-WITH_BATCH_NORM = ("resnet50", "inception_v3")
+# `parts` keeps these layers only. `steps` are those of training, none where so deep a network with batch norm amplifies
+# rounding: PyTorch's own float32 and float64 differ by a tenth then. A part of such a network does not.
+NETWORKS = json.loads(Path(__file__).with_name("small_networks.json").read_text())
 STEPS = 3
 
 
-def main(framework, execution, result, models):
+def main(framework, execution, result, names):
     adapter = frameworks.load(framework)
     adapter.set_threads(1, None)
     arrays = {}
-    for model in models or SMALL:
-        for options, name in [(SMALL[model], model)] + [(BOTH_WAYS, "lstm_both_ways")] * (model == "lstm"):
-            network = build(adapter, framework, execution, model, options, "inference")
-            arrays[name + ".parameter_count"] = numpy.array(network.work.parameter_count)
-            arrays[name + ".flops_per_item"] = numpy.array(network.work.flops_per_item)
-            arrays[name + ".output"] = network.to_numpy(network.infer())
-            network = build(adapter, framework, execution, model, options, "training")
-            losses = [float(network.to_numpy(network.train())) for _ in range(STEPS)]
-            # With batch norm, so deep a network amplifies rounding: PyTorch's float32 and float64 differ by a tenth.
-            arrays[name + ".losses"] = numpy.array(losses[:1] if model in WITH_BATCH_NORM else losses)
-            trained = sum(numpy.asarray(weight).size for weight in network.weights())
-            assert trained == network.parameter_count, (name, trained, network.parameter_count)
+    for name in names or NETWORKS:
+        asked = NETWORKS[name]
+        network = build(adapter, framework, execution, asked, "inference")
+        arrays[name + ".parameter_count"] = numpy.array(network.work.parameter_count)
+        arrays[name + ".flops_per_item"] = numpy.array(network.work.flops_per_item)
+        arrays[name + ".output"] = network.to_numpy(network.infer())
+        steps = asked.get("steps", STEPS)
+        if steps:
+            network = build(adapter, framework, execution, asked, "training")
+            arrays[name + ".losses"] = numpy.array([float(network.to_numpy(network.train())) for _ in range(steps)])
+            arrays[name + ".trained"] = numpy.array(sum(numpy.asarray(weight).size for weight in network.weights()))
     numpy.savez(result, **arrays)
 
 
-def build(adapter, framework, execution, model, options, task):
+def build(adapter, framework, execution, asked, task):
     parameters = {
         "framework": framework,
         "execution": execution,
-        "model": model,
-        "model_options": options,
+        "model": asked["model"],
+        "model_options": asked["options"],
         "task": task,
         "strategy": "single",
         "device": "cpu",
         "dtype": "float32",
         "batch_size": 4,
         "seed": 3,
-        "learning_rate": 0.01,
+        "learning_rate": asked.get("learning_rate", 0.01),
         "data": None,
         "intra_op_threads": 1,
         "inter_op_threads": None,
     }
-    asked = problem.state(parameters, Group(Ranks(0, 1)))
-    if task == "training":
-        asked = replace(asked, layers=without_dropout(asked.layers))
-    return adapter.build(asked)
+    whole = problem.state(parameters, Group(Ranks(0, 1)))
+    kept = [layer for start, end in asked.get("parts", [[0, None]]) for layer in whole.layers[start:end]]
+    return adapter.build(replace(whole, layers=without_dropout(kept) if task == "training" else kept))
 
 
 def without_dropout(chain):
