@@ -1,0 +1,123 @@
+"""Every framework does the same work: equal weights give equal outputs and losses, for every pair of frameworks.
+
+Every framework solves the small networks of small_networks.json once, in its own environment and by its own layers
+(solve.py), and all pairs of results are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from hpcbench.node import catalog, layers
+from hpcbench.node.variables import for_worker
+from hpcbench.submit.node_code import node_zipapp
+
+HERE = Path(__file__).parent
+NETWORKS = json.loads((HERE / "small_networks.json").read_text())
+WHOLE = [name for name, asked in NETWORKS.items() if "parts" not in asked]
+TOLERANCE = 1e-3  # of the largest value; the frameworks differ by 2e-4 at most
+TIMEOUT_S = 550
+
+
+class Solver(NamedTuple):
+    environment: str
+    framework: str
+    execution: str
+
+    def __str__(self) -> str:
+        name = self.framework if self.environment == self.framework else f"{self.environment}:{self.framework}"
+        return f"{name}-{self.execution}"
+
+
+SOLVERS = [Solver(name, name, how) for name, framework in catalog.FRAMEWORKS.items() for how in framework.executions]
+# An older TensorFlow, with layers of an older Keras.
+LONG = [Solver("horovod-tensorflow", "tensorflow", how) for how in catalog.FRAMEWORKS["tensorflow"].executions]
+ALL = [*SOLVERS, *(pytest.param(solver, marks=pytest.mark.long) for solver in LONG)]
+PAIRS = [
+    pytest.param(pair, id=f"{pair[0]} {pair[1]}", marks=[pytest.mark.long] if set(pair) & set(LONG) else [])
+    for pair in combinations([*SOLVERS, *LONG], 2)
+]
+Solution = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="session")
+def solution(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    environment_python: Callable[[str], Path],
+) -> Iterator[Callable[[Solver], Solution]]:
+    """What a solver found. All that this session asks for are run once, as many at a time as there are CPUs."""
+    folder = tmp_path_factory.mktemp("equal-work")
+    archive = folder / "node.pyz"
+    archive.write_bytes(node_zipapp())
+    parameters = [getattr(item, "callspec", None) for item in request.session.items]
+    asked = [found.params for found in parameters if found and {"solver", "pair"} & set(found.params)]
+    wanted = dict.fromkeys(solver for each in asked for solver in each.get("pair", (each.get("solver"),)))
+
+    def solve(solver: Solver) -> Solution:
+        result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
+        given = {"framework": solver.framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
+        words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
+        environment = {**for_worker(given, os.environ), "PYTHONPATH": str(archive)}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        assert done.returncode == 0, f"{solver}:\n{done.stderr[-3000:]}"
+        with np.load(result) as arrays:
+            return dict(arrays)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        futures: dict[Solver, Future[Solution]] = {solver: pool.submit(solve, solver) for solver in wanted}
+        yield lambda solver: futures[solver].result()
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.timeout(2 * TIMEOUT_S)
+@pytest.mark.parametrize("solver", ALL, ids=str)
+def test_a_framework_reports_the_work_of_the_catalog(solver: Solver, solution: Callable[[Solver], Solution]) -> None:
+    found = solution(solver)
+    for name in WHOLE:
+        model, options = NETWORKS[name]["model"], catalog.resolved_options(**given(name))
+        count = layers.parameter_count(*catalog.network(model, options))
+        assert found[f"{name}.parameter_count"] == count, name
+        assert found[f"{name}.flops_per_item"] == catalog.flops_per_item(model, options, "inference"), name
+
+
+def given(name: str) -> dict[str, object]:
+    return {"model": NETWORKS[name]["model"], "given": NETWORKS[name]["options"]}
+
+
+@pytest.mark.timeout(2 * TIMEOUT_S)
+@pytest.mark.parametrize("solver", ALL, ids=str)
+def test_a_framework_trains_all_weights_that_it_counts(solver: Solver, solution: Callable[[Solver], Solution]) -> None:
+    found = solution(solver)
+    for name, asked in NETWORKS.items():
+        if asked.get("steps") != 0:
+            assert found[f"{name}.trained"] == found[f"{name}.parameter_count"], name
+            losses = found[f"{name}.losses"]
+            assert len(set(losses.tolist())) == len(losses), f"{name}: {losses} - a step changes the weights"
+        output = found[f"{name}.output"]
+        assert np.isfinite(output).all(), name
+        assert (output.std(0) > 0.01 * abs(output).max()).any(), f"{name}: the items are told apart"
+
+
+@pytest.mark.timeout(2 * TIMEOUT_S)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_two_frameworks_do_the_same_work(pair: tuple[Solver, Solver], solution: Callable[[Solver], Solution]) -> None:
+    one, other = (solution(solver) for solver in pair)
+    assert set(one) == set(other)
+    for name in one:
+        if name.endswith((".output", ".losses")):
+            assert one[name].shape == other[name].shape, name
+            difference = abs(one[name] - other[name]).max() / abs(one[name]).max()
+            assert difference < TOLERANCE, f"{name} differs by {difference:.1e}:\n{one[name]}\n{other[name]}"
+        else:
+            assert one[name] == other[name], name
