@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# A shell starts what runs in the background with it ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
 TOOLS = Path(__file__).parents[1] / "tools"

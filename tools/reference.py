@@ -1,4 +1,4 @@
-"""Writes what the schemas say into the docs: docs/reference.md, and the table of parameters in the README."""
+"""Writes what the schemas and the catalog say into the docs: docs/reference.md, and tables of the README."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.node.catalog import MODELS
+from hpcbench.node.catalog import FRAMEWORKS, MODELS
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->"
+BEGIN, END = "<!-- {}: made by `make docs` -->", "<!-- end of {} -->"
 
 SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("Experiment file", "The top-level keys.", Experiment),
@@ -48,6 +48,7 @@ def reference() -> str:
     parts = ["# Reference of the experiment and site files", "", "Made from the schemas by `make docs`.", ""]
     for title, text, model in SECTIONS:
         parts += [f"## {title}", "", text, "", *table(model), ""]
+    parts += ["## Frameworks", "", *frameworks(), ""]
     parts += ["## Models", "", "| model | what it is | options and their defaults |", "|---|---|---|"]
     for name, network in MODELS.items():
         options = ", ".join(f"`{key}: {str(value).lower()}`" for key, value in network.options.items())
@@ -56,10 +57,24 @@ def reference() -> str:
 
 
 def readme(text: str) -> str:
-    """The README with its table of parameters made again."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return "\n".join([before + BEGIN, "", *table(Parameters), "", END]) + after
+    """The README with its made tables made again."""
+    for name, lines in (("frameworks", frameworks()), ("parameters", table(Parameters))):
+        begin, end = BEGIN.format(name), END.format(name)
+        before, _, rest = text.partition(begin)
+        after = rest.partition(end)[2]
+        text = "\n".join([before + begin, "", *lines, "", end]) + after
+    return text
+
+
+def frameworks() -> list[str]:
+    """What each framework can do, as the lines of a Markdown table."""
+    lines = ["| `framework` | what it is | `strategy` | `execution`, its usual first |", "|---|---|---|---|"]
+    for name, framework in FRAMEWORKS.items():
+        strategies, executions = (
+            ", ".join(f"`{each}`" for each in several) for several in (framework.strategies, framework.executions)
+        )
+        lines.append(f"| `{name}` | {framework.description} | {strategies} | {executions} |")
+    return lines
 
 
 def table(model: type[BaseModel]) -> list[str]:

@@ -88,7 +88,7 @@ class Parameters(Model):
         default=0,
         ge=0,
         le=MOST,
-        description="GPUs of each process (PyTorch uses one of them); 1 where device is gpu and nothing is said",
+        description="GPUs of each process, which uses one of them; 1 where device is gpu and nothing is said",
     )
     intra_op_threads: int | None = Field(
         default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"

@@ -15,9 +15,8 @@ from hpcbench.environments.places import Place, place
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.state import BUILT, INCOMPLETE, OUTDATED, state_of
 from hpcbench.errors import UserError, nearest
+from hpcbench.node.planned import COMMAND
 from hpcbench.workspace import Workspace
-
-ANY_PYTHON = "command"  # the environment of programs that the user names: the node code is all that runs in it
 
 
 class NotBuiltError(UserError):
@@ -54,7 +53,8 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     state = state_of(there, recipe)
     if state in (BUILT, OUTDATED):
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
-    ours_will_do = has_imports(recipe) if recipe else name == ANY_PYTHON or name in site.environments
+    # A command's environment need only run the node code.
+    ours_will_do = has_imports(recipe) if recipe else name == COMMAND or name in site.environments
     if ours_will_do:
         return Resolved(environment, sys.executable)
     raise _not_there(name, state, there, recipe, site, workspace)

@@ -136,6 +136,10 @@ class MaxPool(Layer):
     def output(self, shape: Shape) -> Shape:
         return (shape[0], *_windows(shape, (self.kernel,) * 2, self.stride, (self.padding,) * 2))
 
+    def is_over_whole(self, shape: Shape) -> bool:
+        """Whether its one window is the whole map."""
+        return self.padding == 0 and tuple(shape[1:]) == (self.kernel, self.kernel)
+
 
 @dataclass(frozen=True)
 class AvgPool(Layer):

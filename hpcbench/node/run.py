@@ -11,7 +11,7 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, outcomes, sampling
+from . import catalog, frameworks, hardware, machine, outcomes, sampling
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -25,7 +25,9 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
     adapter: "Optional[Adapter]" = None
     try:
-        _check_machine(planned)
+        lacking = machine.lacking(planned)
+        if lacking:
+            raise outcomes.Unsupported(lacking)
         adapter = _framework(planned, facts)
         _measure(adapter, planned, Group(ranks), facts)
         facts["status"] = outcomes.COMPLETED
@@ -46,18 +48,6 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
         traceback.print_exc()
     facts["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return facts
-
-
-def _check_machine(planned: PlannedRun) -> None:
-    """Slurm gives what a case asks for or refuses it; the local launcher can only say what this machine lacks."""
-    if "HPCBENCH_RANK" not in os.environ:
-        return
-    nodes, tasks = planned.parameters["nodes"], planned.parameters["tasks_per_node"]
-    if nodes > 1:
-        raise outcomes.Unsupported("the case asks for %d nodes, and this machine is one" % nodes)
-    if "HPCBENCH_CPUS" not in os.environ:
-        asked, usable = tasks * planned.parameters["cpus_per_task"], len(hardware.usable_cpus())
-        raise outcomes.Unsupported("the case asks for %d CPUs, and this machine has %d" % (asked, usable))
 
 
 def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":

@@ -55,7 +55,8 @@ def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, f
     assert network["logits_of_no_weights"] == 0, "the weights are arguments of the compiled program, not part of it"
 
 
-def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found):
+def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # a site's, and the ranks meet past it
     first, second = found(framework, "ranks", ranks=2)
     (alone,) = found(framework, "ranks")
     assert first["weights"] == second["weights"]

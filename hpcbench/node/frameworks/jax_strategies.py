@@ -118,6 +118,7 @@ def _join(problem: Problem) -> None:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     port = group.agree(group.claim_port() if group.rank == 0 else None)
     leader = "%s:%d" % (group.members[0].address, port)
+    group.reach_without_proxy()
     jax.distributed.initialize(
         leader,
         num_processes=group.size,

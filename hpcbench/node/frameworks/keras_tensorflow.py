@@ -3,7 +3,7 @@
 After the Keras guide "Writing a custom training loop in TensorFlow".
 """
 
-from typing import Any, Sequence
+from typing import Any, List, Sequence
 
 import keras
 
@@ -31,6 +31,9 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
         optimizer.build(variables)
         return optimizer
+
+    def remarks(self) -> List[str]:
+        return []  # Keras takes cuDNN's LSTM
 
 
 class KerasTensorFlow(TensorFlow):

@@ -102,6 +102,16 @@ class PyTorchNetwork(Network):
             return int(torch.cuda.max_memory_allocated(self.device))
         return None
 
+    def remarks(self) -> List[str]:
+        if self.problem.parameters["execution"] != catalog.COMPILED:
+            return []
+        counters = torch._dynamo.utils.counters
+        breaks = sum(counters["graph_break"].values())
+        if not breaks:
+            return []
+        pieces = counters["stats"]["unique_graphs"]
+        return ["torch.compile made %d pieces of the model, and runs eagerly what lies between" % pieces]
+
     def close(self) -> None:
         pytorch_strategies.leave()
 

@@ -135,6 +135,13 @@ def _layer_norm(layer: layers.LayerNorm, shape: Shape, arrays: Arrays) -> nn.Mod
     return _set_norm(nn.LayerNorm(shape[-1], layer.epsilon), arrays)
 
 
+def _max_pool(layer: layers.MaxPool, shape: Shape, arrays: Arrays) -> nn.Module:
+    if layer.is_over_whole(shape):
+        # The same, and torch.compile up to 2.13 at least loses the gradient of the other: pytorch issue 185509.
+        return nn.AdaptiveMaxPool2d(1)
+    return nn.MaxPool2d(layer.kernel, layer.stride, layer.padding)
+
+
 def _global_average(layer: Layer, shape: Shape, arrays: Arrays) -> nn.Module:
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
@@ -146,12 +153,12 @@ _BUILDERS: Dict[Type[Layer], Callable[[Any, Shape, Arrays], nn.Module]] = {
     layers.LayerNorm: _layer_norm,
     layers.Lstm: Lstm,
     layers.Embedding: Embedding,
+    layers.MaxPool: _max_pool,
     layers.GlobalAvgPool: _global_average,
     layers.Relu: lambda layer, shape, arrays: nn.ReLU(),
     layers.Gelu: lambda layer, shape, arrays: nn.GELU(),
     layers.Tanh: lambda layer, shape, arrays: nn.Tanh(),
     layers.Dropout: lambda layer, shape, arrays: nn.Dropout(layer.rate),
-    layers.MaxPool: lambda layer, shape, arrays: nn.MaxPool2d(layer.kernel, layer.stride, layer.padding),
     layers.AvgPool: lambda layer, shape, arrays: nn.AvgPool2d(layer.kernel, layer.stride, layer.padding),
     layers.Flatten: lambda layer, shape, arrays: nn.Flatten(),
     layers.TakeStep: lambda layer, shape, arrays: TakeStep(layer.index),

@@ -1,6 +1,5 @@
 """How several ranks train one TensorFlow model: where variables are made, where a step runs, how gradients meet."""
 
-import os
 from contextlib import nullcontext
 from typing import Any, Callable, ContextManager, Dict, List, Tuple
 
@@ -38,8 +37,7 @@ class MultiWorkerMirrored(Alone):
 
     def __init__(self, group: Group) -> None:
         ports = group.gather(group.claim_port())
-        # Else gRPC would look for the other nodes behind the proxy that a site may have for the web.
-        os.environ["no_grpc_proxy"] = ",".join(each.address for each in group.members)  # noqa: SIM112 - gRPC's own name
+        group.reach_without_proxy()
         workers = ["%s:%d" % (member.address, port) for member, port in zip(group.members, ports)]
         # What others say by the variable TF_CONFIG.
         cluster = tf.distribute.cluster_resolver.SimpleClusterResolver(
