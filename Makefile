@@ -40,13 +40,14 @@ test: $(VENV)/.dev $(VENV)/.torch lint environments
 test-all: $(VENV)/.dev $(VENV)/.torch lint environments-all
 	$(BIN)/pytest
 
-# The tests train with each of them: checking them here as well would only take time.
+# The tests train with each of them: checking them here as well would only take time. Elsewhere than in CI, the tests of
+# one that cannot be built here are skipped, and say so.
 environments: $(VENV)/.installed
 	tools/compiler $(BIN)/python
-	$(BIN)/hpcbench env build --no-check $(ENVIRONMENTS)
+	$(BIN)/hpcbench env build --no-check $(ENVIRONMENTS) || [ "$$CI" != true ]
 
 environments-all: environments
-	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS)
+	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS) || [ "$$CI" != true ]
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -m "not slurm and not torch and not system and not pip"

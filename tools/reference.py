@@ -45,7 +45,7 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
 
 def reference() -> str:
     """The whole of docs/reference.md."""
-    parts = ["# Reference of the experiment and site files", "", "Made from the schemas by `make docs`.", ""]
+    parts = ["# Reference of the experiment, site and recipe files", "", "Made from the schemas by `make docs`.", ""]
     for title, text, model in SECTIONS:
         parts += [f"## {title}", "", text, "", *table(model), ""]
     parts += ["## Frameworks", "", *frameworks(), ""]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.statistics import median_interval, percentile
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
 SAMPLES = "times_s"
@@ -43,9 +44,9 @@ _PER_REPETITION = (
     "ended_at",
     SAMPLES,
 )
-_JOINED = ("nodes_used", "job_id")
+_JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
 _SENTENCES = ("warnings",)
-_TYPICAL = ("first_step_s", "import_s", "build_s")  # the median of the repetitions
+_TYPICAL = ("first_step_s", "import_s", "build_s", "epochs", "accuracy")  # the median of the repetitions
 
 Row = dict[Any, Any]
 
@@ -61,7 +62,7 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
         ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
     ).reset_index(drop=True)
     for name in frame.columns.intersection(repetitions.columns):
-        if repetitions[name].dtype == "Int64":
+        if repetitions[name].dtype == "Int64" and name not in _TYPICAL:
             frame[name] = frame[name].astype("Int64")
     found = [str(name) for name in repetitions.columns if str(name).startswith(PREFIX)]
     metrics = [name for column in found for name in (column, *interval_columns(column))]
@@ -141,7 +142,8 @@ def _work(cases: pd.DataFrame) -> pd.DataFrame:
     """What must agree. What a command does is not known: those of one experiment are taken for each other's like."""
     commands = cases["framework"] == COMMAND
     work = cases[list(WORK)].mask(commands)
-    return work.assign(experiment=cases["experiment"].where(commands))
+    learning = cases["task"] == TIME_TO_ACCURACY
+    return work.assign(held_out=cases["held_out"].where(learning), experiment=cases["experiment"].where(commands))
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:

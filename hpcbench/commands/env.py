@@ -79,7 +79,11 @@ def list_(context: click.Context, site: str | None, as_json: bool) -> int:
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Every recipe.")
 @click.option("--python", help="Make it with this Python.  [default: the first that fits: hpcbench's own, the newest]")
-@click.option("--force", is_flag=True, help="Build anew what is built already.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Build and compile anew what is built already. Jobs that wait or run lose it meanwhile.",
+)
 @click.option("--no-check", is_flag=True, help="Do not run a step of training at the end.")
 @click.pass_context
 def build(

@@ -10,26 +10,33 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from hpcbench.commands.common import err
-from hpcbench.commands.env_check import check_all, meaning
+from hpcbench.commands.env_check import check_all, framework_and_strategy
 from hpcbench.commands.env_list import size
 from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.environments import build as building
-from hpcbench.environments.places import place
+from hpcbench.environments.places import Place, place
 from hpcbench.environments.programs import ProgramError
-from hpcbench.environments.pythons import choose_python
+from hpcbench.environments.pythons import choose_python, probe
 from hpcbench.environments.recipes import RecipeFile
-from hpcbench.environments.state import BUILT, OUTDATED, Built, state_of
+from hpcbench.environments.state import BUILT, OUTDATED, Built, read_marker, state_of
 from hpcbench.errors import UserError
 from hpcbench.workspace import Workspace
 
 
 def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None, *, force: bool, check: bool) -> int:
-    """Build these, whatever becomes of the others. Returns 0 where all are built and work, else 1."""
+    """Build these, whatever becomes of the others. Returns 0 where all are built and work, else 1.
+
+    Raises UserError for a mistake in a recipe, or in `python`, before anything is built.
+    """
+    recipes = [(file, file.read()) for file in files]
+    if python:
+        probe(python)
     failed = []
-    for file in files:
+    for file, recipe in recipes:
         try:
-            works = _build(workspace, file, python, force=force, check=check)
+            works = _build(workspace, file.name, recipe, python, force=force, check=check)
         except UserError as error:
             works = False
             err.print(f"{file.name}: {error}", markup=False, style="red", soft_wrap=True)
@@ -41,32 +48,41 @@ def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None,
     return int(bool(failed))
 
 
-def _build(workspace: Workspace, file: RecipeFile, python: str | None, *, force: bool, check: bool) -> bool:
-    recipe, there = file.read(), place(workspace, file.name)
+def _build(workspace: Workspace, name: str, recipe: Recipe, python: str | None, *, force: bool, check: bool) -> bool:
+    there = place(workspace, name)
     state = state_of(there, recipe)
     if state == BUILT and not force:
-        err.print(f"{file.name}: is built; --force builds it anew", markup=False)
-        return True
+        _check_same_python(there, python)
+        err.print(f"{name}: is built; --force builds it anew", markup=False)
+        return not check or _works(workspace, name)
     if state == OUTDATED:
-        err.print(f"{file.name}: its recipe has changed since it was built; building it anew", markup=False)
-    chosen = choose_python(file.name, recipe, python)
-    with _Steps(file.name).shown() as steps:
+        err.print(f"{name}: its recipe has changed since it was built; building it anew", markup=False)
+    chosen = choose_python(name, recipe, python)
+    with _Steps(name).shown() as steps:
         built = building.build(there, recipe, chosen, steps.begin, fresh=force)
-    err.print(_told(built, recipe.packages), soft_wrap=True)
-    return not check or _works(workspace, file.name)
+    err.print(_summary(built, recipe.packages), soft_wrap=True)
+    return not check or _works(workspace, name)
+
+
+def _check_same_python(there: Place, python: str | None) -> None:
+    """Raises UserError where the user names another Python than the environment was made with."""
+    built = read_marker(there)
+    if python and built and probe(python).version != built.python:
+        what = f"'{there.name}' is built, with Python {built.python}"
+        raise UserError(what, where=f"--python {python}", hint="--force builds it anew")
 
 
 def _works(workspace: Workspace, name: str) -> bool:
     """Whether what was just built trains; an environment for no framework, one of command say, is not tried."""
     try:
-        meaning(name)
+        framework_and_strategy(name)
     except UserError as error:
         err.print(f"{name}: not checked, because {error.what}", markup=False, soft_wrap=True)
         return True
     return check_all(workspace, Site(name="here", scheduler="local"), (name,), None) == 0
 
 
-def _told(built: Built, named: list[str]) -> str:
+def _summary(built: Built, named: list[str]) -> str:
     versions = ", ".join(f"{name} {built.packages[name]}" for name in named if name in built.packages)
     took = f"{built.seconds:,.0f} s, {size(built.size_bytes)}, Python {built.python}"
     return f"[bold]{built.name}[/bold]: built in {took}: {escape(versions)}"

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from hpcbench.collect.progress import survey
 from hpcbench.collect.records import Record
 from hpcbench.commands.common import err, out
@@ -38,14 +40,14 @@ def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framewor
     local = site.model_copy(update={"scheduler": "local"})
     # A mistake in the last name is told before the first one runs.
     warnings = [resolve(local, name, workspace).warning for name in names]
-    meanings = [meaning(name, framework) for name in names]
+    meanings = [framework_and_strategy(name, framework) for name in names]
     for warning in filter(None, warnings):
-        err.print(f"[yellow]warning:[/yellow] {warning}")
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}")
     works = [_check(workspace, local, name, *of) for name, of in zip(names, meanings, strict=True)]
     return int(not all(works))
 
 
-def meaning(name: str, framework: str | None = None) -> tuple[str, str]:
+def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
     """Framework and strategy that an environment of this name is for: `horovod-pytorch-x` is for pytorch, horovod.
 
     The framework is the one with the longest name that the environment's begins with, unless one is given. Raises
@@ -77,11 +79,11 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
     if record["status"] != outcomes.COMPLETED:
         _complain(name, record)
         return False
-    out.print(f"{name}: works: {_told(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)
+    out.print(f"{name}: works: {_summary(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)
     return True
 
 
-def _told(record: Record, framework: str) -> str:
+def _summary(record: Record, framework: str) -> str:
     threads = record["threads"] or {}
     parts = [
         f"{catalog.FRAMEWORKS[framework].description} {record['framework_version']}",
@@ -95,7 +97,8 @@ def _told(record: Record, framework: str) -> str:
 
 def _complain(name: str, record: Record) -> None:
     error = record["error"] or {}
-    err.print(f"{name}: does not work: {record['status']}: {error.get('message')}", style="red", soft_wrap=True)
+    said = f"{name}: does not work: {record['status']}: {error.get('message')}"
+    err.print(said, style="red", markup=False, soft_wrap=True)
     for line in (error.get("last_lines") or [])[-LAST_LINES:]:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 

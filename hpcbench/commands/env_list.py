@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from hpcbench.config.site import Environment, Site
-from hpcbench.environments.places import Place, place, places
+from hpcbench.environments.places import place, places
 from hpcbench.environments.recipes import RecipeFile, recipe_files
-from hpcbench.environments.resolve import comes_later, has_imports
+from hpcbench.environments.resolve import brings_python, is_beside_hpcbench
 from hpcbench.environments.state import NOT_BUILT, read_marker, size_bytes, state_of
 from hpcbench.errors import UserError
 from hpcbench.workspace import Workspace
@@ -24,12 +24,12 @@ class Row:
     """One environment."""
 
     name: str
-    recipe: str  # who has it: shipped, workspace, or none
+    recipe: str | None  # who has it: shipped, workspace
     state: str
     description: str = ""
     folder: str | None = None
     size_bytes: int | None = None
-    python: str | None = None
+    python: str | None = None  # its version
     versions: dict[str, str] | None = None  # of the packages that its recipe names
     problem: str | None = None
 
@@ -42,21 +42,22 @@ def rows(workspace: Workspace, site: Site | None) -> list[Row]:
     found = []
     for name in sorted({*files, *built, *named}):
         if name in named:
-            found.append(Row(name, "-", FROM_SITE, _told(named[name]), python=named[name].python))
+            found.append(Row(name, None, FROM_SITE, _told_by_site(named[name])))
         else:
-            found.append(_row(place(workspace, name), files.get(name)))
+            found.append(_row(workspace, name, files.get(name)))
     return found
 
 
-def _row(there: Place, file: RecipeFile | None) -> Row:
-    source = "-" if file is None else "shipped" if file.shipped else "workspace"
+def _row(workspace: Workspace, name: str, file: RecipeFile | None) -> Row:
+    source = None if file is None else "shipped" if file.shipped else "workspace"
     try:
+        there = place(workspace, name)
         recipe = file.read() if file else None
     except UserError as error:
-        return Row(there.name, source, BROKEN, problem=str(error))
+        return Row(name, source, BROKEN, problem=str(error))
     state, marker = state_of(there, recipe), read_marker(there)
     if state == NOT_BUILT:
-        state = BESIDE if recipe and has_imports(recipe) else state
+        state = BESIDE if recipe and is_beside_hpcbench(recipe) else state
         return Row(there.name, source, state, recipe.description if recipe else "")
     named = recipe.packages if recipe else []
     return Row(
@@ -72,10 +73,10 @@ def _row(there: Place, file: RecipeFile | None) -> Row:
 
 
 def _says_where(environment: Environment) -> bool:
-    return environment.python is not None or comes_later(environment)
+    return environment.python is not None or brings_python(environment)
 
 
-def _told(environment: Environment) -> str:
+def _told_by_site(environment: Environment) -> str:
     """What a site says about an environment, in few words."""
     parts = [f"module {name}" for name in environment.modules]
     parts += [environment.python] if environment.python else []
@@ -96,8 +97,7 @@ def as_table(found: list[Row]) -> Table:
         versions = ", ".join(f"{name} {version}" for name, version in (row.versions or {}).items())
         told = row.problem or versions or row.description
         shown = size(row.size_bytes) if row.size_bytes is not None else "-"
-        python = "-" if row.state == FROM_SITE else row.python or "-"
-        table.add_row(row.name, row.recipe, row.state, shown, python, escape(told))
+        table.add_row(escape(row.name), row.recipe or "-", row.state, shown, row.python or "-", escape(told))
     return table
 
 

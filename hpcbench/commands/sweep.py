@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 
 import click
+from rich.markup import escape
 
 from hpcbench.collect.progress import survey
 from hpcbench.commands.common import choose_site, err, file_in, out, plural, resumable, workspace_of
@@ -78,7 +79,7 @@ def sweep(
     environments = resolved(plan, workspace, only_shown=dry_run)
     outdated = [each.warning for each in environments.values() if each.warning]
     for warning in (*plan.warnings, *outdated):
-        err.print(f"[yellow]warning:[/yellow] {warning}", markup=True)
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     if dry_run:
         show(plan, workspace, paths, environments)
         return 0

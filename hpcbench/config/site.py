@@ -22,6 +22,7 @@ class Environment(Model):
         "else the one that runs hpcbench, or python3 where modules, setup or container are given",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
+    module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
     setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
     env: dict[str, str] = Field(default_factory=dict, description="environment variables, quoted as data")
     container: Container | None = Field(default=None, description="the container that the Python runs in")
@@ -36,7 +37,7 @@ class Environment(Model):
     def _names(cls, value: dict[str, str]) -> dict[str, str]:
         return check_names(value)
 
-    @field_validator("modules", "setup")
+    @field_validator("modules", "module_paths", "setup")
     @classmethod
     def _single_lines(cls, value: list[str]) -> list[str]:
         return check_single_lines(value)

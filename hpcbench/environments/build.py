@@ -38,18 +38,19 @@ print(json.dumps({"packages": packages, "tag": tag, "include": include}))
 def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
     """Build an environment, or go on with a build that was interrupted; one that is whole and up to date stays.
 
-    `fresh` builds anew in any case. Raises UserError where it cannot be built; the steps that are done are kept.
+    `fresh` builds anew in any case, and compiles anew. Raises UserError where it cannot be built; the steps that are
+    done are kept.
     """
     try:
         with place.locked() as lock:
             marker = read_marker(place)
             if marker and state_of(place, recipe) == BUILT and not fresh:
                 return marker
-            return _Builder(place, recipe, python, Programs(place.log, lock), report).build(fresh)
+            return _Builder(place, recipe, python, Programs(place.log, lock), report, fresh).build()
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise UserError(
-            f"'{place.name}' cannot be built: {'the disk is full' if full else error.strerror}",
+            f"'{place.name}' cannot be built: {'the disk is full' if full else error.strerror or error}",
             where=str(error.filename or place.folder),
             hint="HPCBENCH_ENVS names another folder for environments",
         ) from error
@@ -57,26 +58,28 @@ def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh
 
 def remove(place: Place) -> int:
     """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
+    if not place.exists:
+        what = "was not made by hpcbench" if place.folder.exists() else "is not built"
+        hint = "hpcbench env list shows what there is"
+        raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
     with place.locked():
-        if not place.exists:
-            what = "was not made by hpcbench" if place.folder.exists() else "is not built"
-            hint = "hpcbench env list shows what there is"
-            raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
         freed = size_bytes(place.folder)
         _remove_folder(place)
         return freed
 
 
 def _remove_folder(place: Place) -> None:
-    """The marker goes first and our other file last: half removed is not whole, and is still known as ours."""
-    if place.marker.exists():
-        place.marker.rename(place.progress)
+    """Half removed is not whole, has no step done, and is still known as ours. A link stays, to an empty folder."""
+    write_json(place.progress, {})
+    place.marker.unlink(missing_ok=True)
     for path in place.folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path != place.progress:
             path.unlink()
-    shutil.rmtree(place.folder)
+    place.progress.unlink()
+    if not place.folder.is_symlink():
+        place.folder.rmdir()
 
 
 @dataclass
@@ -86,10 +89,11 @@ class _Builder:
     python: Python
     programs: Programs
     report: Report
+    fresh: bool
 
-    def build(self, fresh: bool) -> Built:
+    def build(self) -> Built:
         start = time.monotonic()
-        done = 0 if fresh else self._done_before()
+        done = 0 if self.fresh else self._done_before()
         if done == 0:
             self._clear()
             self._tell(1, f"making it with Python {self.python.version}")
@@ -158,7 +162,7 @@ class _Builder:
     def _install_compiled(self, number: int, step: Step, named: str) -> None:
         facts = self._facts()
         key = wheels.ingredients(step, wheels.Target(facts.tag, self._named_before(step, facts.packages)))
-        kept = wheels.kept_wheels(key)
+        kept = [] if self.fresh else wheels.kept_wheels(key)
         if kept:
             self._tell(number, f"installing {named}, compiled before")
             self._install_wheels(kept, named)
@@ -175,7 +179,7 @@ class _Builder:
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
             self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
             if step.pinned:  # else the newest version may be another one next time
-                wheels.keep(folder / "wheels", key)
+                wheels.keep(folder / "wheels", key, replace=self.fresh)
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 
     def _install_wheels(self, files: list[Path], named: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from hpcbench.config.experiment import check_name
 from hpcbench.errors import UserError
+from hpcbench.locks import exclusive
 from hpcbench.workspace import Workspace
 
 VARIABLE = "HPCBENCH_ENVS"
@@ -50,30 +50,30 @@ class Place:
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """One build or removal at a time, on this machine; gives the lock's file descriptor.
+        """One build or removal at a time; gives the lock's file descriptor, for the programs of the build.
 
-        A program that inherits the descriptor holds the lock for as long as it lives. Raises UserError where another
-        one has it.
+        Raises UserError where another one is under way.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with (self.folder.parent / f".{self.name}.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UserError(
-                    f"'{self.name}' is being built or removed already",
-                    where=str(self.folder),
-                    hint="wait until that is done; a build that was killed may still have a pip or a compiler running",
-                ) from error
-            yield file.fileno()
+        taken = UserError(
+            f"'{self.name}' is being built or removed already",
+            where=str(self.folder),
+            hint="wait until that is done; a build that was killed may still have a pip or a compiler running",
+        )
+        with exclusive(self.folder.parent / f".{self.name}.lock", taken) as lock:
+            yield lock
 
 
-def root(workspace: Workspace) -> Path:
+def environments_folder(workspace: Workspace) -> Path:
     """The folder of all built environments."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser().absolute() if named else workspace.root / "envs"
     if _ODD.search(str(folder)):
-        raise UserError("the folder of environments has a colon or a control character in its path", where=str(folder))
+        raise UserError(
+            "the folder of environments has a colon or a control character in its path",
+            where=str(folder),
+            hint="HPCBENCH_ENVS names another folder for environments",
+        )
     return folder
 
 
@@ -83,10 +83,10 @@ def place(workspace: Workspace, name: str) -> Place:
         check_name(name)
     except ValueError as error:
         raise UserError(str(error), where=name) from error
-    return Place(name, root(workspace) / name)
+    return Place(name, environments_folder(workspace) / name)
 
 
 def places(workspace: Workspace) -> list[Place]:
     """Every environment that is there, whole or not, by name."""
-    found = [Place(path.name, path) for path in sorted(root(workspace).glob("[!.]*"))]
+    found = [Place(path.name, path) for path in sorted(environments_folder(workspace).glob("[!.]*"))]
     return [each for each in found if each.exists]

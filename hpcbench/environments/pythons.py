@@ -30,9 +30,7 @@ def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
     Raises UserError where there is none, or where it cannot make virtual environments.
     """
     if given is not None:
-        python = _probed(given)
-        if python is None:
-            raise UserError("this is no Python that runs", where=f"--python {given}")
+        python = probe(given)
         if not recipe.allows(python.version):
             raise UserError(
                 f"{name} works with Python {recipe.python}, and this is {python.version}",
@@ -40,18 +38,32 @@ def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
                 hint=_which_would_do(recipe),
             )
     else:
-        python = next((each for each in _candidates() if recipe.allows(each.version)), None)
-        if python is None:
-            raise UserError(
-                f"no Python that {name} works with is on the PATH",
-                hint=f"{_which_would_do(recipe)}; install one, load a module that has one, or name it with --python",
-            )
+        python = _first_that_fits(name, recipe)
     if _output(python.path, _CAN_MAKE) is None:
         minor = python.version.rpartition(".")[0]
         raise UserError(
             f"{python.path} cannot make virtual environments",
             hint=f"install what it lacks (Debian, Ubuntu: apt-get install python{minor}-venv), or use --python",
         )
+    return python
+
+
+def _first_that_fits(name: str, recipe: Recipe) -> Python:
+    for python in _candidates():
+        if recipe.allows(python.version):
+            return python
+    raise UserError(
+        f"no Python that {name} works with is on the PATH",
+        hint=f"{_which_would_do(recipe)}; install one, load a module that has one, or name it with --python",
+    )
+
+
+def probe(given: str) -> Python:
+    """A Python that the user names. Raises UserError where it does not run."""
+    python = _probed(given)
+    if python is None:
+        hint = "name a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
+        raise UserError("this is no Python that runs", where=f"--python {given}", hint=hint)
     return python
 
 

@@ -32,7 +32,7 @@ def recipe_files(workspace: Workspace) -> dict[str, RecipeFile]:
     found = {
         path.stem: RecipeFile(path.stem, path, folder.absolute() == ours.absolute())
         for folder in folders
-        for path in folder.glob("*.yaml")
+        for path in folder.glob("[!.]*.yaml")
     }
     return dict(sorted(found.items()))
 

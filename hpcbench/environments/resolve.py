@@ -24,6 +24,7 @@ class NotBuiltError(UserError):
 
     def __init__(self, what: str, there: Place, hint: str) -> None:
         super().__init__(what, where=str(there.folder), hint=hint)
+        self.name = there.name
         self.python = str(there.python)
 
 
@@ -45,29 +46,40 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     environment = site.environment(name)
     if environment.python is not None:
         return Resolved(environment, _named_python(environment, name, workspace))
-    if comes_later(environment):
-        return Resolved(environment, "python3")
     there = place(workspace, name)
+    if brings_python(environment):
+        return Resolved(environment, "python3", _unused(environment, there))
     file = recipe_files(workspace).get(name)
     recipe = file.read() if file else None
     state = state_of(there, recipe)
     if state in (BUILT, OUTDATED):
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
+    if state == INCOMPLETE:
+        raise _not_there(name, state, there, recipe, site, workspace)
     # A command's environment need only run the node code.
-    ours_will_do = has_imports(recipe) if recipe else name == COMMAND or name in site.environments
+    ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
     if ours_will_do:
         return Resolved(environment, sys.executable)
     raise _not_there(name, state, there, recipe, site, workspace)
 
 
-def comes_later(environment: Environment) -> bool:
-    """Whether the Python is one that modules, lines of shell or a container bring, on the node."""
+def brings_python(environment: Environment) -> bool:
+    """Whether modules, lines of shell or a container bring the Python, on the node."""
     return bool(environment.modules or environment.setup or environment.container)
 
 
-def has_imports(recipe: Recipe) -> bool:
+def is_beside_hpcbench(recipe: Recipe) -> bool:
     """Whether the Python that runs hpcbench has what an environment of this recipe would have."""
     return all(importlib.util.find_spec(module.partition(".")[0]) for module in recipe.imports)
+
+
+def _unused(environment: Environment, there: Place) -> str:
+    if environment.container or state_of(there, None) != BUILT:
+        return ""
+    return (
+        f"the environment '{there.name}' that was built is not used: the site file gives modules or setup for it;"
+        f" to use both, say there: python: {there.python}"
+    )
 
 
 def _outdated(name: str) -> str:
@@ -80,7 +92,7 @@ def _not_there(
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
         what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
-        return UserError(what, hint=f"{nearest(name, known)} Or add it under `environments:` in the site file")
+        return UserError(what, hint=f"{nearest(name, known)}; or add it under `environments:` in the site file")
     how = "only half built" if state == INCOMPLETE else "not built"
     hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
     return NotBuiltError(f"the environment '{name}' is {how}", there, hint)
@@ -91,7 +103,7 @@ def _named_python(environment: Environment, name: str, workspace: Workspace) -> 
     python = environment.python or ""
     if "/" in python and not environment.container:
         python = os.path.normpath(workspace.root / _expanded(python))
-    if not comes_later(environment) and shutil.which(python) is None:
+    if not brings_python(environment) and shutil.which(python) is None:
         raise UserError(
             f"the Python of environment '{name}' does not exist: {python}",
             hint="correct `environments` in the site file, or create that Python",

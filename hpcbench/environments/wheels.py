@@ -21,9 +21,13 @@ from hpcbench.config.recipe import Step
 from hpcbench.errors import UserError
 
 DIGITS = 16
-_COMPILING = re.compile(r"(?:CC|CXX|(?:C|CPP|CXX|LD)FLAGS|CMAKE_\w+)\Z")
-_OLDER = {11: "98 03 0x", 14: "98 03 0x 11 1y", 17: "98 03 0x 11 1y 14", 20: "98 03 0x 11 1y 14 1z 17 2a"}
-_OLDER[23] = f"{_OLDER[20]} 20 2b"
+MOST_COMPILERS = 8  # at a time: a login node has other users
+# What decides which compiler, headers and libraries are taken: of the system, or of loaded modules.
+_COMPILING = re.compile(
+    r"(?:CC|CXX|(?:C|CPP|CXX|LD)FLAGS|CMAKE_\w+|CPATH|C(?:PLUS)?_INCLUDE_PATH|(?:LD_)?LIBRARY_PATH|PKG_CONFIG_PATH"
+    r"|CUDA_(?:HOME|PATH)|MPI_HOME|LOADEDMODULES)\Z"
+)
+_STANDARDS = ["98", "03", "0x", "11", "1y", "14", "1z", "17", "2a", "20", "2b", "23"]  # as in -std=c++17, oldest first
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,8 @@ def kept_wheels(key: Mapping[str, object]) -> list[Path]:
     return wheels if all(map(zipfile.is_zipfile, wheels)) else []
 
 
-def keep(wheels: Path, key: Mapping[str, object]) -> None:
-    """Copy a folder of freshly compiled wheels into the cache; of two builds that end at once, either one's stay.
+def keep(wheels: Path, key: Mapping[str, object], *, replace: bool) -> None:
+    """Copy a folder of freshly compiled wheels into the cache; of two builds that end at once, the first one's stay.
 
     A cache that cannot be written costs time at the next build, and nothing now.
     """
@@ -77,7 +81,9 @@ def keep(wheels: Path, key: Mapping[str, object]) -> None:
             unfinished = Path(name) / folder.name
             shutil.copytree(wheels, unfinished)
             (unfinished / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
-            shutil.rmtree(folder, ignore_errors=True)  # it is damaged, or it would have been used
+            if kept_wheels(key) and not replace:  # another build may be installing them
+                return
+            shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
 
 
@@ -100,7 +106,7 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
         folder = Path(name)
         tools = folder / "tools"
         variables = {"PYTHONPATH": str(tools), "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
-        cpus = len(os.sched_getaffinity(0))
+        cpus = min(len(os.sched_getaffinity(0)), MOST_COMPILERS)
         variables["MAKEFLAGS"] = os.environ.get("MAKEFLAGS") or f"-j{cpus}"
         if step.compile and step.compile.cxx_standard:
             variables["CXX"] = str(_wrapper(folder / "c++", step.compile.cxx_standard))
@@ -109,7 +115,8 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
 
 def _wrapper(file: Path, standard: int) -> Path:
     """A compiler that takes an older standard for this one: a build that asks for too little still compiles."""
-    older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in _OLDER[standard].split())
+    names = _STANDARDS[: _STANDARDS.index(str(standard))]
+    older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in names)
     file.write_text(
         "#!/bin/sh\n"
         "for word; do\n"

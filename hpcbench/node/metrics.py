@@ -31,6 +31,7 @@ TIMES["h"] = 60 * TIMES["min"]
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _PART = re.compile(r"\.?(?P<key>[^.\[\]]+)|\[(?P<index>-?[0-9]+|\*)\]|\[(?P<quote>['\"])(?P<quoted>.*?)(?P=quote)\]")
+_CUT_OBJECT = re.compile(r'\s*\{\s*"')  # no dictionary of Python, which uses other quotes
 _DELIMITERS = ",;\t"
 _SHOWN = 60  # characters of what was found, in a message
 KEPT = 1000  # values that a record holds; a long training logs more
@@ -149,8 +150,9 @@ def _documents(text: str) -> List[Any]:
         if line.lstrip()[:1] in ("{", "["):
             try:
                 documents.append(json.loads(line))
-            except (ValueError, RecursionError):
-                continue
+            except (ValueError, RecursionError) as error:
+                if _CUT_OBJECT.match(line):
+                    raise MetricError("a line begins with an object and is no JSON: %.100s" % line.strip()) from error
     return documents
 
 

@@ -129,7 +129,7 @@ def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
-        reached = (str(case["epochs"]), f"{case['accuracy']:.4f}") if learning else ()
+        reached = (f"{case['epochs']:g}", f"{case['accuracy']:.4f}") if learning else ()
         table.add_row(
             *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),

@@ -92,6 +92,7 @@ def _charliecloud(container: Container, needs: Needs) -> Words:
 # What Slurm and the launchers set, and what changes how fast a framework runs; see also node/provenance.py.
 PASSED_BY_PODMAN = (
     *("SLURM*", "HPCBENCH_*", "PMI*", "OMPI_*", "UCX_*", "FI_*", "NCCL_*", "GLOO_*", "HOROVOD_*", "DMLC_*"),
+    *("MPICH_*", "MV2_*", "I_MPI_*", "PSM2_*"),
     *("OMP_*", "KMP_*", "GOMP_*", "MKL_*", "OPENBLAS_*", "BLIS_*", "NUMEXPR_*", "ONEDNN_*", "DNNL_*", "MALLOC_*"),
     *("CUDA_*", "CUBLAS_*", "CUDNN_*", "NVIDIA_*", "ROCR_*", "HIP_*", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"),
     *("TORCH*", "PYTORCH_*", "TF_*", "XLA_*", "JAX_*", "KERAS_*", "MXNET_*", "PYTHONHASHSEED"),
@@ -103,14 +104,15 @@ def _podman(container: Container, needs: Needs) -> Words:
 
     Without a cgroup of its own a container stays in the one of Slurm's job, and so within its limits; podman then
     insists on a PID namespace of its own. Of the variables, only those that are named get in. SELinux would hide the
-    mounted folders. GPUs come by the Container Device Interface:
+    mounted folders. The image's own entry point is left out, as the other runtimes do. GPUs come by the
+    Container Device Interface:
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html
     """
     as_on_the_host = ("--network=host", "--ipc=host", "--userns=keep-id", "--cgroups=disabled", "--ulimit=host")
     names = [f"--env={name}" for name in (*PASSED_BY_PODMAN, *needs.variables)]
     volumes = [f"--volume={source}:{target}" for source, target in _mounts(container, needs)]
     gpus = _gpu_options(container, needs, ["--device=nvidia.com/gpu=all"])
-    start = ("podman", "run", "--rm", *as_on_the_host, "--security-opt=label=disable")
+    start = ("podman", "run", "--rm", "--entrypoint=", *as_on_the_host, "--security-opt=label=disable")
     work = f"--workdir={needs.folders[0]}"
     return Words((*start, *names, *volumes, work, *gpus, *container.options, _in_workspace(container.image, needs)))
 

@@ -7,7 +7,6 @@ An intent is written before sbatch is called and its id after it, so that whatev
 from __future__ import annotations
 
 import datetime
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.errors import UserError
+from hpcbench.locks import exclusive
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,8 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Only one hpcbench changes a sweep at a time. Raises UserError where another one does."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(
-                "another hpcbench is working on this sweep", where=folder.name, hint="wait until it is done"
-            ) from error
-        except OSError:  # a file system without locks: nothing better to be had
-            pass
+    taken = UserError("another hpcbench is working on this sweep", where=folder.name, hint="wait until it is done")
+    with exclusive(folder / ".lock", taken):
         yield
 
 

@@ -25,6 +25,7 @@ from hpcbench.workspace import SweepPaths, Workspace
 
 TEMPLATE = "job.sh.j2"
 _NEWLINE = re.compile(r"[\r\n\0]")
+_EVERYBODYS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
 
 
 def quoted(value: object) -> str:
@@ -62,7 +63,8 @@ class ScriptWriter:
                 python=python,
                 programs=self._programs(job, python),
                 prefix=container.prefix,
-                variables={**environment.env, **container.variables},
+                variables={**_variables(environment), **container.variables},
+                foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
                 launcher=self._launcher(job.resources, environment, container),
                 limit_s=walltime_s(job.resources.slurm.time),
@@ -81,8 +83,7 @@ class ScriptWriter:
         if not chosen or environment.container or all(run.case.parameters.framework != COMMAND for run in job.runs):
             return None
         folder = Path(python).parent
-        made = (folder.parent / "pyvenv.cfg", folder.parent / "conda-meta")
-        return folder if folder.is_absolute() and any(mark.exists() for mark in made) else None
+        return folder if folder.is_absolute() and str(folder) not in _EVERYBODYS else None
 
     @property
     def template_file(self) -> Path:
@@ -134,8 +135,18 @@ class ScriptWriter:
         root = str(self.workspace.root)
         # jobs/ and results/ may be links to another file system.
         reached = (os.path.realpath(folder) for folder in (root, self.paths.jobs.parent, self.paths.results.parent))
-        needs = Needs((root, *dict.fromkeys(reached)), environment.env, resources.gpus_per_task > 0)
+        needs = Needs((root, *dict.fromkeys(reached)), _variables(environment), resources.gpus_per_task > 0)
         return words(environment.container, needs)
+
+
+def _variables(environment: Environment) -> dict[str, str]:
+    """What is exported. Some containers show the user's home, and what pip has put there is not the image's."""
+    return {"PYTHONNOUSERSITE": "1", **environment.env} if environment.container else environment.env
+
+
+def _foreign(environment: Environment, name: str) -> bool:
+    """Whether Python packages of the login shell stay out: modules, lines of shell and users may want them in."""
+    return not (environment.modules or environment.setup or name == COMMAND)
 
 
 def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:

@@ -141,16 +141,25 @@ def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> d
 
     For a plan that is `only_shown`, one that is not built yet is a warning.
     """
-    names = sorted({job.resources.environment for job in plan.jobs})
-    found = {}
-    for name in names:
+    found, missing = {}, []
+    for name in sorted({job.resources.environment for job in plan.jobs}):
         try:
             found[name] = resolve(plan.site, name, workspace)
         except NotBuiltError as error:
-            if not only_shown:
-                raise
+            missing.append(error)
             found[name] = Resolved(plan.site.environment(name), error.python, f"{error.what}; {error.hint}")
+    if missing and not only_shown:
+        raise _not_built(missing)
     return found
+
+
+def _not_built(missing: list[NotBuiltError]) -> UserError:
+    """One error that names them all, with one command that builds them."""
+    if len(missing) == 1:
+        return missing[0]
+    names = [error.name for error in missing]
+    hint = f"hpcbench env build {' '.join(names)}; or name their Pythons under `environments:` in the site file"
+    return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 
 def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:

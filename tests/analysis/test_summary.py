@@ -240,12 +240,30 @@ def test_a_case_that_was_measured_without_this_metric_still_comes_before_one_tha
     assert list(ranked(case_table(table(*rows)), "peak_memory_bytes", True)["case"]) == ["case-2", "case-1", "case-0"]
 
 
+def test_a_case_has_the_median_of_its_epochs_and_names_all_versions_that_it_ran_with(repetition, table) -> None:
+    learnt = [
+        repetition(0, number, epochs=epochs, accuracy=accuracy, framework_version=version)
+        for number, (epochs, accuracy, version) in enumerate([(3, 0.91, "2.13.0"), (4, 0.95, "2.14.0")])
+    ]
+    frame = table(*learnt)
+    frame["epochs"] = frame["epochs"].astype("Int64")
+    (case,) = case_table(frame).to_dict("records")
+    assert (case["epochs"], case["accuracy"], case["framework_version"]) == (3.5, pytest.approx(0.93), "2.13.0,2.14.0")
+
+
+def test_the_held_out_part_counts_only_where_something_is_learnt(repetition, table) -> None:
+    for task, groups in (("training", [0, 0]), ("time_to_accuracy", [0, 1])):
+        cases = case_table(table(*(repetition(case, task=task, held_out=0.1 + 0.1 * case) for case in (0, 1))))
+        assert list(work_groups(cases)) == groups
+
+
 @given(st.permutations(range(6)))
 def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int]) -> None:
     base = {
         "sweep": "s",
         "experiment": "study",
         "framework": "pytorch",
+        "framework_version": "2.13.0",
         "status": "completed",
         "model": "mlp",
         "task": "training",
@@ -255,10 +273,13 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "items_per_step": 1,
         "math_mode": "plain",
         "data": None,
+        "held_out": 0.2,
         "target_accuracy": None,
         "first_step_s": 1.0,
         "import_s": 1.0,
         "build_s": 1.0,
+        "epochs": None,
+        "accuracy": None,
         "peak_memory_bytes": 1,
         "peak_device_bytes": 1,
         "nodes_used": "n1",

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hpcbench.commands.env_check import meaning
+from hpcbench.commands.env_check import framework_and_strategy
 from hpcbench.errors import UserError
 from hpcbench.node import catalog
 
@@ -26,13 +26,13 @@ from hpcbench.node import catalog
     ],
 )
 def test_the_name_of_an_environment_tells_its_framework(name, framework, wanted):
-    assert meaning(name, framework) == wanted
+    assert framework_and_strategy(name, framework) == wanted
 
 
 @pytest.mark.parametrize("name", ["mine", "my-pytorch", "horovod-mine", "keras"])
 def test_a_name_that_does_not_tell_needs_the_option(name):
     with pytest.raises(UserError, match="does not tell its framework") as caught:
-        meaning(name)
+        framework_and_strategy(name)
     assert all(framework in caught.value.hint for framework in catalog.FRAMEWORKS)
 
 

@@ -221,3 +221,39 @@ def test_a_damaged_marker_is_no_marker(bench, build):
     os.truncate(marker, 0)
     build("demo")
     assert state(bench, "demo") == BUILT
+
+
+def test_a_build_does_not_go_on_with_what_is_half_removed(bench, build, monkeypatch):
+    bench.recipe("demo", TINY, {"install": ["late==1.0"]})
+    with pytest.raises(ProgramError):
+        build("demo")
+
+    def interrupted(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hpcbench.environments.build.shutil.rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            remove(bench.place("demo"))
+    assert state(bench, "demo") == INCOMPLETE
+    bench.package("late")
+    build("demo")
+    assert bench.built == ["tiny ", "tiny ", "late "]
+
+
+def test_an_environment_may_be_a_link_to_another_disk(bench, build, tmp_path):
+    bench.recipe("demo", TINY)
+    (tmp_path / "disk").mkdir()
+    bench.place("demo").folder.parent.mkdir()
+    bench.place("demo").folder.symlink_to(tmp_path / "disk")
+    build("demo")
+    build("demo", fresh=True)
+    assert state(bench, "demo") == BUILT
+    remove(bench.place("demo"))
+    assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_removing_what_was_never_built_leaves_nothing_behind(bench):
+    with pytest.raises(UserError, match="is not built"):
+        remove(bench.place("demo"))
+    assert not bench.place("demo").folder.parent.exists()

@@ -98,6 +98,33 @@ def test_all_builds_every_recipe(cli, bench, monkeypatch):
     assert "pytorch 2/" in told
 
 
+def test_a_mistake_in_the_last_recipe_is_told_before_anything_is_built(cli, bench):
+    bench.recipe("good", TINY)
+    bench.recipe("broken", TINY, pyton=">=3.8")
+    assert "pyton" in cli.build("good", "broken", expect=2).stderr
+    assert listed(cli)["good"]["state"] == "not built"
+
+
+def test_what_is_built_with_another_python_is_not_taken_for_what_is_asked(cli, bench, tmp_path):
+    bench.recipe("demo", TINY)
+    cli.build("demo")
+    other = tmp_path / "python3.9"
+    other.write_text("#!/bin/sh\necho 3.9.1\n")
+    other.chmod(0o755)
+    told = cli("env", "build", "demo", "--python", str(other), expect=1).stderr
+    assert "'demo' is built, with Python 3." in told
+    assert "--force builds it anew" in told
+
+
+def test_a_name_that_is_none_does_not_hide_the_others(cli, bench):
+    bench.recipe("my env", TINY)
+    bench.recipe(".#good", TINY)
+    bench.recipe("good", TINY)
+    found = listed(cli)
+    assert (found["my env"]["state"], found["good"]["state"]) == ("bad recipe", "not built")
+    assert ".#good" not in found
+
+
 def test_a_python_that_does_not_fit_is_refused(cli, bench):
     bench.recipe("demo", TINY, python=">=3.6,<3.8")
     told = cli("env", "build", "demo", "--python", sys.executable, expect=1).stderr
@@ -114,6 +141,7 @@ MISTAKES = {
     "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
     "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
     "unknown command": (["biuld"], "biuld"),
+    "no Python": (["build", "beside", "--python", "no-such-python"], "this is no Python that runs"),
 }
 
 
@@ -129,6 +157,14 @@ def test_a_sweep_over_what_is_not_built_says_how_to_build_it(cli):
     told = cli("sweep", experiment, expect=2).stderr
     assert "the environment 'mxnet' is not built" in told
     assert "hpcbench env build mxnet" in told
+
+
+def test_all_that_is_not_built_is_named_at_once(cli):
+    experiment = {"name": "two", "parameters": {"model": "mlp"}, "matrix": {"framework": ["mxnet", "jax"]}}
+    (cli.workspace / "two.yaml").write_text(json.dumps(experiment))
+    told = cli("sweep", "two.yaml", expect=2).stderr
+    assert "these environments are not built: jax, mxnet" in told
+    assert "hpcbench env build jax mxnet" in told
     assert not list(cli.workspace.glob("jobs/*"))
 
 

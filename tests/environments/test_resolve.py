@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import Environment, Site, load_site
+from hpcbench.environments.programs import ProgramError
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError
 from hpcbench.workspace import Workspace
@@ -126,3 +127,20 @@ def test_what_is_built_stays_usable_without_its_recipe(bench, build):
     build("demo")
     (bench.workspace.root / "configs" / "environments" / "demo.yaml").unlink()
     assert resolve(site(), "demo", bench.workspace).python == str(bench.place("demo").python)
+
+
+def test_what_is_half_built_is_refused_also_where_hpcbench_has_it_itself(bench, build):
+    bench.recipe("demo", {"install": ["late==1.0"]}, imports=("json",))
+    with pytest.raises(ProgramError):
+        build("demo")
+    with pytest.raises(UserError, match="only half built"):
+        resolve(site(), "demo", bench.workspace)
+
+
+def test_what_is_built_and_not_used_beside_modules_is_told(bench, build):
+    bench.recipe("demo", TINY)
+    build("demo")
+    found = resolve(site(demo=Environment(modules=["cuda"])), "demo", bench.workspace)
+    assert f"to use both, say there: python: {bench.place('demo').python}" in found.warning
+    both = Environment(modules=["cuda"], python=str(bench.place("demo").python))
+    assert resolve(site(demo=both), "demo", bench.workspace).warning == ""

@@ -66,7 +66,9 @@ def test_a_wheel_is_compiled_anew_against_another_version(bench, build):
     assert bench.built.count("tiny ") == 2
 
 
-@pytest.mark.parametrize("variable", ["CXXFLAGS", "TINY_WITH_MPI", "CMAKE_GENERATOR"])
+@pytest.mark.parametrize(
+    "variable", ["CXXFLAGS", "TINY_WITH_MPI", "CMAKE_GENERATOR", "LOADEDMODULES", "CPATH", "LD_LIBRARY_PATH"]
+)
 def test_variables_that_steer_compilers_are_part_of_the_key(key, monkeypatch, variable):
     before = key(compiled())
     monkeypatch.setenv("EDITOR", "ed")
@@ -159,3 +161,22 @@ def test_a_workshop_is_cleared_away(bench):
     with wheels.workshop(bench.read("one").steps[0]) as (folder, _):
         assert Path(folder).is_dir()
     assert not Path(folder).exists()
+
+
+def test_asked_to_build_anew_a_wheel_is_compiled_anew_and_the_old_one_replaced(bench, build):
+    bench.recipe("demo", BASE, compiled())
+    build("demo")
+    (kept,) = wheels.cache_folder().glob("*/*.whl")
+    before = kept.stat().st_ino
+    build("demo", fresh=True)
+    assert bench.built.count("tiny ") == 2
+    assert kept.stat().st_ino != before
+
+
+def test_of_two_builds_that_end_at_once_the_first_ones_wheel_stays(bench, build, key):
+    bench.recipe("demo", BASE, compiled())
+    build("demo")
+    (kept,) = wheels.cache_folder().glob("*/*.whl")
+    before = kept.stat().st_ino
+    wheels.keep(kept.parent, json.loads((kept.parent / "key.json").read_text()), replace=False)
+    assert kept.stat().st_ino == before

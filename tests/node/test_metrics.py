@@ -132,6 +132,12 @@ def test_json_may_stand_on_lines_of_its_own_between_others() -> None:
     assert found(text, json="loss", reduce="last") == 0.5
 
 
+def test_a_json_line_that_is_cut_off_is_an_error_and_a_dictionary_of_python_is_none() -> None:
+    with pytest.raises(MetricError, match=r"a line begins with an object and is no JSON: \{\"loss\": 0\.2"):
+        found('{"loss": 0.5}\n{"loss": 0.2\n', json="loss", reduce="sum")
+    assert found("{'loss': 0.1}\n[INFO] go\n{\"loss\": 0.5}\n", json="loss") == 0.5
+
+
 def test_a_json_document_over_several_lines_is_one() -> None:
     assert found('{\n "a": {\n  "b": 2\n }\n}\n', json="a.b") == 2.0
 

@@ -28,6 +28,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "peak_memory_bytes": 2**33,
             "math_mode": "matmul highest",
             "data": None,
+            "held_out": 0.2,
             "target_accuracy": None,
         }
         failed = "status" in changes
@@ -43,6 +44,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "dtype": "float32",
             "execution": "eager",
             "data": None,
+            "held_out": 0.2,
             "target_accuracy": None,
             "batch_size": 32,
             "nodes": 1,

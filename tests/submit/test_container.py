@@ -93,7 +93,16 @@ def test_the_words_of_podman() -> None:
     made = rendered("podman", "pytorch:2.6", mounts=["/data"], options=["--memory=8g"], variables={"MINE": "a b"})
     first, last = made.prefix.index("--env=SLURM*"), made.prefix.index("--env=MINE")
     assert made.prefix[:first] == (
-        *("podman", "run", "--rm", "--network=host", "--ipc=host", "--userns=keep-id", "--cgroups=disabled"),
+        *(
+            "podman",
+            "run",
+            "--rm",
+            "--entrypoint=",
+            "--network=host",
+            "--ipc=host",
+            "--userns=keep-id",
+            "--cgroups=disabled",
+        ),
         *("--ulimit=host", "--security-opt=label=disable"),
     )
     assert made.prefix[last + 1 :] == (

@@ -227,6 +227,40 @@ def test_a_line_of_the_set_up_that_fails_ends_the_script_and_is_named(make_sweep
     assert not show.with_name("seen").exists()
 
 
+def test_names_that_the_set_up_uses_do_not_lead_the_record_elsewhere(make_sweep: MakeSweep, show: Path) -> None:
+    lines = "['results=/x', 'sweep=/x', 'job=x', 'element=9', 'scratch=/x', 'log=/x']"
+    sweep = make_sweep(site=f"setup: {lines}\n    python: {show}", scheduler="local")
+    run(sweep)
+    assert str(sweep.paths.record("job-001", 0)) in seen(show)
+    assert "/x" not in seen(show)
+
+
+def test_module_paths_come_before_the_modules(make_sweep: MakeSweep, show: Path) -> None:
+    sweep = make_sweep(site=f"module_paths: [/a b, $HOME]\n    modules: [c]\n    python: {show}", scheduler="local")
+    run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" "$@"; }}'})
+    assert seen(show)[:9] == ["use", "/a b", "", "use", "$HOME", "", "load", "c", ""]
+
+
+@pytest.mark.parametrize(
+    ("site", "seen_inside"),
+    [("", ""), ("setup: ['true']", "/mine"), ("modules: [x]", "/mine"), ("env: {PYTHONPATH: /ours}", "/ours")],
+)
+def test_packages_of_the_shell_that_submits_get_in_only_by_the_sites_will(
+    site: str, seen_inside: str, make_sweep: MakeSweep, show: Path
+) -> None:
+    show.write_text(show.read_text().replace("$VALUE", "$PYTHONPATH"))
+    sweep = make_sweep(site=f"{site}\n    python: {show}".lstrip(), scheduler="local")
+    run(sweep, PYTHONPATH="/mine", **{"BASH_FUNC_module%%": "() { true; }"})
+    assert seen(show)[-2] == seen_inside
+
+
+def test_what_pip_put_into_the_home_is_not_seen_in_a_container(make_sweep: MakeSweep) -> None:
+    site = "container: {runtime: podman, image: x}"
+    assert "export PYTHONNOUSERSITE=1\n" in script(make_sweep(site=site))
+    own = site + "\n    env: {PYTHONNOUSERSITE: ''}"
+    assert "export PYTHONNOUSERSITE=''\n" in script(make_sweep(site=own))
+
+
 def test_after_the_set_up_a_failure_is_no_longer_the_end(make_sweep: MakeSweep, show: Path) -> None:
     show.write_text(show.read_text() + "exit 7\n")
     sweep = make_sweep(site=f"setup: ['true']\n    python: {show}", scheduler="local")
