@@ -6,6 +6,8 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
+# Two workers, also on larger machines: some tests count threads, and time out when they starve.
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 # Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
@@ -35,10 +37,10 @@ demo: $(VENV)/.torch
 environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_ENVS)
 
 test: $(VENV)/.dev $(VENV)/.torch lint environments
-	$(BIN)/pytest -m "not long"
+	$(PYTEST) -m "not long"
 
 test-all: $(VENV)/.dev $(VENV)/.torch lint environments-all
-	$(BIN)/pytest
+	$(PYTEST)
 
 # The tests train with each of them: checking them here as well would only take time. Elsewhere than in CI, the tests of
 # one that cannot be built here are skipped, and say so.
@@ -50,7 +52,7 @@ environments-all: environments
 	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS) || [ "$$CI" != true ]
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -m "not slurm and not torch and not system and not pip"
+	$(PYTEST) -m "not slurm and not torch and not system and not pip"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

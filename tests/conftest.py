@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
+hypothesis.settings.load_profile("here")
 # A shell starts what runs in the background with it ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -134,7 +137,7 @@ def with_environments(
 
 def _made_by(tool: str) -> Path:
     """The folder that a script of tools/ makes for the tests, or finds made, and prints."""
-    made = subprocess.run([TOOLS / tool], capture_output=True, text=True)
+    made = subprocess.run(["flock", TOOLS / tool, TOOLS / tool], capture_output=True, text=True)  # one worker at a time
     if made.returncode:
         reason = f"tools/{tool} cannot work here: {made.stderr.strip()}"
         if os.environ.get("CI") == "true":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Annotated
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from hpcbench.config.loading import Document, Model, build
-from hpcbench.config.variables import as_text, check_names
+from hpcbench.config.variables import Variables
 
 DIGITS = 12
 
@@ -23,10 +24,19 @@ def _requirement(text: str) -> Requirement:
         raise ValueError(f"{text!r} is no package as pip takes it, such as numpy==2.4.6") from error
 
 
+def _check_packages(texts: list[str]) -> list[str]:
+    for text in texts:
+        _requirement(text)
+    return texts
+
+
+Packages = Annotated[list[str], AfterValidator(_check_packages)]
+
+
 class Compile(Model):
     """How packages are compiled here, against what the earlier steps installed."""
 
-    tools: list[str] = Field(
+    tools: Packages = Field(
         default_factory=list, description="packages that compiling needs and the environment does not keep"
     )
     needs: list[str] = Field(
@@ -35,13 +45,6 @@ class Compile(Model):
     cxx_standard: int | None = Field(
         default=None, description="the oldest C++ standard to compile by, as in 17, whatever the package asks for"
     )
-
-    @field_validator("tools")
-    @classmethod
-    def _packages(cls, value: list[str]) -> list[str]:
-        for text in value:
-            _requirement(text)
-        return value
 
     @field_validator("cxx_standard")
     @classmethod
@@ -54,33 +57,14 @@ class Compile(Model):
 class Step(Model):
     """Packages that are installed together."""
 
-    install: list[str] = Field(min_length=1, description="packages with their versions, as pip takes them")
+    install: Packages = Field(min_length=1, description="packages with their versions, as pip takes them")
     index: str | None = Field(
         default=None, description="one more package index, asked only where the usual one does not have them all"
     )
-    env: dict[str, str] = Field(
-        default_factory=dict, description="environment variables while they are installed and tried"
-    )
+    env: Variables = Field(default_factory=dict, description="environment variables while they are installed and tried")
     compile: Compile | None = Field(
         default=None, description="compile them here, without what they depend on; the wheels are kept for next time"
     )
-
-    @field_validator("install")
-    @classmethod
-    def _packages(cls, value: list[str]) -> list[str]:
-        for text in value:
-            _requirement(text)
-        return value
-
-    @field_validator("env", mode="before")
-    @classmethod
-    def _text(cls, value: object) -> object:
-        return as_text(value)
-
-    @field_validator("env")
-    @classmethod
-    def _names(cls, value: dict[str, str]) -> dict[str, str]:
-        return check_names(value)
 
     @property
     def packages(self) -> list[str]:

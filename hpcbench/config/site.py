@@ -10,7 +10,7 @@ from hpcbench.config.container import Container, check_single_lines
 from hpcbench.config.experiment import check_name
 from hpcbench.config.loading import Document, Model, build
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
-from hpcbench.config.variables import as_text, check_names
+from hpcbench.config.variables import Variables
 
 
 class Environment(Model):
@@ -24,18 +24,8 @@ class Environment(Model):
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
     setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
-    env: dict[str, str] = Field(default_factory=dict, description="environment variables, quoted as data")
+    env: Variables = Field(default_factory=dict, description="environment variables, quoted as data")
     container: Container | None = Field(default=None, description="the container that the Python runs in")
-
-    @field_validator("env", mode="before")
-    @classmethod
-    def _text(cls, value: object) -> object:
-        return as_text(value)
-
-    @field_validator("env")
-    @classmethod
-    def _names(cls, value: dict[str, str]) -> dict[str, str]:
-        return check_names(value)
 
     @field_validator("modules", "module_paths", "setup")
     @classmethod
