@@ -68,7 +68,19 @@ def cudnn(adapter):
     return found
 
 
-PROBES = {"inputs": inputs, "cudnn": cudnn}
+def optimizers(adapter):
+    """How many optimizers of PyTorch training makes."""
+    import torch
+
+    made = []
+    create = torch.optim.Optimizer.__init__
+    torch.optim.Optimizer.__init__ = lambda self, *words: (made.append(self), create(self, *words))[1]
+    network = adapter.build(asked(task="training", execution="eager"))
+    losses = [float(network.train()) for _ in range(3)]
+    return {"made": len(made), "learned": losses[2] < losses[0]}
+
+
+PROBES = {"inputs": inputs, "cudnn": cudnn, "optimizers": optimizers}
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(PROBES[sys.argv[2]](frameworks.load(sys.argv[1]))))

@@ -51,3 +51,7 @@ def test_xla_gets_no_lstm_of_cudnn_which_it_cannot_compile_and_that_is_remarked(
         "graph": [["auto"], []],
         "compiled": [[False], [remark]],
     }
+
+
+def test_keras_on_pytorch_trains_by_the_optimizer_of_keras_alone(probe):
+    assert probe("keras-torch", "optimizers") == {"made": 0, "learned": True}

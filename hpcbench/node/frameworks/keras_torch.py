@@ -14,6 +14,7 @@ from ..outcomes import Unsupported
 from ..problem import MOMENTUM, Problem
 from . import keras_layers
 from .pytorch import PyTorch, PyTorchNetwork
+from .pytorch_strategies import Update
 
 
 class KerasModule(nn.Module):
@@ -31,16 +32,20 @@ class KerasTorchNetwork(PyTorchNetwork):
     def model_of(self, problem: Problem) -> nn.Module:
         model = keras_layers.model_of(problem)
         self.trained = model.trainable_variables
-        self.optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
-        self.optimizer.build(self.trained)
         return KerasModule(model)
 
-    def update(self, loss: torch.Tensor) -> None:
-        for variable in self.trained:
-            variable.value.grad = None
-        loss.backward()
-        with torch.no_grad():
-            self.optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+    def update_of(self, problem: Problem) -> Update:
+        optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
+        optimizer.build(self.trained)
+
+        def update(loss: torch.Tensor) -> None:
+            for variable in self.trained:
+                variable.value.grad = None
+            loss.backward()
+            with torch.no_grad():
+                optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+
+        return update
 
     def _autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' policy does that

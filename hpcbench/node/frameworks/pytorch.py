@@ -14,6 +14,7 @@ from ..outcomes import Unsupported
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
 from .base import Adapter, Batch, Network
+from .pytorch_strategies import Update
 
 # From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
 _OUT_OF_MEMORY = re.compile(
@@ -36,9 +37,9 @@ class PyTorchNetwork(Network):
         model.train(problem.training)
         if not problem.training:  # training keeps float32 weights and uses autocast
             model = model.to(self.dtype)
-        self.parallel = pytorch_strategies.parallel(model, problem, self.device)
-        self.model: Any = self.parallel.model
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype is torch.float16)
+        self.model: Any = pytorch_strategies.parallel(model, problem, self.device)
+        if problem.training:
+            self.update = self.update_of(problem)
         if problem.parameters["execution"] == catalog.COMPILED:
             self.model = torch.compile(self.model)
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
@@ -47,6 +48,10 @@ class PyTorchNetwork(Network):
 
     def model_of(self, problem: Problem) -> nn.Module:
         return pytorch_layers.sequential(problem.layers, problem.item_shape, problem.weights())
+
+    def update_of(self, problem: Problem) -> Update:
+        """Backward and optimizer step for a loss of the model."""
+        return pytorch_strategies.update_of(self.model, problem, self.device)
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         if not self.problem.training:
@@ -63,18 +68,6 @@ class PyTorchNetwork(Network):
             loss = nn.functional.cross_entropy(self.model(inputs), labels)
         self.update(loss)
         return loss
-
-    def update(self, loss: torch.Tensor) -> None:
-        """Backward and optimizer step."""
-        optimizer = self.parallel.optimizer
-        if optimizer is None:
-            assert self.parallel.step  # noqa: S101 - one of the two is there in training
-            self.parallel.step(loss)
-            return
-        optimizer.zero_grad()
-        self.scaler.scale(loss).backward()
-        self.scaler.step(optimizer)
-        self.scaler.update()
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return self._moved(torch.from_numpy(inputs), torch.from_numpy(labels))
