@@ -84,7 +84,8 @@ def _join(problem: Problem, device: torch.device) -> None:
 def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     _join(problem, device)
     local = [device.index] if device.type == "cuda" else None
-    return nn.parallel.DistributedDataParallel(model, device_ids=local)
+    # Batch norm's statistics stay each rank's own, as in the other frameworks: else rank 0 would send its every step.
+    return nn.parallel.DistributedDataParallel(model, device_ids=local, broadcast_buffers=False)
 
 
 def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
