@@ -9,9 +9,12 @@ from .. import layers
 from ..layers import Layer, Layers, Shape
 from ..problem import Problem
 from ..weights import InitialWeights
+from .base import Library
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any  # a symbolic one
+
+KERAS = Library("Keras", keras.__version__, "3", "4")
 
 # The layout that each backend computes in: elsewhere every convolution would turn its input around.
 CHANNELS_FIRST = keras.backend.backend() == "torch"

@@ -54,8 +54,7 @@ def _lstms(model: keras.Model) -> Iterator[keras.layers.LSTM]:
 class KerasTensorFlow(TensorFlow):
     name = "keras-tensorflow"
     packages = ("keras", "tensorflow", "tensorflow-cpu", "numpy")
-    version = keras.__version__
-    versions = ("3", "4")
+    libraries = (keras_layers.KERAS, *TensorFlow.libraries)
     network = KerasTensorFlowNetwork
 
 

@@ -10,9 +10,8 @@ import keras
 import torch
 from torch import nn
 
-from ..outcomes import Unsupported
 from ..problem import MOMENTUM, Problem
-from . import keras_layers
+from . import keras_layers, requirements
 from .pytorch import PyTorch, PyTorchNetwork
 from .pytorch_strategies import Update
 
@@ -54,13 +53,11 @@ class KerasTorchNetwork(PyTorchNetwork):
 class KerasTorch(PyTorch):
     name = "keras-torch"
     packages = ("keras", "torch", "numpy")
-    version = keras.__version__
-    versions = ("3", "4")
+    libraries = (keras_layers.KERAS, *PyTorch.libraries)
     network = KerasTorchNetwork
 
     def build(self, problem: Problem) -> PyTorchNetwork:
-        if problem.training and problem.parameters["dtype"] == "float16":
-            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        requirements.refuse_unscaled_float16(problem)
         return super().build(problem)
 
 

@@ -12,14 +12,9 @@ from .. import catalog
 from ..data import Items
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
-from .base import Adapter, Batch, Network
+from .base import Adapter, Batch, Library, Network
 from .pytorch_strategies import Update
 
-# From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
-_OUT_OF_MEMORY = re.compile(
-    r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
-    re.I,
-)
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -118,9 +113,16 @@ class PyTorchNetwork(Network):
 class PyTorch(Adapter):
     name = "pytorch"
     packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
-    version: str = torch.__version__
-    versions = ("2.3", "3")  # torch.amp.GradScaler takes a device from 2.3 on
+    # torch.amp.GradScaler takes a device from 2.3 on.
+    libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
+    # From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
+    memory_errors = (RuntimeError,)
+    memory_words = re.compile(
+        r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory"
+        r"|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
+        re.I,
+    )
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:
@@ -140,11 +142,6 @@ class PyTorch(Adapter):
         requirements.check_gpus(problem, self.devices(), "PyTorch %s%s" % (torch.__version__, built))
         _check_dtype(problem)
         return self.network(problem)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        return super().is_out_of_memory(error) or (
-            isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
-        )
 
 
 def _device(problem: Problem) -> torch.device:

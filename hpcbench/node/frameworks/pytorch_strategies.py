@@ -1,6 +1,7 @@
 """How several ranks train one PyTorch model: what each strategy makes of the model, and how it updates the weights."""
 
 import os
+import sys
 from typing import Any, Callable, Dict, Iterator
 
 import numpy
@@ -135,7 +136,8 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     try:
         import deepspeed
     except ImportError as error:
-        raise Unsupported("this environment has no DeepSpeed: %s" % error) from error
+        advice = "add deepspeed to a recipe in configs/environments, and `hpcbench env build` it"
+        raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]

@@ -38,3 +38,9 @@ def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], nam
     is None, which is unknown or another maker's, nothing is refused. Raises Unsupported."""
     if problem.parameters["dtype"] == "bfloat16" and capability is not None and capability < (8, 0):
         raise Unsupported("%s has no bfloat16 arithmetic" % name)
+
+
+def refuse_unscaled_float16(problem: Problem) -> None:
+    """For a framework whose adapter scales no losses. Raises Unsupported."""
+    if problem.training and problem.parameters["dtype"] == "float16":
+        raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
