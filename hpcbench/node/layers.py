@@ -6,7 +6,7 @@ Operations are counted for matrix products and convolutions only, a multiplicati
 
 import math
 from dataclasses import dataclass
-from typing import Dict, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, NamedTuple, Sequence, Tuple
 
 Shape = Tuple[int, ...]
 Pair = Tuple[int, int]
@@ -302,9 +302,6 @@ class TakeStep(Layer):
 
     def output(self, shape: Shape) -> Shape:
         return shape[1:]
-
-
-Block = Union[Residual, Branches, EncoderLayer]
 
 
 def bodies(block: Layer) -> Tuple[Tuple[Layer, ...], ...]:

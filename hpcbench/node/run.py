@@ -63,16 +63,18 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
         os.sched_setaffinity(0, allowed)
         facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
     facts["packages"] = _versions(adapter.packages)
-    facts["framework_version"] = adapter.version
-    _check_version(adapter)
+    facts["framework_version"] = adapter.libraries[0].version
+    _check_versions(adapter)
     return adapter
 
 
-def _check_version(adapter: "Adapter") -> None:
-    first, beyond = adapter.versions
-    if not _numbers(first) <= _numbers(adapter.version) < _numbers(beyond):
-        known = (adapter.name, adapter.version, first, beyond)
-        raise outcomes.Unsupported("%s %s is here; versions from %s and below %s are supported" % known)
+def _check_versions(adapter: "Adapter") -> None:
+    for name, version, first, beyond in adapter.libraries:
+        if not _numbers(first) <= _numbers(version) < _numbers(beyond):
+            found = "%s %s is here (%s)" % (name, version, sys.executable)
+            wanted = "versions from %s and below %s are supported" % (first, beyond)
+            advice = "`hpcbench env build %s` makes one that fits" % adapter.name
+            raise outcomes.Unsupported("; ".join((found, wanted, advice)))
 
 
 def _numbers(version: str) -> List[int]:
@@ -152,8 +154,9 @@ def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     if message[:1] == ["Traceback (most recent call last):"]:  # MXNet tells first where in its C++ it was
         message = [line for line in message[1:] if not line.startswith(" ")]
     if isinstance(error, ModuleNotFoundError):
-        advice = "install %s there, or name another Python under `environments` in the site file" % framework
-        message = ["%s in %s: %s" % (error, sys.executable, advice)]
+        advice = "`hpcbench env build %s` makes an environment that has it" % framework
+        other = "or name another Python under `environments` in the site file"
+        message = ["%s in %s: %s, %s" % (error, sys.executable, advice, other)]
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     return {
         "type": type(error).__name__,

@@ -13,10 +13,16 @@ def for_worker(parameters: Mapping[str, Any], environment: Mapping[str, str]) ->
         changed["MXNET_CPU_WORKER_NTHREADS"] = str(parameters["inter_op_threads"])
     if framework.startswith("keras-"):
         changed["KERAS_BACKEND"] = framework[len("keras-") :]
-    if framework.endswith("jax") and parameters["device"] == "cpu":
-        changed["JAX_PLATFORMS"] = "cpu"
+    if framework == "keras-torch":
+        changed["KERAS_TORCH_DEVICE"] = "cuda" if parameters["device"] == "gpu" else "cpu"
     if framework.endswith("tensorflow"):
         changed.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # warnings and errors
-        if parameters["device"] == "cpu":
-            changed["CUDA_VISIBLE_DEVICES"] = "-1"  # else it takes the memory of every GPU
+    if framework != "command" and parameters["device"] == "cpu":
+        changed.update(_NO_GPU)
+        if framework.endswith("jax"):
+            changed["JAX_PLATFORMS"] = "cpu"  # else it warns of the GPUs that it does not find
     return changed
+
+
+# Else Keras on PyTorch would compute on a GPU unasked, and TensorFlow take the memory of every one. HIP is AMD's.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}

@@ -68,7 +68,7 @@ def test_a_repetition_becomes_a_record_under_python_3_8(
     record = json.loads(folder.records.read_text())
     assert record["status"] == "failed"
     assert record["error"]["type"] == "ModuleNotFoundError"
-    assert "install pytorch there" in record["error"]["message"]
+    assert "`hpcbench env build pytorch`" in record["error"]["message"]
     assert record["python"].startswith("3.8.")
 
 

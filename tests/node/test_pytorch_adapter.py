@@ -240,6 +240,62 @@ def test_a_compiled_network_computes_the_same(build: Build) -> None:
     assert type(compiled.model).__name__ == "OptimizedModule"
 
 
+class Broken(torch.nn.Module):
+    """Two products that torch.compile cannot take as one piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products = torch.nn.ModuleList([torch.nn.Linear(8, 8), torch.nn.Linear(8, 3)])
+
+    def forward(self, batch: Any) -> Any:
+        batch = self.products[0](batch)
+        torch._dynamo.graph_break()
+        return self.products[1](batch)
+
+
+PIECES = "torch.compile made 2 pieces of the model, and runs eagerly what lies between"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here; not run: what a compiled network's pieces are")
+@pytest.mark.parametrize(("model", "told"), [(None, []), (Broken, [PIECES])])
+def test_the_pieces_of_a_compiled_network_are_told(
+    build: Build, monkeypatch: pytest.MonkeyPatch, model: type[Any] | None, told: list[str]
+) -> None:
+    from hpcbench.node.frameworks.pytorch import PyTorchNetwork
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()  # a worker has one network, and this process has many
+    if model:
+        monkeypatch.setattr(PyTorchNetwork, "model_of", lambda self, problem: model())
+    network = build("mlp", execution="compiled")
+    assert network.infer().shape == (2, 3)
+    assert network.remarks() == told
+
+
+def test_float32_is_float32_whatever_the_environment_says(
+    make_folder: Callable[..., Any], clean_environment: dict[str, str]
+) -> None:
+    """NVIDIA's own images have this variable."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(make_folder().zipapp)!r})
+import torch
+from hpcbench_node.frameworks import pytorch
+backends = torch.backends.cuda.matmul, torch.backends.cudnn
+before = [each.allow_tf32 for each in backends]
+pytorch._set_arithmetic()
+print(before, [each.allow_tf32 for each in backends])
+"""
+    environment = {**clean_environment, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[True, True] [False, False]\n", done.stderr
+
+
+def test_deepspeed_that_is_not_there_is_unsupported_and_how_to_get_it_is_said(build: Build) -> None:
+    with pytest.raises(Unsupported, match=r"no DeepSpeed in .*hpcbench env build"):
+        build("mlp", task="training", strategy="deepspeed")
+
+
 def test_an_allocation_beyond_all_memory_is_recognised() -> None:
     with pytest.raises(RuntimeError) as refused:
         torch.empty(10**15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from hpcbench.node import frameworks, ports, run
-from hpcbench.node.frameworks.base import Adapter, Network
+from hpcbench.node.frameworks.base import Adapter, Library, Network
 from hpcbench.node.planned import PlannedRun
 from hpcbench.node.problem import Problem
 from hpcbench.node.ranks import Ranks
@@ -54,8 +55,7 @@ class Stand(Adapter):
     """A framework that is nothing but what run.py sees of one."""
 
     name = "stand-in"
-    version = "2.13.0+cpu"
-    versions = ("2.3", "3")
+    libraries: tuple[Library, ...] = (Library("Stand-in", "2.13.0+cpu", "2.3", "3"),)
     packages = ("pytest", "no-such-distribution")
 
     def __init__(self, trained: Callable[[int], list[np.ndarray]] = lambda rank: []) -> None:
@@ -99,7 +99,7 @@ def test_a_repetition_that_completes_tells_what_it_found(worker: Callable[..., d
 @pytest.mark.parametrize("version", ["2.3", "2.3.0", "2.13.0+cpu", "2.14.0a0+git1f3c", "2.9rc1", "2.100"])
 def test_a_version_among_those_that_are_supported_runs(worker: Callable[..., dict[str, Any]], version: str) -> None:
     adapter = Stand()
-    adapter.version = version
+    adapter.libraries = (adapter.libraries[0]._replace(version=version),)
     assert worker(adapter)["status"] == "completed"
 
 
@@ -108,12 +108,21 @@ def test_any_other_version_is_unsupported_and_the_supported_ones_are_named(
     worker: Callable[..., dict[str, Any]], version: str
 ) -> None:
     adapter = Stand()
-    adapter.version = version
+    adapter.libraries = (adapter.libraries[0]._replace(version=version),)
     facts = worker(adapter)
     assert facts["status"] == "unsupported"
-    words = f"stand-in {version} is here; versions from 2.3 and below 3 are supported"
+    words = f"Stand-in {version} is here ({sys.executable}); versions from 2.3 and below 3 are supported; "
+    words += "`hpcbench env build stand-in` makes one that fits"
     assert facts["error"] == {"type": "unsupported", "message": words}
     assert facts["framework_version"] == version
+
+
+def test_what_a_framework_computes_with_must_fit_as_well(worker: Callable[..., dict[str, Any]]) -> None:
+    adapter = Stand()
+    adapter.libraries = (Library("Front", "3.1", "3", "4"), Library("Back", "2.2", "2.3", "3"))
+    facts = worker(adapter)
+    assert (facts["status"], facts["framework_version"]) == ("unsupported", "3.1")
+    assert facts["error"]["message"].startswith("Back 2.2 is here")
 
 
 @pytest.mark.parametrize("framework", frameworks._MODULES)
@@ -127,7 +136,7 @@ def test_a_framework_that_is_not_there_is_told_with_the_python_that_lacks_it(
     facts = run.run(make_planned(framework=framework), ALONE)
     assert facts["status"] == "failed"
     assert facts["error"]["type"] == "ModuleNotFoundError"
-    assert f"install {framework} there" in facts["error"]["message"]
+    assert f"`hpcbench env build {framework}`" in facts["error"]["message"]
     assert run.sys.executable in facts["error"]["message"]
 
 

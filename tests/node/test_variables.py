@@ -27,8 +27,13 @@ def changed(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., dic
     return change
 
 
+ON_GPU = {"device": "gpu", "gpus_per_task": 1}
+GPUS = {"CUDA_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "0,1"}
+
+
 def test_a_plain_case_leaves_the_users_environment_alone(changed: Callable[..., dict[str, str]]) -> None:
-    assert changed() == {}
+    assert changed(**ON_GPU) == {}
+    assert changed(GPUS, framework="command", model=None, command="true") == {}
 
 
 @pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
@@ -45,19 +50,25 @@ def test_keras_is_told_its_backend_whatever_the_user_has_set(
     assert changed({"KERAS_BACKEND": "other"}, framework=f"keras-{backend}")["KERAS_BACKEND"] == backend
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "keras-tensorflow"])
-def test_tensorflow_on_the_cpu_does_not_take_the_memory_of_a_gpu(
-    changed: Callable[..., dict[str, str]], framework: str
-) -> None:
-    gpus = {"CUDA_VISIBLE_DEVICES": "0,1"}
-    assert changed(gpus, framework=framework)["CUDA_VISIBLE_DEVICES"] == "-1"
-    assert "CUDA_VISIBLE_DEVICES" not in changed(gpus, framework=framework, device="gpu", gpus_per_task=1)
+@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+def test_a_case_on_the_cpu_sees_no_gpu(changed: Callable[..., dict[str, str]], framework: str) -> None:
+    on_cpu, on_gpu = changed(GPUS, framework=framework), changed(GPUS, framework=framework, **ON_GPU)
+    assert {name: on_cpu[name] for name in GPUS} == dict.fromkeys(GPUS, "-1")
+    assert not set(GPUS) & set(on_gpu)
+
+
+def test_keras_on_pytorch_is_told_its_device_whatever_the_user_has_set(changed: Callable[..., dict[str, str]]) -> None:
+    """Unset, it takes a GPU where there is one."""
+    other = {"KERAS_TORCH_DEVICE": "xpu"}
+    assert changed(other, framework="keras-torch")["KERAS_TORCH_DEVICE"] == "cpu"
+    assert changed(other, framework="keras-torch", **ON_GPU)["KERAS_TORCH_DEVICE"] == "cuda"
+    assert "KERAS_TORCH_DEVICE" not in changed(framework="keras-jax")
 
 
 @pytest.mark.parametrize("framework", ["jax", "keras-jax"])
 def test_jax_on_the_cpu_does_not_look_for_a_gpu(changed: Callable[..., dict[str, str]], framework: str) -> None:
     assert changed(framework=framework)["JAX_PLATFORMS"] == "cpu"
-    assert "JAX_PLATFORMS" not in changed(framework=framework, device="gpu", gpus_per_task=1)
+    assert "JAX_PLATFORMS" not in changed(framework=framework, **ON_GPU)
 
 
 def test_mxnet_reads_its_threads_when_it_is_imported(changed: Callable[..., dict[str, str]]) -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Tuple, Type
 
 from .. import catalog
 from ..data import Items
@@ -81,7 +81,8 @@ class Network(ABC):
         """The trainable weights, whole, in an order of its own that is the same on every rank. All ranks must ask."""
 
     def peak_device_bytes(self) -> Optional[int]:
-        """The most memory held on the device so far; None where the device is the CPU."""
+        """The most memory held on the device; since the network was built, where the framework can count anew. None
+        where the device is the CPU."""
         return None
 
     def remarks(self) -> List[str]:
@@ -96,24 +97,34 @@ class Network(ABC):
     def work(self) -> Work:
         problem, parameters = self.problem, self.problem.parameters
         learning = parameters["task"] == catalog.TIME_TO_ACCURACY
-        pure = "autocast" if problem.training else "pure"
+        of_16_bits = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,
             flops_per_item=problem.flops_per_item,
             items_per_step=None if learning else parameters["batch_size"] * problem.group.size,
             input_shape=(parameters["batch_size"], *problem.item_shape),
             dtype=parameters["dtype"],
-            math_mode="float32" if parameters["dtype"] == "float32" else pure,
+            math_mode="float32" if parameters["dtype"] == "float32" else of_16_bits,
         )
+
+
+class Library(NamedTuple):
+    """A library that an adapter was written for, as it is here."""
+
+    name: str
+    version: str
+    first: str  # the first version that will do
+    beyond: str  # the first that will not
 
 
 class Adapter(ABC):
     """One framework."""
 
     name: str
-    version: str  # of the framework itself
-    versions: Tuple[str, str]  # the first that will do, and the first that will not
+    libraries: Tuple[Library, ...]  # the framework itself, then what it computes with
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, as far as they are there
+    memory_errors: Tuple[Type[BaseException], ...] = ()  # the framework's types that may mean that memory ran out
+    memory_words: "Pattern[str]"  # which such an error then has
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
@@ -133,4 +144,5 @@ class Adapter(ABC):
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the framework's error means that memory ran out."""
-        return isinstance(error, MemoryError)
+        told = isinstance(error, self.memory_errors) and self.memory_words.search(str(error))
+        return isinstance(error, MemoryError) or bool(told)

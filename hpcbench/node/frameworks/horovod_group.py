@@ -4,6 +4,7 @@ The variables are those that horovod.runner.gloo_run sets; the rendezvous server
 """
 
 import os
+import sys
 from typing import Any, Dict, List
 
 from ..group import Group
@@ -18,7 +19,8 @@ def join(group: Group) -> None:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http.http_server import RendezvousServer
     except ImportError as error:
-        raise Unsupported("this environment has no Horovod: %s" % error) from error
+        advice = "`hpcbench env build horovod-FRAMEWORK` makes an environment that has it"
+        raise Unsupported("there is no Horovod in %s (%s): %s" % (sys.executable, error, advice)) from error
     if group.rank == 0:
         server = RendezvousServer(verbose=0)
         _SERVERS.append(server)

@@ -9,7 +9,7 @@ from jax import numpy as jnp
 
 from ..problem import MOMENTUM, Problem
 from . import jax_layers
-from .jax_network import JaxAdapter, JaxNetwork, Model, Optimizer
+from .jax_network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
 from .jax_strategies import Arrays
 
 
@@ -54,8 +54,7 @@ def _pure(module: nnx.Module) -> Model:
 class Jax(JaxAdapter):
     name = "jax"
     packages = ("jax", "jaxlib", "flax", "optax", "grain", "numpy")
-    version = jax.__version__
-    versions = ("0.6.2", "1")  # the oldest that was tried
+    libraries = (JAX,)
     network = FlaxNetwork
 
 

@@ -15,10 +15,10 @@ from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem, channels_last
 from . import jax_data, jax_devices, jax_strategies, requirements
-from .base import Adapter, Batch, Network
+from .base import Adapter, Batch, Library, Network
 from .jax_strategies import Arrays
 
-_OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|out of memory|std::bad_alloc", re.I)
+JAX = Library("JAX", jax.__version__, "0.6.2", "1")  # the oldest that was tried
 _DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float16": jnp.float16}
 _ON_CPU = ("float32", "bfloat16")
 
@@ -135,6 +135,8 @@ def _logits_of(model: Model) -> Callable[..., jax.Array]:
 
 class JaxAdapter(Adapter):
     network: Type[JaxNetwork]
+    memory_errors = (RuntimeError,)
+    memory_words = re.compile(r"RESOURCE_EXHAUSTED|out of memory|std::bad_alloc", re.I)
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if inter_op is not None:
@@ -153,11 +155,5 @@ class JaxAdapter(Adapter):
             jax_devices.choose_gpu(problem)
         else:
             requirements.check_cpu_dtype(problem, _ON_CPU)
-        if problem.training and problem.parameters["dtype"] == "float16":
-            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        requirements.refuse_unscaled_float16(problem)
         return self.network(problem)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        return super().is_out_of_memory(error) or (
-            isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
-        )

@@ -10,7 +10,7 @@ import keras
 
 from ..problem import MOMENTUM, Problem
 from . import keras_layers
-from .jax_network import JaxAdapter, JaxNetwork, Model, Optimizer
+from .jax_network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
 from .jax_strategies import Arrays
 
 
@@ -44,8 +44,7 @@ def _values(variables: Any) -> Arrays:
 class KerasJax(JaxAdapter):
     name = "keras-jax"
     packages = ("keras", "jax", "jaxlib", "grain", "numpy")
-    version = keras.__version__
-    versions = ("3", "4")
+    libraries = (keras_layers.KERAS, JAX)
     network = KerasJaxNetwork
 
 

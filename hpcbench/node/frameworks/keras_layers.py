@@ -9,9 +9,12 @@ from .. import layers
 from ..layers import Layer, Layers, Shape
 from ..problem import Problem
 from ..weights import InitialWeights
+from .base import Library
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any  # a symbolic one
+
+KERAS = Library("Keras", keras.__version__, "3", "4")
 
 # The layout that each backend computes in: elsewhere every convolution would turn its input around.
 CHANNELS_FIRST = keras.backend.backend() == "torch"
@@ -28,7 +31,8 @@ def model_of(problem: Problem) -> keras.Model:
     shape = problem.item_shape
     tokens = problem.layers and isinstance(problem.layers[0], layers.Embedding)
     given = shape if CHANNELS_FIRST or len(shape) < 3 else (*shape[1:], shape[0])
-    start = keras.Input(given, dtype="int32" if tokens else keras.config.floatx())
+    # A model casts its batch to the format of its input: in inference that is the format in which it comes.
+    start = keras.Input(given, dtype="int32" if tokens else "float32" if problem.training else dtype)
     return keras.Model(start, _chain(problem.layers, start, shape, problem.weights()))
 
 

@@ -3,10 +3,11 @@
 After the Keras guide "Writing a custom training loop in TensorFlow".
 """
 
-from typing import Any, List, Sequence
+from typing import Any, Iterator, List, Sequence
 
 import keras
 
+from .. import catalog
 from ..problem import MOMENTUM, Problem
 from . import keras_layers
 from .tensorflow import TensorFlow, TensorFlowNetwork
@@ -25,7 +26,11 @@ class KerasModule:
 
 class KerasTensorFlowNetwork(TensorFlowNetwork):
     def model_of(self, problem: Problem) -> KerasModule:
-        return KerasModule(keras_layers.model_of(problem))
+        model = keras_layers.model_of(problem)
+        if problem.parameters["execution"] == catalog.COMPILED:
+            for lstm in _lstms(model):
+                lstm.use_cudnn = False  # XLA cannot compile it
+        return KerasModule(model)
 
     def optimizer_of(self, problem: Problem, variables: Sequence[Any]) -> Any:
         optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
@@ -33,14 +38,23 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         return optimizer
 
     def remarks(self) -> List[str]:
+        if self.problem.parameters["execution"] == catalog.COMPILED:
+            return super().remarks()
         return []  # Keras takes cuDNN's LSTM
+
+
+def _lstms(model: keras.Model) -> Iterator[keras.layers.LSTM]:
+    for layer in model.layers:
+        both_ways = isinstance(layer, keras.layers.Bidirectional)
+        for part in (layer.forward_layer, layer.backward_layer) if both_ways else (layer,):
+            if isinstance(part, keras.layers.LSTM):
+                yield part
 
 
 class KerasTensorFlow(TensorFlow):
     name = "keras-tensorflow"
     packages = ("keras", "tensorflow", "tensorflow-cpu", "numpy")
-    version = keras.__version__
-    versions = ("3", "4")
+    libraries = (keras_layers.KERAS, *TensorFlow.libraries)
     network = KerasTensorFlowNetwork
 
 

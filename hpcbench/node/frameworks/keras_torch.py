@@ -10,10 +10,10 @@ import keras
 import torch
 from torch import nn
 
-from ..outcomes import Unsupported
 from ..problem import MOMENTUM, Problem
-from . import keras_layers
+from . import keras_layers, requirements
 from .pytorch import PyTorch, PyTorchNetwork
+from .pytorch_strategies import Update
 
 
 class KerasModule(nn.Module):
@@ -31,16 +31,20 @@ class KerasTorchNetwork(PyTorchNetwork):
     def model_of(self, problem: Problem) -> nn.Module:
         model = keras_layers.model_of(problem)
         self.trained = model.trainable_variables
-        self.optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
-        self.optimizer.build(self.trained)
         return KerasModule(model)
 
-    def update(self, loss: torch.Tensor) -> None:
-        for variable in self.trained:
-            variable.value.grad = None
-        loss.backward()
-        with torch.no_grad():
-            self.optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+    def update_of(self, problem: Problem) -> Update:
+        optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
+        optimizer.build(self.trained)
+
+        def update(loss: torch.Tensor) -> None:
+            for variable in self.trained:
+                variable.value.grad = None
+            loss.backward()
+            with torch.no_grad():
+                optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+
+        return update
 
     def _autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' policy does that
@@ -49,13 +53,11 @@ class KerasTorchNetwork(PyTorchNetwork):
 class KerasTorch(PyTorch):
     name = "keras-torch"
     packages = ("keras", "torch", "numpy")
-    version = keras.__version__
-    versions = ("3", "4")
+    libraries = (keras_layers.KERAS, *PyTorch.libraries)
     network = KerasTorchNetwork
 
     def build(self, problem: Problem) -> PyTorchNetwork:
-        if problem.training and problem.parameters["dtype"] == "float16":
-            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        requirements.refuse_unscaled_float16(problem)
         return super().build(problem)
 
 

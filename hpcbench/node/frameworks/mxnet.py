@@ -12,7 +12,7 @@ from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem
 from . import requirements
-from .base import Adapter, Batch, Network, Work
+from .base import Adapter, Batch, Library, Network, Work
 
 try:
     import mxnet as mx
@@ -27,7 +27,6 @@ from . import mxnet_data, mxnet_layers, mxnet_strategies, mxnet_threads
 
 Tensor = Any
 
-_OUT_OF_MEMORY = re.compile(r"out of memory|Failed to allocate \w+ Memory|_STATUS_ALLOC_FAILED|std::bad_alloc", re.I)
 _FLOAT32_ALONE = (layers.Lstm, layers.EncoderLayer)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
 
@@ -113,9 +112,10 @@ class MXNetNetwork(Network):
 
 class MXNet(Adapter):
     name = "mxnet"
-    version = mx.__version__
-    versions = ("1.6", "2")
+    libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
+    memory_errors = (mx.MXNetError,)
+    memory_words = re.compile(r"out of memory|Failed to allocate \w+ Memory|_STATUS_ALLOC_FAILED|std::bad_alloc", re.I)
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         for variable, threads in zip(_THREAD_VARIABLES, (intra_op, inter_op)):
@@ -133,11 +133,6 @@ class MXNet(Adapter):
         requirements.check_gpus(problem, self.devices(), "MXNet %s%s" % (mx.__version__, built))
         _check_dtype(problem)
         return MXNetNetwork(problem)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        return super().is_out_of_memory(error) or (
-            isinstance(error, mx.MXNetError) and bool(_OUT_OF_MEMORY.search(str(error)))
-        )
 
 
 def _device(problem: Problem) -> Any:
@@ -161,8 +156,7 @@ def _check_dtype(problem: Problem) -> None:
     if problem.on_gpu:
         if dtype == "bfloat16":
             raise Unsupported("MXNet computes in bfloat16 on CPUs alone")
-        if dtype == "float16" and problem.training:
-            raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+        requirements.refuse_unscaled_float16(problem)
         return
     requirements.check_cpu_dtype(problem, ("float32", "bfloat16"))
     if dtype == "bfloat16" and not hasattr(amp.amp, "bfloat16"):

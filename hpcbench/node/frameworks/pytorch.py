@@ -10,16 +10,11 @@ from torch import nn
 
 from .. import catalog
 from ..data import Items
-from ..outcomes import Unsupported
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
-from .base import Adapter, Batch, Network
+from .base import Adapter, Batch, Library, Network
+from .pytorch_strategies import Update
 
-# From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
-_OUT_OF_MEMORY = re.compile(
-    r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
-    re.I,
-)
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -28,25 +23,29 @@ class PyTorchNetwork(Network):
         super().__init__(problem)
         self.device = _device(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
-        torch.backends.cudnn.allow_tf32 = False
+        _set_arithmetic()
         torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
-        model = self.model_of(problem).to(self.device)
+        weights_dtype = torch.float32 if problem.training else self.dtype  # training uses autocast
+        model = self.model_of(problem).to(weights_dtype).to(self.device)
         self.parameter_count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         model.train(problem.training)
-        if not problem.training:  # training keeps float32 weights and uses autocast
-            model = model.to(self.dtype)
-        self.parallel = pytorch_strategies.parallel(model, problem, self.device)
-        self.model: Any = self.parallel.model
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype is torch.float16)
+        self.model: Any = pytorch_strategies.parallel(model, problem, self.device)
+        if problem.training:
+            self.update = self.update_of(problem)
         if problem.parameters["execution"] == catalog.COMPILED:
             self.model = torch.compile(self.model)
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
         self.feed()
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
 
     def model_of(self, problem: Problem) -> nn.Module:
         return pytorch_layers.sequential(problem.layers, problem.item_shape, problem.weights())
+
+    def update_of(self, problem: Problem) -> Update:
+        """Backward and optimizer step for a loss of the model."""
+        return pytorch_strategies.update_of(self.model, problem, self.device)
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         if not self.problem.training:
@@ -64,18 +63,6 @@ class PyTorchNetwork(Network):
         self.update(loss)
         return loss
 
-    def update(self, loss: torch.Tensor) -> None:
-        """Backward and optimizer step."""
-        optimizer = self.parallel.optimizer
-        if optimizer is None:
-            assert self.parallel.step  # noqa: S101 - one of the two is there in training
-            self.parallel.step(loss)
-            return
-        optimizer.zero_grad()
-        self.scaler.scale(loss).backward()
-        self.scaler.step(optimizer)
-        self.scaler.update()
-
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return self._moved(torch.from_numpy(inputs), torch.from_numpy(labels))
 
@@ -83,9 +70,11 @@ class PyTorchNetwork(Network):
         return (self._moved(*batch) for batch in pytorch_data.batches(self.problem, items, forever))
 
     def _moved(self, inputs: torch.Tensor, labels: torch.Tensor) -> Batch:
+        """On the device, and converted there: only as it comes, a batch of the pipeline is in pinned memory."""
+        inputs, labels = inputs.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
         if inputs.is_floating_point() and not self.problem.training:
             inputs = inputs.to(self.dtype)
-        return inputs.to(self.device, non_blocking=True), labels.long().to(self.device, non_blocking=True)
+        return inputs, labels.long()
 
     def synchronize(self) -> None:
         if self.device.type == "cuda":
@@ -124,9 +113,16 @@ class PyTorchNetwork(Network):
 class PyTorch(Adapter):
     name = "pytorch"
     packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
-    version: str = torch.__version__
-    versions = ("2.3", "3")  # torch.amp.GradScaler takes a device from 2.3 on
+    # torch.amp.GradScaler takes a device from 2.3 on.
+    libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
+    # From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
+    memory_errors = (RuntimeError,)
+    memory_words = re.compile(
+        r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory"
+        r"|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
+        re.I,
+    )
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:
@@ -147,11 +143,6 @@ class PyTorch(Adapter):
         _check_dtype(problem)
         return self.network(problem)
 
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        return super().is_out_of_memory(error) or (
-            isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
-        )
-
 
 def _device(problem: Problem) -> torch.device:
     if not problem.on_gpu:
@@ -164,8 +155,18 @@ def _device(problem: Problem) -> torch.device:
 def _check_dtype(problem: Problem) -> None:
     if not problem.on_gpu:
         requirements.check_cpu_dtype(problem, tuple(_DTYPES))
-    elif problem.parameters["dtype"] == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise Unsupported("%s has no bfloat16 arithmetic" % torch.cuda.get_device_name())
+        return
+    own = requirements.own_gpu(problem, torch.cuda.device_count())
+    capability = None if torch.version.hip else torch.cuda.get_device_capability(own)
+    requirements.check_gpu_dtype(problem, capability, torch.cuda.get_device_name(own))
+
+
+def _set_arithmetic() -> None:
+    # float32 shall mean the same everywhere. TF32 would round the factors to 10 bits: PyTorch allows it in convolutions
+    # and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in products of matrices, too.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True  # the shapes are fixed, and other frameworks let cuDNN try, too
 
 
 ADAPTER = PyTorch()

@@ -1,7 +1,8 @@
-"""How several ranks train one PyTorch model. Each strategy takes the model and gives it back, made parallel."""
+"""How several ranks train one PyTorch model: what each strategy makes of the model, and how it updates the weights."""
 
 import os
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
+import sys
+from typing import Any, Callable, Dict, Iterator
 
 import numpy
 import torch
@@ -14,20 +15,17 @@ from ..problem import MOMENTUM, Problem
 from . import horovod_group
 from .pytorch_layers import Residual
 
-
-class Parallel(NamedTuple):
-    """A model with its optimizer. `step` replaces backward and optimizer step where the strategy has its own."""
-
-    model: Any
-    optimizer: Optional[torch.optim.Optimizer] = None
-    step: Optional[Callable[[torch.Tensor], None]] = None
+Update = Callable[[torch.Tensor], None]  # backward and optimizer step for a loss
 
 
-def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
+def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """The model under the strategy of its case."""
-    if not problem.parallel:
-        return Parallel(model, _sgd(model, problem) if problem.training else None)
-    return _STRATEGIES[problem.parameters["strategy"]](model, problem, device)
+    return _MODELS[problem.parameters["strategy"]](model, problem, device) if problem.parallel else model
+
+
+def update_of(model: Any, problem: Problem, device: torch.device) -> Update:
+    """How a model that `parallel` gave is trained."""
+    return _UPDATES.get(problem.parameters["strategy"], _plain_update)(model, problem, device)
 
 
 def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
@@ -51,6 +49,22 @@ def _sgd(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
     return torch.optim.SGD(trained, lr=problem.learning_rate, momentum=MOMENTUM)
 
 
+def _scaler(problem: Problem, device: torch.device) -> Any:
+    return torch.amp.GradScaler(device.type, enabled=problem.parameters["dtype"] == "float16")
+
+
+def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
+    optimizer, scaler = _sgd(model, problem), _scaler(problem, device)
+
+    def update(loss: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    return update
+
+
 def _join(problem: Problem, device: torch.device) -> None:
     """The group of processes, over a store whose port rank 0 got from the kernel: nobody else can have it."""
     group = problem.group
@@ -68,13 +82,14 @@ def _join(problem: Problem, device: torch.device) -> None:
     )
 
 
-def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
+def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     _join(problem, device)
     local = [device.index] if device.type == "cuda" else None
-    return Parallel(nn.parallel.DistributedDataParallel(model, device_ids=local), _sgd(model, problem))
+    # Batch norm's statistics stay each rank's own, as in the other frameworks: else rank 0 would send its every step.
+    return nn.parallel.DistributedDataParallel(model, device_ids=local, broadcast_buffers=False)
 
 
-def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
+def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """FSDP2: the layers of a transformer and the blocks of a ResNet each on their own, then what is left."""
     try:
         from torch.distributed.fsdp import fully_shard
@@ -88,25 +103,41 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
         if isinstance(part, (nn.TransformerEncoderLayer, Residual)):
             fully_shard(part, mesh=mesh)
     # Without the last argument the outermost part would keep its weights after the first step of inference.
-    sharded: Any = fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
-    return Parallel(sharded, _sgd(sharded, problem) if problem.training else None)
+    return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
 
 
-def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
+def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     horovod_group.join(problem.group)
     import horovod.torch as horovod
 
     horovod.init()
+    return model
+
+
+def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
+    import horovod.torch as horovod
+
+    scaler = _scaler(problem, device)
     optimizer = horovod.DistributedOptimizer(_sgd(model, problem), named_parameters=model.named_parameters())
-    return Parallel(model, optimizer)
+
+    def update(loss: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        optimizer.synchronize()  # the scaler divides the gradients and looks for infinite ones: in all ranks the same
+        with optimizer.skip_synchronize():
+            scaler.step(optimizer)
+        scaler.update()
+
+    return update
 
 
-def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Parallel:
+def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """ZeRO stage 1: each rank keeps the optimizer's state of its part of the weights."""
     try:
         import deepspeed
     except ImportError as error:
-        raise Unsupported("this environment has no DeepSpeed: %s" % error) from error
+        advice = "add deepspeed to a recipe in configs/environments, and `hpcbench env build` it"
+        raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]
@@ -121,17 +152,24 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Para
         "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
     }
     engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model, problem), config=settings)
+    return engine
 
-    def step(loss: torch.Tensor) -> None:
+
+def _deepspeed_update(engine: Any, problem: Problem, device: torch.device) -> Update:
+    def update(loss: torch.Tensor) -> None:
         engine.backward(loss)
         engine.step()
 
-    return Parallel(engine, None, step)
+    return update
 
 
-_STRATEGIES: Dict[str, Callable[[nn.Module, Problem, torch.device], Parallel]] = {
+_MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
     "ddp": _ddp,
     "fsdp": _fsdp,
     "horovod": _horovod,
     "deepspeed": _deepspeed,
+}
+_UPDATES: Dict[str, Callable[[Any, Problem, torch.device], Update]] = {
+    "horovod": _horovod_update,
+    "deepspeed": _deepspeed_update,
 }

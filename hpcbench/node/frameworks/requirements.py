@@ -1,6 +1,6 @@
 """What a case asks of the machine, checked by every adapter in the same words."""
 
-from typing import List, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from .. import hardware
 from ..outcomes import Unsupported
@@ -31,3 +31,16 @@ def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:
         raise Unsupported("this framework computes in %s here, not in %s" % (" or ".join(known), dtype))
     if dtype != "float32" and not hardware.cpu_computes_in(dtype):
         raise Unsupported("this CPU has no %s arithmetic (%s)" % (dtype, hardware.cpu_model()))
+
+
+def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], name: str) -> None:
+    """Arithmetic of the GPU called `name` in the case's number format. `capability` is CUDA's, (major, minor); where it
+    is None, which is unknown or another maker's, nothing is refused. Raises Unsupported."""
+    if problem.parameters["dtype"] == "bfloat16" and capability is not None and capability < (8, 0):
+        raise Unsupported("%s has no bfloat16 arithmetic" % name)
+
+
+def refuse_unscaled_float16(problem: Problem) -> None:
+    """For a framework whose adapter scales no losses. Raises Unsupported."""
+    if problem.training and problem.parameters["dtype"] == "float16":
+        raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")

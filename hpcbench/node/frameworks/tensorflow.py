@@ -12,13 +12,11 @@ from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import MOMENTUM, Problem, channels_last
 from . import requirements, tensorflow_data, tensorflow_layers, tensorflow_strategies
-from .base import Adapter, Batch, Network
+from .base import Adapter, Batch, Library, Network
 
 Tensor = Any
 
 _DTYPES = {"float32": tf.float32, "bfloat16": tf.bfloat16, "float16": tf.float16}
-# From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
-_OUT_OF_MEMORY = re.compile(r"out of memory|OOM when allocating|RESOURCE_EXHAUSTED|failed to allocate", re.I)
 
 
 class Momentum:
@@ -129,9 +127,11 @@ class TensorFlowNetwork(Network):
 class TensorFlow(Adapter):
     name = "tensorflow"
     packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
-    version: str = tf.__version__
-    versions = ("2.12", "3")
+    libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
     network: Type[TensorFlowNetwork] = TensorFlowNetwork
+    # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
+    memory_errors = (tf.errors.OpError,)
+    memory_words = re.compile(r"out of memory|OOM when allocating|RESOURCE_EXHAUSTED|failed to allocate", re.I)
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:
@@ -154,11 +154,6 @@ class TensorFlow(Adapter):
         requirements.check_gpus(problem, self.devices(), "TensorFlow %s%s" % (tf.__version__, built))
         _check_dtype(problem)
         return self.network(problem)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        return super().is_out_of_memory(error) or (
-            isinstance(error, tf.errors.OpError) and bool(_OUT_OF_MEMORY.search(str(error)))
-        )
 
 
 def _function(step: Any, compiled: bool) -> Any:
@@ -188,8 +183,7 @@ def _choose_gpu(problem: Problem) -> None:
 
 def _check_dtype(problem: Problem) -> None:
     dtype = problem.parameters["dtype"]
-    if problem.training and dtype == "float16":
-        raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")
+    requirements.refuse_unscaled_float16(problem)
     if not problem.on_gpu:
         requirements.check_cpu_dtype(problem, tuple(_DTYPES))
         return

@@ -1,0 +1,86 @@
+"""Run in an environment of Keras: what its models are made of, as JSON for test_keras.py.
+
+PYTHONPATH=node.pyz python keras_probe.py FRAMEWORK PROBE
+"""
+
+import json
+import sys
+
+import keras
+from hpcbench_node import frameworks, problem
+from hpcbench_node.frameworks import keras_layers
+from hpcbench_node.group import Group
+from hpcbench_node.ranks import Ranks
+
+TINY = {
+    "mlp": {"input_size": 5, "hidden_size": 6, "classes": 3},
+    "lstm": {"input_size": 3, "hidden_size": 4, "sequence_length": 5, "bidirectional": True},
+    "transformer": {
+        "hidden_size": 8,
+        "layers": 1,
+        "heads": 2,
+        "feed_forward_size": 8,
+        "vocabulary": 9,
+        "positions": 4,
+        "sequence_length": 4,
+    },
+}
+
+
+def asked(model="mlp", **changes):
+    parameters = {
+        "execution": "compiled",
+        "model": model,
+        "model_options": TINY[model],
+        "task": "inference",
+        "strategy": "single",
+        "device": "cpu",
+        "dtype": "float32",
+        "batch_size": 2,
+        "seed": 3,
+        "learning_rate": 0.1,
+        "data": None,
+        **changes,
+    }
+    return problem.state(parameters, Group(Ranks(0, 1)))
+
+
+def inputs(adapter):
+    """In which format a model takes its batch."""
+    formats = {}
+    for dtype in ("float32", "bfloat16", "float16"):
+        for task in ("inference", "training"):
+            model = keras_layers.model_of(asked(task=task, dtype=dtype))
+            formats[task + " " + dtype] = model.inputs[0].dtype
+    formats["tokens"] = keras_layers.model_of(asked("transformer", dtype="bfloat16")).inputs[0].dtype
+    return formats
+
+
+def cudnn(adapter):
+    """Whether the LSTMs may be cuDNN's, and what is remarked of that on a GPU."""
+    found = {}
+    for execution in ("eager", "graph", "compiled"):
+        network = adapter.build(asked("lstm", execution=execution))
+        layers = [layer for layer in network.model.model.layers if isinstance(layer, keras.layers.Bidirectional)]
+        used = {cell.use_cudnn for layer in layers for cell in (layer.forward_layer, layer.backward_layer)}
+        network.problem = asked("lstm", execution=execution, device="gpu")
+        found[execution] = [sorted(used), network.remarks()]
+    return found
+
+
+def optimizers(adapter):
+    """How many optimizers of PyTorch training makes."""
+    import torch
+
+    made = []
+    create = torch.optim.Optimizer.__init__
+    torch.optim.Optimizer.__init__ = lambda self, *words: (made.append(self), create(self, *words))[1]
+    network = adapter.build(asked(task="training", execution="eager"))
+    losses = [float(network.train()) for _ in range(3)]
+    return {"made": len(made), "learned": losses[2] < losses[0]}
+
+
+PROBES = {"inputs": inputs, "cudnn": cudnn, "optimizers": optimizers}
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(PROBES[sys.argv[2]](frameworks.load(sys.argv[1]))))

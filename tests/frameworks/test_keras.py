@@ -1,0 +1,57 @@
+"""The adapters of Keras, each in its own environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hpcbench.node.variables import for_worker
+from hpcbench.submit.node_code import node_zipapp
+
+SCRIPT = Path(__file__).with_name("keras_probe.py")
+
+
+@pytest.fixture
+def probe(tmp_path, environment_python):
+    archive = tmp_path / "node.pyz"
+    archive.write_bytes(node_zipapp())
+
+    def answer(framework: str, what: str) -> object:
+        variables = for_worker({"framework": framework, "device": "cpu", "intra_op_threads": 1}, os.environ)
+        done = subprocess.run(
+            [environment_python(framework), SCRIPT, framework, what],
+            env={**variables, "PYTHONPATH": str(archive)},
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return answer
+
+
+@pytest.mark.parametrize("framework", ["keras-torch", "keras-jax", "keras-tensorflow"])
+def test_a_model_takes_its_batch_in_the_format_in_which_it_comes(probe, framework):
+    """Else it would be cast inside the time that is measured."""
+    dtypes = ("float32", "bfloat16", "float16")
+    inference = {f"inference {dtype}": dtype for dtype in dtypes}
+    training = {f"training {dtype}": "float32" for dtype in dtypes}
+    assert probe(framework, "inputs") == {**inference, **training, "tokens": "int32"}
+
+
+def test_xla_gets_no_lstm_of_cudnn_which_it_cannot_compile_and_that_is_remarked(probe):
+    remark = "the LSTM runs step by step, not in cuDNN"
+    assert probe("keras-tensorflow", "cudnn") == {
+        "eager": [["auto"], []],
+        "graph": [["auto"], []],
+        "compiled": [[False], [remark]],
+    }
+
+
+def test_keras_on_pytorch_trains_by_the_optimizer_of_keras_alone(probe):
+    assert probe("keras-torch", "optimizers") == {"made": 0, "learned": True}
