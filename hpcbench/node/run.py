@@ -25,9 +25,9 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
     adapter: "Optional[Adapter]" = None
     try:
-        lacking = machine.lacking(planned)
-        if lacking:
-            raise outcomes.Unsupported(lacking)
+        missing = machine.what_is_missing(planned)
+        if missing:
+            raise outcomes.Unsupported(missing)
         adapter = _framework(planned, facts)
         _measure(adapter, planned, Group(ranks), facts)
         facts["status"] = outcomes.COMPLETED
@@ -88,7 +88,7 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
     facts["affinity"] = hardware.usable_cpus()
     start = time.perf_counter()
-    network = adapter.build(problem.state(parameters, group))
+    network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
     facts["work"] = dict(network.work._asdict())
     facts["gpus"] = adapter.devices()

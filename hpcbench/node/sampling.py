@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 MIN_SAMPLE_S = 1e-3
 DECISION_INTERVAL_S = 0.1  # how often several ranks agree on whether to go on
+WARMUP_INTERVAL_S = DECISION_INTERVAL_S / 4  # more often: a step still gets faster, or slower, so it may well last longer
 
 
 class Settings(NamedTuple):
@@ -63,7 +64,7 @@ def measure(
     warmup_steps = 1
     shortest = first_step_s
     while agree(float(clock() - warmup_start < settings.warmup_s)):
-        steps = int(agree(float(_steps_in(DECISION_INTERVAL_S / 4 if ranks > 1 else 0.0, shortest))))
+        steps = int(agree(float(_steps_in(WARMUP_INTERVAL_S if ranks > 1 else 0.0, shortest))))
         shortest = timed(steps) / steps
         warmup_steps += steps
     warmup_s = first_step_s + clock() - warmup_start

@@ -73,9 +73,9 @@ def _run_command(
     """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     stopper = _Stopper()
-    lacking = machine.lacking(planned)
-    if lacking:
-        return {**_ending(1, stopper, last_lines), "facts": command.unsupported(lacking)}
+    missing = machine.what_is_missing(planned)
+    if missing:
+        return {**_ending(1, stopper, last_lines), "facts": command.unsupported(missing)}
     start = time.perf_counter()
     try:
         process = command.start(planned.parameters["command"], workspace, scratch, environment)

@@ -39,7 +39,7 @@ LAYERS = [Conv(8, (3, 3)), BatchNorm(), Relu(), GlobalAvgPool(), Dropout(0.5), D
 
 def state(adapter, parameters):
     """`learning_rate` is so small that only the random and the running state can change what comes out."""
-    asked = problem.state({**parameters, "learning_rate": 1e-20}, Group(Ranks(0, 1)))
+    asked = problem.of_case({**parameters, "learning_rate": 1e-20}, Group(Ranks(0, 1)))
     network = adapter.build(Images(**{**vars(asked), "layers": LAYERS, "item_shape": (3, 8, 8)}))
     inputs, labels = next(network._batches)
     first = network.to_numpy(network.predict(inputs))
@@ -63,7 +63,7 @@ def ranks(adapter, parameters):
     together = "HPCBENCH_RANK" in os.environ
     group = Group(from_environment(os.environ))
     parameters["strategy"] = "data_parallel" if together else "single"
-    asked = problem.state(parameters, group)
+    asked = problem.of_case(parameters, group)
     network = adapter.build(asked if together else AllBatches(**vars(asked)))
     for _ in range(STEPS):
         network.train()

@@ -51,7 +51,7 @@ class Probe:
             "data": None,
             **changes,
         }
-        return self.adapter.build(problem.state(parameters, self.group))
+        return self.adapter.build(problem.of_case(parameters, self.group))
 
     def threads(self):
         """What the adapter says, and the threads that there are: those that execute operations, and XLA's."""

@@ -12,7 +12,7 @@ from . import horovod_group
 Tensor = Any
 
 
-class Alone:
+class Strategy:
     """One rank that has nobody to talk to, and what the others share."""
 
     def scope(self) -> ContextManager[Any]:
@@ -32,7 +32,7 @@ class Alone:
         return
 
 
-class MultiWorkerMirrored(Alone):
+class MultiWorkerMirrored(Strategy):
     """Must be made before TensorFlow's first operation."""
 
     def __init__(self, group: Group) -> None:
@@ -55,7 +55,7 @@ class MultiWorkerMirrored(Alone):
         return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
 
 
-class Horovod(Alone):
+class Horovod(Strategy):
     def __init__(self, group: Group) -> None:
         horovod_group.join(group)
         import horovod.tensorflow as horovod
@@ -75,12 +75,12 @@ class Horovod(Alone):
         self.horovod.shutdown()
 
 
-def parallel(problem: Problem) -> Alone:
+def parallel(problem: Problem) -> Strategy:
     """The strategy of a case."""
-    return _STRATEGIES[problem.parameters["strategy"]](problem.group) if problem.parallel else Alone()
+    return _STRATEGIES[problem.parameters["strategy"]](problem.group) if problem.parallel else Strategy()
 
 
-_STRATEGIES: Dict[str, Callable[[Group], Alone]] = {
+_STRATEGIES: Dict[str, Callable[[Group], Strategy]] = {
     "multi_worker_mirrored": MultiWorkerMirrored,
     "horovod": Horovod,
 }
