@@ -83,6 +83,37 @@ SCENARIOS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, int | None
         FAILED,
         1,
     ),
+    (
+        "a rank lost another one, and its clock is behind",
+        [
+            {"exit_code": 1, "facts": failed(type="RankLost"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(), "ended_at": 1020.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
+    ("two ranks lost each other", 2 * [{"exit_code": 1, "facts": failed(type="RankLost")}], {}, FAILED, 0),
+    (
+        "a rank ran out of memory, and one that lost it ended sooner",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(OUT_OF_MEMORY), "ended_at": 1020.0},
+        ],
+        {},
+        OUT_OF_MEMORY,
+        1,
+    ),
+    (
+        "it cannot run on one node, and the other rank failed before that was told",
+        [
+            {"exit_code": 1, "facts": failed(), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(UNSUPPORTED), "ended_at": 1020.0},
+        ],
+        {},
+        UNSUPPORTED,
+        1,
+    ),
     ("a rank crashed", [SEGFAULT, TERMINATED], {"exit_status": 139}, FAILED, 0),
     ("a rank crashed after all its work", [{"signal": "SIGSEGV", "exit_code": None}], {"exit_status": 139}, FAILED, 0),
     ("a rank exited by itself", [{"exit_code": 3, "facts": None}], {"exit_status": 3}, FAILED, 0),
