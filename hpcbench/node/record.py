@@ -285,7 +285,8 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
 def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
     summary = {name: rank[name] for name in ("rank", "host", "exit_code", "signal", "stopped_by")}
     summary["ended_at"] = _iso(rank["ended_at"])
-    summary["status"] = (rank["facts"] or {}).get("status")
+    facts = rank["facts"] or {}
+    summary["status"], summary["gpus"] = facts.get("status"), facts.get("gpus")
     return summary
 
 

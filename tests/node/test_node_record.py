@@ -344,16 +344,20 @@ def test_peak_memory_is_that_of_the_largest_rank(
     assert made["peak_device_bytes"] is None
 
 
-def test_each_node_is_listed_once_and_each_rank_is_summed_up(assemble: Assemble, make_rank: MakeRank) -> None:
+def test_each_node_is_listed_once_and_each_rank_is_summed_up(
+    assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]
+) -> None:
     hosts = ("n1", "n1", "n2")
     nodes = [{"hostname": name, "cpu_model": "a CPU"} for name in hosts]
-    made = assemble([make_rank(number, node=nodes[number], host=host) for number, host in enumerate(hosts)])
+    facts = make_facts(gpus=["a GPU"])
+    made = assemble([make_rank(n, node=nodes[n], host=host, facts=facts) for n, host in enumerate(hosts)])
     assert [node["hostname"] for node in made["nodes"]] == ["n1", "n2"]
     assert [(rank["rank"], rank["host"], rank["status"]) for rank in made["ranks"]] == [
         (0, "n1", COMPLETED),
         (1, "n1", COMPLETED),
         (2, "n2", COMPLETED),
     ]
+    assert [rank["gpus"] for rank in made["ranks"]] == 3 * [["a GPU"]]
 
 
 def test_nothing_is_invented_for_a_repetition_that_never_started(assemble: Assemble) -> None:
