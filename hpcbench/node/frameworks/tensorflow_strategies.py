@@ -5,7 +5,6 @@ from typing import Any, Callable, ContextManager, Dict, List, Tuple
 
 import tensorflow as tf
 
-from ..group import Group
 from ..problem import Problem
 from . import horovod_group
 
@@ -35,13 +34,18 @@ class Strategy:
 class MultiWorkerMirrored(Strategy):
     """Must be made before TensorFlow's first operation."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, problem: Problem) -> None:
+        group = problem.group
         ports = group.gather(group.claim_port())
         group.reach_without_proxy()
         workers = ["%s:%d" % (member.address, port) for member, port in zip(group.members, ports)]
         # What others say by the variable TF_CONFIG.
         cluster = tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec({"worker": workers}), task_type="worker", task_id=group.rank, rpc_layer="grpc"
+            tf.train.ClusterSpec({"worker": workers}),
+            task_type="worker",
+            task_id=group.rank,
+            num_accelerators={"GPU": 1} if problem.on_gpu else {},  # the only one that is visible by now
+            rpc_layer="grpc",
         )
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster)
 
@@ -56,8 +60,8 @@ class MultiWorkerMirrored(Strategy):
 
 
 class Horovod(Strategy):
-    def __init__(self, group: Group) -> None:
-        horovod_group.join(group)
+    def __init__(self, problem: Problem) -> None:
+        horovod_group.join(problem.group)
         import horovod.tensorflow as horovod
 
         horovod.init()
@@ -77,10 +81,10 @@ class Horovod(Strategy):
 
 def parallel(problem: Problem) -> Strategy:
     """The strategy of a case."""
-    return _STRATEGIES[problem.parameters["strategy"]](problem.group) if problem.parallel else Strategy()
+    return _STRATEGIES[problem.parameters["strategy"]](problem) if problem.parallel else Strategy()
 
 
-_STRATEGIES: Dict[str, Callable[[Group], Strategy]] = {
+_STRATEGIES: Dict[str, Callable[[Problem], Strategy]] = {
     "multi_worker_mirrored": MultiWorkerMirrored,
     "horovod": Horovod,
 }
