@@ -98,7 +98,9 @@ class Probe:
         return said
 
     def places(self):
-        """Where the weights of a case for a GPU must not be, what a strategy is told of GPUs, and where data are put."""
+        """Where weights of a case for a GPU must not be, what a strategy is told of GPUs, and where data are put."""
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
         said = {}
         try:
             tensorflow._check_places(self.build(task="inference").trained)
