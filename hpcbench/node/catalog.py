@@ -84,8 +84,13 @@ def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
 
 
 def flops_per_item(model: str, options: Options, task: str) -> int:
+    """Operations for one item of one step of a model."""
+    return flops_of(*network(model, options), task)
+
+
+def flops_of(chain: List[Layer], shape: Shape, task: str) -> int:
     """Operations for one item of one step, by the convention above."""
-    forward = layers.total_flops(*network(model, options))
+    forward = layers.total_flops(chain, shape)
     return forward if task == "inference" else 3 * forward
 
 

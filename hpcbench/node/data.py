@@ -5,7 +5,9 @@ An npz file holds `x`, (items, *shape of one item) in the order of layers.py, an
 """
 
 import os
-from typing import Any, Dict, List, NamedTuple, Tuple, Union
+import zipfile
+import zlib
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 
@@ -14,6 +16,8 @@ from .outcomes import BadData
 from .weights import Numbers
 
 IMAGES = (".png", ".jpg", ".jpeg")
+# By numpy.load: not a file, no zip archive, one that was cut off or damaged, or no array in it.
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, AttributeError)
 _STREAM = (0, 1)  # neither that of the weights nor that of any rank's synthetic input, see problem.py
 
 
@@ -26,6 +30,10 @@ class Items(NamedTuple):
     @property
     def are_files(self) -> bool:
         return isinstance(self.inputs, list)
+
+    def loaders(self, cpus: Sequence[int]) -> int:
+        """Threads or processes that decode files beside the one that trains, to which a CPU is left."""
+        return len(cpus) - 1 if self.are_files else 0
 
     def chosen(self, places: "numpy.ndarray") -> "Items":
         """The items at `places`, in that order."""
@@ -79,9 +87,11 @@ def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
     inputs, labels = arrays["x"], arrays["y"]
     if inputs.shape[1:] != shape:
         raise BadData("%s has items of shape %s, and the model takes %s" % (path, inputs.shape[1:], shape))
+    if not len(inputs):
+        raise BadData("%s has no items: its x is empty" % path)
     if labels.shape != inputs.shape[:1] or labels.dtype.kind not in "iu":
         raise BadData("%s: y must be one whole number for each of the %d items of x" % (path, len(inputs)))
-    if len(labels) and not 0 <= labels.min() <= labels.max() < classes:
+    if not 0 <= labels.min() <= labels.max() < classes:
         found = (path, labels.min(), labels.max(), classes)
         raise BadData("%s has labels from %d to %d, and the model has %d classes" % found)
     if tokens:
@@ -98,7 +108,7 @@ def _read_npz(path: str) -> Dict[str, Any]:
     try:
         with numpy.load(path, allow_pickle=False) as file:  # pickles could run anything
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise BadData("%s is no npz file of plain arrays: %s" % (path, error)) from error
 
 

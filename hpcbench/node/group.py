@@ -10,7 +10,7 @@ import socket
 import time
 from typing import Any, BinaryIO, List, NamedTuple, Optional, cast
 
-from . import ports
+from . import hardware, ports
 from .ranks import Ranks
 
 CANDIDATES = 16  # ports that rank 0 tries
@@ -90,6 +90,13 @@ class Group:
     def reach_without_proxy(self) -> None:
         """Else gRPC would look for the other nodes behind the proxy that a site may have for the web."""
         os.environ["no_grpc_proxy"] = ",".join(member.address for member in self.members)  # noqa: SIM112 - its own name
+
+    def listen_at_own_address(self, variable: str) -> None:
+        """Else Gloo listens at the address of the node's name, which may be a loopback that no other node reaches.
+        `variable` names an interface to it; a user's own choice stands."""
+        interface = hardware.interface_of(self.members[self.rank].address)
+        if interface:
+            os.environ.setdefault(variable, interface)
 
     def close(self) -> None:
         for line in self._lines:

@@ -1,7 +1,10 @@
 """What this machine is made of, as the kernel tells it."""
 
+import fcntl
 import os
 import platform
+import socket
+import struct
 from typing import Any, Dict, List, Optional
 
 # Flags of /proc/cpuinfo that mean arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
@@ -9,6 +12,7 @@ _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
+_SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
 
 
 def cpu_model() -> str:
@@ -41,6 +45,29 @@ def usable_cpus() -> List[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def cores_first(cpus: List[int]) -> List[int]:
+    """`cpus` with one of each core before the second of any (hyperthreads), so that the first few share no core."""
+    taken: Dict[str, int] = {}
+    turns = {}
+    for cpu in cpus:
+        core = "".join(_lines("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)) or "cpu%d" % cpu
+        turns[cpu] = taken[core] = taken.get(core, 0) + 1
+    return sorted(cpus, key=turns.__getitem__)
+
+
+def interface_of(address: str) -> Optional[str]:
+    """The network interface with this IPv4 address as its first; None where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(question, _SIOCGIFADDR, struct.pack("256s", name.encode()))
+            except OSError:  # it has no address
+                continue
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
 
 
 def memory_bytes() -> Optional[int]:

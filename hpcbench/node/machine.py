@@ -7,8 +7,8 @@ from .hardware import usable_cpus
 from .planned import PlannedRun
 
 
-def lacking(planned: PlannedRun) -> Optional[str]:
-    """What is missing, in words. Slurm gives what is asked for or refuses it: there, nothing is."""
+def what_is_missing(planned: PlannedRun) -> Optional[str]:
+    """In words; None where nothing is. Slurm gives what is asked for or refuses it: there, nothing is."""
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from . import catalog, data, layers
+from . import catalog, data
 from .group import Group
 from .layers import Layer, Shape
 from .weights import InitialWeights, Numbers
@@ -44,8 +44,7 @@ class Problem:
 
     @property
     def flops_per_item(self) -> int:
-        forward = layers.total_flops(self.layers, self.item_shape)
-        return 3 * forward if self.training else forward
+        return catalog.flops_of(self.layers, self.item_shape, self.parameters["task"])
 
     def weights(self) -> InitialWeights:
         """The same on every rank, in every framework."""
@@ -73,7 +72,7 @@ class Problem:
         return numbers.uniform(shape, 3**0.5), labels  # of variance 1
 
 
-def state(parameters: Dict[str, Any], group: Group) -> Problem:
+def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
     """The problem of a case, as this rank of `group` has to solve it."""
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     return Problem(parameters, group, options, *catalog.network(parameters["model"], options))

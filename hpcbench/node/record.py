@@ -8,6 +8,7 @@ import shutil
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import catalog, command, outcomes, provenance
+from .group import RankLost
 from .metrics import MetricError
 from .planned import PlannedRun
 
@@ -141,9 +142,17 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
     return _of_silence(len(ranks), expected, ending)
 
 
-def _precedence(rank: Dict[str, Any]) -> Tuple[bool, float]:
-    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts."""
-    return not _killed(rank), float(rank["ended_at"])
+def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
+    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts. So is who
+    lacked something; and who only lost another rank is none."""
+    facts = rank["facts"] or {}
+    if _killed(rank):
+        place = 0
+    elif facts.get("status") in (outcomes.OUT_OF_MEMORY, outcomes.UNSUPPORTED):
+        place = 1
+    else:
+        place = 3 if (facts.get("error") or {}).get("type") == RankLost.__name__ else 2
+    return place, float(rank["ended_at"])
 
 
 def _killed(rank: Dict[str, Any]) -> bool:
@@ -276,7 +285,8 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
 def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
     summary = {name: rank[name] for name in ("rank", "host", "exit_code", "signal", "stopped_by")}
     summary["ended_at"] = _iso(rank["ended_at"])
-    summary["status"] = (rank["facts"] or {}).get("status")
+    facts = rank["facts"] or {}
+    summary["status"], summary["gpus"] = facts.get("status"), facts.get("gpus")
     return summary
 
 

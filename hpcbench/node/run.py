@@ -25,9 +25,9 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
     adapter: "Optional[Adapter]" = None
     try:
-        lacking = machine.lacking(planned)
-        if lacking:
-            raise outcomes.Unsupported(lacking)
+        missing = machine.what_is_missing(planned)
+        if missing:
+            raise outcomes.Unsupported(missing)
         adapter = _framework(planned, facts)
         _measure(adapter, planned, Group(ranks), facts)
         facts["status"] = outcomes.COMPLETED
@@ -90,13 +90,14 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
     facts["affinity"] = hardware.usable_cpus()
     start = time.perf_counter()
-    network = adapter.build(problem.state(parameters, group))
+    network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
     facts["work"] = dict(network.work._asdict())
-    facts["gpus"] = adapter.devices()
+    facts["gpus"] = _own_gpu(adapter, network)
     if parameters["task"] == catalog.TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
-        facts["samples"] = sampling.Samples.of_whole(facts["learning"]["seconds"]).as_record()
+        learned = facts["learning"]
+        facts["samples"] = sampling.Samples.of_whole(learned["seconds"], learned["first_step_s"]).as_record()
     else:
         settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
         step = STEPS[parameters["task"]](network)
@@ -108,6 +109,16 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     _close(network, group, facts)
+
+
+def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
+    """The model of the GPU that this rank uses; nothing on a CPU, where the question could open all GPUs."""
+    if not network.problem.on_gpu:
+        return []
+    from .frameworks import requirements  # needs numpy
+
+    seen = adapter.devices()
+    return [seen[requirements.own_gpu(network.problem, len(seen))]]
 
 
 def _agreed_weights(network: "Network", group: Group) -> int:

@@ -6,10 +6,13 @@ timed in blocks, and the sample is the block's time divided by its steps, so tha
 
 import math
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple
 
 MIN_SAMPLE_S = 1e-3
 DECISION_INTERVAL_S = 0.1  # how often several ranks agree on whether to go on
+WARMUP_INTERVAL_S = (
+    DECISION_INTERVAL_S / 4
+)  # more often: a step still gets faster, or slower, so it may well last longer
 
 
 class Settings(NamedTuple):
@@ -25,12 +28,12 @@ class Samples(NamedTuple):
     steps_per_sample: int
     warmup_steps: int
     warmup_s: float
-    first_step_s: Optional[float]
+    first_step_s: float
 
     @classmethod
-    def of_whole(cls, elapsed_s: float) -> "Samples":
+    def of_whole(cls, elapsed_s: float, first_step_s: float) -> "Samples":
         """One sample: all that was done, from beginning to end."""
-        return cls([elapsed_s], 1, 0, 0.0, None)
+        return cls([elapsed_s], 1, 0, 0.0, first_step_s)
 
     def as_record(self) -> Dict[str, Any]:
         return dict(self._asdict())
@@ -63,7 +66,7 @@ def measure(
     warmup_steps = 1
     shortest = first_step_s
     while agree(float(clock() - warmup_start < settings.warmup_s)):
-        steps = int(agree(float(_steps_in(DECISION_INTERVAL_S / 4 if ranks > 1 else 0.0, shortest))))
+        steps = int(agree(float(_steps_in(WARMUP_INTERVAL_S if ranks > 1 else 0.0, shortest))))
         shortest = timed(steps) / steps
         warmup_steps += steps
     warmup_s = first_step_s + clock() - warmup_start

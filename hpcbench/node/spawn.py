@@ -19,7 +19,16 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
     """Run `command` as `tasks` processes. Returns the first exit status that is not 0, else 0."""
     cpus = usable_cpus()
     bound = tasks * cpus_per_task <= len(cpus)
-    processes = []
+    processes: "List[subprocess.Popen[bytes]]" = []
+    told_to_stop = False
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal told_to_stop
+        told_to_stop = True
+        _end(processes)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     for rank in range(tasks):
         environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks))
         environment["HPCBENCH_LAUNCHER"] = str(os.getpid())
@@ -27,12 +36,9 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
             own = cpus[rank * cpus_per_task : (rank + 1) * cpus_per_task]
             environment["HPCBENCH_CPUS"] = ",".join(map(str, own))
         processes.append(subprocess.Popen(command, env=environment))
-
-    def stop(number: int, frame: Any) -> None:
-        _end(processes)
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+        if told_to_stop:  # while this one was started, so that it was not among those that were ended
+            _end(processes)
+            break
     return _wait(processes)
 
 

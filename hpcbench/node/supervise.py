@@ -38,7 +38,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     else:
         ending = _run_worker(worker, workspace, environment)
     ending["rank"] = ranks.rank
-    ending["started_at"], ending["ended_at"] = started, time.time()
+    ending["started_at"] = started
     ending["node"] = hardware.describe()
     ending["host"] = ranks.host
     ending["environment"] = provenance.redacted(provenance.allowed_variables(environment), os.environ)
@@ -62,9 +62,9 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str]) -
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     result = _Reader(os.fdopen(read_end, "rb"))
     echo = _Echo(worker.stderr, 2, last_lines)
-    returned = worker.wait()
+    returned, ended_at = worker.wait(), time.time()
     echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
-    return {**_ending(returned, stopper, last_lines), "facts": result.parsed()}
+    return {**_ending(returned, ended_at, stopper, last_lines), "facts": result.parsed()}
 
 
 def _run_command(
@@ -73,15 +73,15 @@ def _run_command(
     """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     stopper = _Stopper()
-    lacking = machine.lacking(planned)
-    if lacking:
-        return {**_ending(1, stopper, last_lines), "facts": command.unsupported(lacking)}
+    missing = machine.what_is_missing(planned)
+    if missing:
+        return {**_ending(1, time.time(), stopper, last_lines), "facts": command.unsupported(missing)}
     start = time.perf_counter()
     try:
         process = command.start(planned.parameters["command"], workspace, scratch, environment)
     except OSError as error:
         last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
-        ending = _ending(1, stopper, last_lines)
+        ending = _ending(1, time.time(), stopper, last_lines)
         return {**ending, "facts": command.facts(ending, 0.0, True)}
 
     def end(number: int) -> None:
@@ -93,16 +93,18 @@ def _run_command(
     pipes = ((process.stdout, 1, copies.standard), (process.stderr, 2, copies.error))
     echoes = [_Echo(pipe, descriptor, last_lines, copy) for pipe, descriptor, copy in pipes]
     returned = process.wait()
-    elapsed_s = time.perf_counter() - start
+    elapsed_s, ended_at = time.perf_counter() - start, time.time()
     end(signal.SIGKILL)
     for echo in echoes:
         echo.join(timeout=DRAIN_S)
-    ending = _ending(returned, stopper, last_lines)
+    ending = _ending(returned, ended_at, stopper, last_lines)
     return {**ending, "facts": command.facts(ending, elapsed_s, all(echo.complete for echo in echoes))}
 
 
-def _ending(returned: int, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
+def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
+    """`ended_at` is when the process was gone, not its pipes: the first rank to end is the cause of a failure."""
     return {
+        "ended_at": ended_at,
         "exit_status": returned if returned >= 0 else 128 - returned,  # as a shell would say it
         "exit_code": returned if returned >= 0 else None,
         "signal": _signal_name(-returned) if returned < 0 else None,

@@ -11,6 +11,9 @@ def for_worker(parameters: Mapping[str, Any], environment: Mapping[str, str]) ->
         changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
     if framework == "mxnet" and parameters["inter_op_threads"] is not None:
         changed["MXNET_CPU_WORKER_NTHREADS"] = str(parameters["inter_op_threads"])
+    if framework == "mxnet" and parameters["device"] == "gpu":
+        # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
+        changed["NVIDIA_TF32_OVERRIDE"] = "0"
     if framework.startswith("keras-"):
         changed["KERAS_BACKEND"] = framework[len("keras-") :]
     if framework == "keras-torch":

@@ -1,12 +1,14 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | names) RESULT.json
+PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | loaders | names) RESULT.json
 """
 
 import json
 import os
 import socket
 import sys
+import threading
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +16,8 @@ from typing import NamedTuple
 import jax
 import numpy
 from hpcbench_node import frameworks, problem
-from hpcbench_node.frameworks import jax_strategies
+from hpcbench_node.data import Items
+from hpcbench_node.frameworks import jax_data, jax_devices, jax_strategies
 from hpcbench_node.group import Group
 from hpcbench_node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
 from hpcbench_node.outcomes import Unsupported
@@ -39,7 +42,7 @@ LAYERS = [Conv(8, (3, 3)), BatchNorm(), Relu(), GlobalAvgPool(), Dropout(0.5), D
 
 def state(adapter, parameters):
     """`learning_rate` is so small that only the random and the running state can change what comes out."""
-    asked = problem.state({**parameters, "learning_rate": 1e-20}, Group(Ranks(0, 1)))
+    asked = problem.of_case({**parameters, "learning_rate": 1e-20}, Group(Ranks(0, 1)))
     network = adapter.build(Images(**{**vars(asked), "layers": LAYERS, "item_shape": (3, 8, 8)}))
     inputs, labels = next(network._batches)
     first = network.to_numpy(network.predict(inputs))
@@ -63,7 +66,7 @@ def ranks(adapter, parameters):
     together = "HPCBENCH_RANK" in os.environ
     group = Group(from_environment(os.environ))
     parameters["strategy"] = "data_parallel" if together else "single"
-    asked = problem.state(parameters, group)
+    asked = problem.of_case(parameters, group)
     network = adapter.build(asked if together else AllBatches(**vars(asked)))
     for _ in range(STEPS):
         network.train()
@@ -86,6 +89,24 @@ def memory(adapter, parameters):
         "another": adapter.is_out_of_memory(RuntimeError("INVALID_ARGUMENT: shapes differ")),
         "of_another_kind": adapter.is_out_of_memory(ValueError("RESOURCE_EXHAUSTED")),
     }
+
+
+def loaders(adapter, parameters):
+    """Which CPUs decode images, and in how many threads, where XLA's threads have one."""
+    jax_devices.restrict_cpus(1)
+    seen = {}
+
+    def decoded(path, size):
+        seen[threading.get_ident()] = sorted(os.sched_getaffinity(0))
+        time.sleep(0.01)  # or the first thread would have done it before the next one starts
+        return numpy.zeros((3, size, size), numpy.float32)
+
+    jax_data.images.decoded = decoded
+    items = Items(["a.png"] * 64, numpy.zeros(64, numpy.int32))
+    asked = replace(problem.of_case(parameters, Group(Ranks(0, 1))), item_shape=(3, 8, 8))
+    next(jax_data.batches(asked, items, forever=True))
+    main = seen.pop(threading.get_ident(), sorted(os.sched_getaffinity(0)))
+    return {"task": jax_devices.cpus_of_task(), "main": main, "threads": list(seen.values())}
 
 
 def names(adapter, parameters):
@@ -136,6 +157,7 @@ class Of:
 
 if __name__ == "__main__":
     chosen = frameworks.load(sys.argv[1])
-    chosen.set_threads(1, None)
+    if sys.argv[2] != "loaders":
+        chosen.set_threads(1, None)
     found = globals()[sys.argv[2]](chosen, {**PARAMETERS, "framework": sys.argv[1]})
     Path(sys.argv[3]).write_text(json.dumps(found))

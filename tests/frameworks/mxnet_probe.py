@@ -53,7 +53,7 @@ class Probe:
             "data": None,
             **changes,
         }
-        return self.adapter.build(problem.state(parameters, self.group))
+        return self.adapter.build(problem.of_case(parameters, self.group))
 
     def threads(self):
         """What the adapter says, and how many threads the process has after an inference."""

@@ -18,7 +18,7 @@ def main(framework, execution, given, result):
     parameters = {**json.loads(Path(given).read_text()), "framework": framework, "execution": execution}
     adapter = frameworks.load(framework)
     adapter.set_threads(1, None)
-    network = adapter.build(problem.state(parameters, Group(Ranks(0, 1))))
+    network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
     split = network.problem.split
     tested = list(network.pipeline(split.held_out, forever=False))
     steps = len(split.training.labels) // parameters["batch_size"]

@@ -55,7 +55,7 @@ def build(adapter, framework, execution, asked, task):
         "intra_op_threads": 1,
         "inter_op_threads": None,
     }
-    whole = problem.state(parameters, Group(Ranks(0, 1)))
+    whole = problem.of_case(parameters, Group(Ranks(0, 1)))
     kept = [layer for start, end in asked.get("parts", [[0, None]]) for layer in whole.layers[start:end]]
     return adapter.build(replace(whole, layers=without_dropout(kept) if task == "training" else kept))
 

@@ -3,13 +3,18 @@
 PYTHONPATH=node.pyz python tensorflow_probe.py PROBE EXECUTION [STRATEGY]
 """
 
+import contextlib
 import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
+import tensorflow as tf
 from hpcbench_node import frameworks, hardware, outcomes, problem
+from hpcbench_node.data import Items
+from hpcbench_node.frameworks import tensorflow, tensorflow_data, tensorflow_strategies
 from hpcbench_node.group import Group
 from hpcbench_node.ranks import from_environment
 
@@ -51,7 +56,7 @@ class Probe:
             "data": None,
             **changes,
         }
-        return self.adapter.build(problem.state(parameters, self.group))
+        return self.adapter.build(problem.of_case(parameters, self.group))
 
     def threads(self):
         """What the adapter says, and the threads that there are: those that execute operations, and XLA's."""
@@ -90,6 +95,25 @@ class Probe:
                 self.build(**changes)
             except outcomes.Unsupported as error:
                 said[name] = str(error)
+        return said
+
+    def places(self):
+        """Where weights of a case for a GPU must not be, what a strategy is told of GPUs, and where data are put."""
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+        said = {}
+        try:
+            tensorflow._check_places(self.build(task="inference").trained)
+        except RuntimeError as error:
+            said["weights"] = str(error)
+        tf.distribute.MultiWorkerMirroredStrategy = lambda cluster: cluster.num_accelerators()
+        for device in ("cpu", "gpu"):
+            asked = SimpleNamespace(group=self.group, on_gpu=device == "gpu")
+            said[device] = tensorflow_strategies.MultiWorkerMirrored(asked).strategy
+        tf.data.Dataset.from_tensor_slices = lambda tensors: said.update(data=tf.constant(1.0).device)
+        items = Items(numpy.zeros((1, 5)), numpy.zeros(1))
+        with tf.device("/CPU:1"), contextlib.suppress(AttributeError):  # takes the part of a GPU; it gives no data set
+            tensorflow_data.batches(None, items, False, tf.float32)
         return said
 
     def evaluation(self):

@@ -76,6 +76,14 @@ def test_threads_are_cpus_and_are_counted_in_the_running_process(framework, with
         assert len(record["affinity"][0]) == record["parameters"]["intra_op_threads"]
 
 
+@pytest.mark.skipif(len(hardware.usable_cpus()) < 2, reason="needs two CPUs; not run: images decoded beside JAX")
+def test_images_are_decoded_on_the_cpus_of_the_task_by_all_but_one_of_them(framework, found):
+    (said,) = found(framework, "loaders")
+    assert said["task"] == hardware.usable_cpus()
+    assert len(said["main"]) == 1
+    assert said["threads"] == [said["task"]] * (len(said["task"]) - 1)
+
+
 def test_what_jax_cannot_do_is_unsupported_and_says_why(framework, with_environments):
     cases = {
         "intra_op_threads": [1000, None, None],

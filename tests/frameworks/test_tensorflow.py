@@ -92,6 +92,13 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(probe):
     assert "built for the CPU only" in said["gpu"]
 
 
+def test_nothing_of_a_case_for_a_gpu_is_on_the_cpu_but_the_data(probe):
+    said = probe("places", "graph")
+    assert "the case is for a GPU, and TensorFlow has weights on /job:localhost/replica:0/task:0/" in said["weights"]
+    assert (said["cpu"], said["gpu"]) == ({}, {"GPU": 1})
+    assert said["data"].endswith("CPU:0")
+
+
 def test_a_prediction_in_the_midst_of_training_is_one_of_inference(probe):
     assert all(distance < 1e-3 for distance in probe("evaluation", "graph").values())
 

@@ -23,7 +23,7 @@ def test_one_rank_infers_under_fsdp_and_frees_its_weights_again(model: str) -> N
 
     given: dict[str, Any] = {"framework": "pytorch", "model": model, "task": "inference", "strategy": "fsdp"}
     parameters = Parameters.model_validate({**given, "batch_size": 2, "model_options": {"hidden_size": 16}})
-    network = ADAPTER.build(problem.state(parameters.model_dump(), Group(Ranks(0, 1))))
+    network = ADAPTER.build(problem.of_case(parameters.model_dump(), Group(Ranks(0, 1))))
     try:
         for _ in range(2):
             assert network.infer().shape == (2, 10)

@@ -134,6 +134,32 @@ def test_an_address_of_the_loopback_is_not_told_to_other_nodes(
         future.result().close()
 
 
+def test_ranks_of_one_machine_listen_at_the_loopback_unless_the_user_chose(
+    meet: Meet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_USERS_CHOICE", "ib0")
+    monkeypatch.setenv("OURS", "")
+    monkeypatch.delenv("OURS")
+    for each in meet(2):
+        each.listen_at_own_address("A_USERS_CHOICE")
+        each.listen_at_own_address("OURS")
+        assert (os.environ["A_USERS_CHOICE"], os.environ.pop("OURS")) == ("ib0", "lo")
+
+
+def test_a_rank_listens_at_the_interface_by_which_the_others_reach_it(
+    meet: Meet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (alone,) = meet(1)
+    alone.members = [Member("10.1.2.3", "n1")]
+    monkeypatch.setattr(group.hardware, "interface_of", {"10.1.2.3": "eth1"}.get)
+    monkeypatch.delenv("OURS", raising=False)
+    alone.listen_at_own_address("OURS")
+    assert os.environ.pop("OURS") == "eth1"
+    alone.members = [Member("10.9.9.9", "n1")]
+    alone.listen_at_own_address("OURS")
+    assert "OURS" not in os.environ, "an address of no interface changes nothing"
+
+
 def has_come(meeting: int) -> bool:
     """Whether a connection to the first candidate stands."""
     ports_of_peers = [line.split()[1:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

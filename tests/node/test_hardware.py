@@ -47,6 +47,45 @@ def test_usable_cpus_are_those_of_the_affinity() -> None:
     assert hardware.usable_cpus() == sorted(allowed)
 
 
+def topology(monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str]) -> None:
+    """The machine tells these siblings of a CPU, and nothing of the others."""
+
+    def lines(path: str) -> list[str]:
+        cpu = int(path.split("/")[5].removeprefix("cpu"))
+        return [siblings[cpu]] if cpu in siblings else []
+
+    monkeypatch.setattr(hardware, "_lines", lines)
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cpus", "ordered"),
+    [
+        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], [0, 2, 1, 3]),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 1, 4, 5], [0, 1, 4, 5]),
+        ({1: "0-1", 2: "2-3", 3: "2-3"}, [1, 2, 3], [1, 2, 3]),
+        ({0: "0-3", 1: "0-3", 2: "0-3", 3: "0-3", 4: "4-7", 5: "4-7"}, [0, 1, 2, 3, 4, 5], [0, 4, 1, 5, 2, 3]),
+        ({}, [3, 5, 8], [3, 5, 8]),
+    ],
+    ids=["neighbours", "far apart", "one is not ours", "four in a core", "unknown"],
+)
+def test_the_first_cpus_are_of_different_cores(
+    monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str], cpus: list[int], ordered: list[int]
+) -> None:
+    topology(monkeypatch, siblings)
+    assert hardware.cores_first(cpus) == ordered
+
+
+@linux
+def test_all_cpus_of_this_machine_are_among_those_ordered_by_core() -> None:
+    assert sorted(hardware.cores_first(hardware.usable_cpus())) == hardware.usable_cpus()
+
+
+@linux
+def test_the_loopback_has_an_interface_and_a_foreign_address_none() -> None:
+    assert hardware.interface_of("127.0.0.1") == "lo"
+    assert hardware.interface_of("192.0.2.1") is None, "an address for documentation (RFC 5737)"
+
+
 @linux
 @pytest.mark.parametrize(
     ("dtype", "flags"),

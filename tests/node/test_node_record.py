@@ -83,6 +83,37 @@ SCENARIOS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, int | None
         FAILED,
         1,
     ),
+    (
+        "a rank lost another one, and its clock is behind",
+        [
+            {"exit_code": 1, "facts": failed(type="RankLost"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(), "ended_at": 1020.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
+    ("two ranks lost each other", 2 * [{"exit_code": 1, "facts": failed(type="RankLost")}], {}, FAILED, 0),
+    (
+        "a rank ran out of memory, and one that lost it ended sooner",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(OUT_OF_MEMORY), "ended_at": 1020.0},
+        ],
+        {},
+        OUT_OF_MEMORY,
+        1,
+    ),
+    (
+        "it cannot run on one node, and the other rank failed before that was told",
+        [
+            {"exit_code": 1, "facts": failed(), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(UNSUPPORTED), "ended_at": 1020.0},
+        ],
+        {},
+        UNSUPPORTED,
+        1,
+    ),
     ("a rank crashed", [SEGFAULT, TERMINATED], {"exit_status": 139}, FAILED, 0),
     ("a rank crashed after all its work", [{"signal": "SIGSEGV", "exit_code": None}], {"exit_status": 139}, FAILED, 0),
     ("a rank exited by itself", [{"exit_code": 3, "facts": None}], {"exit_status": 3}, FAILED, 0),
@@ -313,16 +344,20 @@ def test_peak_memory_is_that_of_the_largest_rank(
     assert made["peak_device_bytes"] is None
 
 
-def test_each_node_is_listed_once_and_each_rank_is_summed_up(assemble: Assemble, make_rank: MakeRank) -> None:
+def test_each_node_is_listed_once_and_each_rank_is_summed_up(
+    assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]
+) -> None:
     hosts = ("n1", "n1", "n2")
     nodes = [{"hostname": name, "cpu_model": "a CPU"} for name in hosts]
-    made = assemble([make_rank(number, node=nodes[number], host=host) for number, host in enumerate(hosts)])
+    facts = make_facts(gpus=["a GPU"])
+    made = assemble([make_rank(n, node=nodes[n], host=host, facts=facts) for n, host in enumerate(hosts)])
     assert [node["hostname"] for node in made["nodes"]] == ["n1", "n2"]
     assert [(rank["rank"], rank["host"], rank["status"]) for rank in made["ranks"]] == [
         (0, "n1", COMPLETED),
         (1, "n1", COMPLETED),
         (2, "n2", COMPLETED),
     ]
+    assert [rank["gpus"] for rank in made["ranks"]] == 3 * [["a GPU"]]
 
 
 def test_nothing_is_invented_for_a_repetition_that_never_started(assemble: Assemble) -> None:

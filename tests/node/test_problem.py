@@ -35,7 +35,7 @@ class RankOf(Group):
 @pytest.fixture
 def state(make_parameters: Callable[..., dict[str, Any]]) -> State:
     def make(rank: int = 0, size: int = 1, **changes: Any) -> Problem:
-        return problem.state(make_parameters(**changes), RankOf(rank, size))
+        return problem.of_case(make_parameters(**changes), RankOf(rank, size))
 
     return make
 

@@ -14,7 +14,16 @@ SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
 
 @pytest.mark.parametrize(
     "name",
-    ["OMP_NUM_THREADS", "OMP_PROC_BIND", "MKL_NUM_THREADS", "NCCL_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES", "LD_PRELOAD"],
+    [
+        "OMP_NUM_THREADS",
+        "OMP_PROC_BIND",
+        "MKL_NUM_THREADS",
+        "NCCL_SOCKET_IFNAME",
+        "CUDA_VISIBLE_DEVICES",
+        "LD_PRELOAD",
+        "NVIDIA_TF32_OVERRIDE",
+        "KERAS_BACKEND",
+    ],
 )
 def test_settings_that_change_speed_are_kept(name: str) -> None:
     assert allowed_variables({name: "1"}) == {name: "1"}

@@ -55,7 +55,7 @@ def build(make_parameters: Callable[..., dict[str, Any]]) -> Iterator[Build]:
 
     def make(model: str = "mlp", **changes: Any) -> Any:
         parameters = make_parameters(model=model, **{"model_options": TINY[model], "batch_size": 2, **changes})
-        networks.append(load("pytorch").build(problem.state(parameters, Group(Ranks(0, 1)))))
+        networks.append(load("pytorch").build(problem.of_case(parameters, Group(Ranks(0, 1)))))
         return networks[-1]
 
     yield make
@@ -365,7 +365,7 @@ group = Group(from_environment(os.environ))
 torch.set_num_threads(1)
 said = []
 for parameters in json.loads(cases):
-    network = load("pytorch").build(problem.state(parameters, group))
+    network = load("pytorch").build(problem.of_case(parameters, group))
     sums = [[float(w.astype("float64").sum()) for w in network.weights()]]
     for _ in range(3):
         network.train()

@@ -39,7 +39,7 @@ def test_every_model_runs_on_a_gpu_and_its_memory_is_known(model: str, dtype: st
 
     given = {"framework": "pytorch", "model": model, "task": task, "dtype": dtype, "device": "gpu", "batch_size": 4}
     parameters = Parameters.model_validate({**given, "gpus_per_task": 1, "model_options": SIZES[model]})
-    network = ADAPTER.build(problem.state(parameters.model_dump(), Group(Ranks(0, 1))))
+    network = ADAPTER.build(problem.of_case(parameters.model_dump(), Group(Ranks(0, 1))))
     step = network.infer if task == "inference" else network.train
     result = step()
     network.synchronize()

@@ -96,6 +96,23 @@ def test_a_repetition_that_completes_tells_what_it_found(worker: Callable[..., d
     assert facts["peak_memory_bytes"] > 0
 
 
+def test_the_gpu_of_a_record_is_the_ranks_own_and_on_a_cpu_none_is_asked_for(
+    worker: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class OfGpus(Stand):
+        def devices(self) -> list[str]:
+            asked.append(True)
+            return ["the first", "the second"]
+
+    assert worker(OfGpus())["gpus"] == []
+    assert not asked
+    assert worker(OfGpus(), device="gpu", gpus_per_task=1)["gpus"] == ["the first"]
+    monkeypatch.setattr(run.Group, "local_rank", 1)
+    assert worker(OfGpus(), device="gpu", gpus_per_task=1)["gpus"] == ["the second"]
+
+
 @pytest.mark.parametrize("version", ["2.3", "2.3.0", "2.13.0+cpu", "2.14.0a0+git1f3c", "2.9rc1", "2.100"])
 def test_a_version_among_those_that_are_supported_runs(worker: Callable[..., dict[str, Any]], version: str) -> None:
     adapter = Stand()

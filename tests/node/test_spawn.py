@@ -161,6 +161,18 @@ time.sleep(60)
     assert folder.record(status, environment, stopped="TERM", elapsed=3)["status"] == "cancelled"
 
 
+def test_a_stop_that_comes_while_tasks_are_started_ends_them_all(
+    tmp_path: Path, make_folder: Callable[..., Any], clean_environment: dict[str, str]
+) -> None:
+    """The first task sends it, long before the last one is started."""
+    script = f"echo $$ > {tmp_path}/$HPCBENCH_RANK; [ $HPCBENCH_RANK = 0 ] && kill -TERM $PPID; exec sleep 60"
+    words = make_folder().spawn_words(200, 1, ["sh", "-c", script])
+    assert subprocess.run(words, env=clean_environment, timeout=30, check=False).returncode == 128 + signal.SIGTERM
+    started = [int(path.read_text()) for path in tmp_path.iterdir() if path.name.isdigit() and path.read_text()]
+    assert started
+    assert not [task for task in started if Path(f"/proc/{task}").exists()]
+
+
 def test_the_cause_is_the_rank_that_failed_and_not_those_that_were_ended(
     make_folder: Callable[..., Any], fake_torch: Callable[[str], dict[str, str]]
 ) -> None:

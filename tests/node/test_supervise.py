@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.node import supervise
+
 FakeTorch = Callable[[str], dict[str, str]]
 KILL = "import os, signal\nos.kill(os.getpid(), signal.{})\n"
 LEAVE_A_CHILD = """
@@ -118,6 +120,15 @@ def test_a_worker_that_leaves_a_child_behind_still_tells_its_error(
     facts = folder.rank_file()["facts"]
     assert facts is not None
     assert facts["error"]["message"] == "this build is broken"
+
+
+def test_a_rank_has_ended_when_its_worker_has_not_when_the_pipes_are_empty(
+    tmp_path: Path, make_folder: Callable[..., Any], fake_torch: FakeTorch
+) -> None:
+    folder = make_folder()
+    stamp = f"import pathlib, time\npathlib.Path({str(tmp_path)!r}, 'died').write_text(str(time.time()))\n"
+    folder.rank(fake_torch(stamp + LEAVE_A_CHILD))
+    assert folder.rank_file()["ended_at"] - float((tmp_path / "died").read_text()) < supervise.DRAIN_S
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full; not run: a log on a full disk")

@@ -71,6 +71,12 @@ def test_jax_on_the_cpu_does_not_look_for_a_gpu(changed: Callable[..., dict[str,
     assert "JAX_PLATFORMS" not in changed(framework=framework, **ON_GPU)
 
 
+def test_mxnet_on_a_gpu_computes_float32_in_float32(changed: Callable[..., dict[str, str]]) -> None:
+    """NVIDIA's libraries read this when they are first used, which can be while MXNet is imported."""
+    assert changed(framework="mxnet", device="gpu", gpus_per_task=1)["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in changed(framework="mxnet")
+
+
 def test_mxnet_reads_its_threads_when_it_is_imported(changed: Callable[..., dict[str, str]]) -> None:
     assert changed(framework="mxnet", inter_op_threads=2)["MXNET_CPU_WORKER_NTHREADS"] == "2"
     assert "MXNET_CPU_WORKER_NTHREADS" not in changed(framework="pytorch", inter_op_threads=2)

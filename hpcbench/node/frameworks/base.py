@@ -139,7 +139,7 @@ class Adapter(ABC):
         """The network of a case. Raises Unsupported where it cannot run here."""
 
     def devices(self) -> List[str]:
-        """Models of the GPUs that this process sees. Asked after `build`."""
+        """Models of the GPUs that this process sees, in their order. Asked where the case is for a GPU."""
         return []
 
     def is_out_of_memory(self, error: BaseException) -> bool:

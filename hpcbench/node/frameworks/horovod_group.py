@@ -32,6 +32,7 @@ def join(group: Group) -> None:
     else:
         port = group.agree(None)
     os.environ.update(_variables(group, port))
+    group.listen_at_own_address("HOROVOD_GLOO_IFACE")
 
 
 def _variables(group: Group, port: int) -> Dict[str, str]:

@@ -1,30 +1,34 @@
 """The devices that JAX may use, and its threads. Both must be said before JAX opens its first device."""
 
-import ctypes
 import glob
 import os
 from typing import Any, List, Optional
 
 import jax
 
-from .. import hardware
+from .. import gpus, hardware
 from ..outcomes import Unsupported
 from ..problem import Problem
 from . import requirements
 
 _POOL = "tf_XLAEigen"  # what XLA calls the threads that share one operation's work
-# The drivers of CUDA and ROCm, and how each is opened and asked for the number of its GPUs.
-_DRIVERS = (("libcuda.so.1", "cuInit", "cuDeviceGetCount"), ("libamdhip64.so", "hipInit", "hipGetDeviceCount"))
+_CPUS_OF_TASK: List[int] = []  # as they were before any restriction
 
 
 def restrict_cpus(intra_op: Optional[int]) -> None:
     """XLA starts a thread for each CPU that the process may use, and has no setting of its own. Raises Unsupported."""
+    cpus = hardware.usable_cpus()
+    _CPUS_OF_TASK[:] = cpus
     if intra_op is None:
         return
-    cpus = hardware.usable_cpus()
     if intra_op > len(cpus):
         raise Unsupported("JAX takes a thread for each CPU: it cannot have %d on %d" % (intra_op, len(cpus)))
-    os.sched_setaffinity(0, cpus[:intra_op])
+    os.sched_setaffinity(0, hardware.cores_first(cpus)[:intra_op])
+
+
+def cpus_of_task() -> List[int]:
+    """Those that the process could use before XLA's threads were restricted to some of them."""
+    return _CPUS_OF_TASK or hardware.usable_cpus()
 
 
 def pool_size() -> Optional[int]:
@@ -34,11 +38,12 @@ def pool_size() -> Optional[int]:
 
 def choose_gpu(problem: Problem) -> None:
     """The rank's GPU is the only one that its JAX sees from now on: it would take memory on all. Raises Unsupported."""
-    seen = ["a GPU"] * _gpus()
+    seen = [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # asking JAX would open them
     requirements.check_gpus(problem, seen, "JAX %s" % jax.__version__)
-    own = str(requirements.own_gpu(problem, len(seen)))
-    jax.config.update("jax_cuda_visible_devices", own)
-    jax.config.update("jax_rocm_visible_devices", own)
+    own = requirements.own_gpu(problem, len(seen))
+    requirements.check_gpu_dtype(problem, gpus.capability(own), seen[own])
+    jax.config.update("jax_cuda_visible_devices", str(own))
+    jax.config.update("jax_rocm_visible_devices", str(own))
 
 
 def own(platform: str) -> jax.Device:
@@ -55,19 +60,6 @@ def multiplies_in(dtype: Any) -> bool:
     """Whether XLA multiplies matrices of this 16-bit format without turning them into float32, as its program tells."""
     matrix = jax.ShapeDtypeStruct((256, 256), dtype)
     return "f32[256,256]" not in jax.jit(jax.numpy.matmul).lower(matrix, matrix).compile().as_text()
-
-
-def _gpus() -> int:
-    """GPUs that the driver shows to this process; asking JAX would open them."""
-    count = ctypes.c_int(0)
-    for library, start, ask in _DRIVERS:
-        try:
-            driver = ctypes.CDLL(library)
-        except OSError:
-            continue
-        if getattr(driver, start)(0) == 0 and getattr(driver, ask)(ctypes.byref(count)) == 0:
-            break
-    return count.value
 
 
 def _thread_names() -> List[str]:

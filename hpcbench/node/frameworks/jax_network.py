@@ -54,7 +54,7 @@ class JaxNetwork(Network):
             self._momentum = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
         self._predict = self.strategy.inference(_logits_of(model))
-        self._asked: List[jax.Array] = []
+        self._unfinished: List[jax.Array] = []
         self.feed()
 
     @abstractmethod
@@ -83,14 +83,14 @@ class JaxNetwork(Network):
 
     def predict(self, inputs: jax.Array) -> jax.Array:
         logits = self._predict(self._weights, self._rest, inputs)
-        self._asked.append(logits)
+        self._unfinished.append(logits)
         return logits
 
     def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
         """The loss of this rank's part of the batch."""
         state = (self._weights, self._momentum, self._rest)
         self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
-        self._asked.append(loss)
+        self._unfinished.append(loss)
         return loss
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -103,8 +103,8 @@ class JaxNetwork(Network):
         return (self.on_device(*batch) for batch in jax_data.batches(self.problem, items, forever))
 
     def synchronize(self) -> None:
-        jax.block_until_ready((self._asked, self._weights))
-        self._asked.clear()
+        jax.block_until_ready((self._unfinished, self._weights))
+        self._unfinished.clear()
 
     def to_numpy(self, result: jax.Array) -> "numpy.ndarray":
         return numpy.asarray(result.addressable_data(0)).astype(numpy.float32)

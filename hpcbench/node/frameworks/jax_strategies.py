@@ -15,13 +15,13 @@ from . import jax_devices
 Arrays = List[jax.Array]
 
 
-def strategy(problem: Problem) -> "Alone":
+def strategy(problem: Problem) -> "Strategy":
     """The strategy of a case, its ranks joined. Nothing may have used a device before."""
     platform = "gpu" if problem.on_gpu else "cpu"
-    return DataParallel(problem, platform) if problem.parallel else Alone(platform)
+    return DataParallel(problem, platform) if problem.parallel else Strategy(platform)
 
 
-class Alone:
+class Strategy:
     """One rank that has nobody to talk to, and what the others share."""
 
     def __init__(self, platform: str) -> None:
@@ -52,7 +52,7 @@ class Alone:
         return jax.jit(step)
 
 
-class DataParallel(Alone):
+class DataParallel(Strategy):
     """Every rank holds all weights and a part of the batch, on its one device.
 
     Each array is one over all ranks: the weights replicated, what is a rank's own in a row of its first axis.

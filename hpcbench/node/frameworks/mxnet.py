@@ -1,13 +1,12 @@
 """MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
 
-import ctypes
 import os
 import re
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
-from .. import catalog, layers
+from .. import catalog, gpus, layers
 from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem
@@ -83,6 +82,9 @@ class MXNetNetwork(Network):
     def weights(self) -> "Iterator[numpy.ndarray]":
         return (parameter.data().asnumpy() for parameter in self.trained)
 
+    def remarks(self) -> List[str]:
+        return ["MXNet does not tell its peak memory on the GPU"] if self.problem.on_gpu else []
+
     def close(self) -> None:
         if self.parallel:
             self.parallel.leave()
@@ -126,29 +128,18 @@ class MXNet(Adapter):
         return {**mxnet_threads.in_effect(), "by": ", ".join(_THREAD_VARIABLES)}
 
     def devices(self) -> List[str]:
-        return [_gpu_name(index) for index in range(mx.context.num_gpus())]
+        return [gpus.name(index) or "a GPU" for index in range(mx.context.num_gpus())]  # MXNet does not name them
 
     def build(self, problem: Problem) -> MXNetNetwork:
         built = "" if mx.runtime.Features().is_enabled("CUDA") else " (built for the CPU only)"
-        requirements.check_gpus(problem, self.devices(), "MXNet %s%s" % (mx.__version__, built))
+        visible = self.devices() if problem.on_gpu else []
+        requirements.check_gpus(problem, visible, "MXNet %s%s" % (mx.__version__, built))
         _check_dtype(problem)
         return MXNetNetwork(problem)
 
 
 def _device(problem: Problem) -> Any:
-    if not problem.on_gpu:
-        return mx.cpu()
-    # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32). NVIDIA's
-    # libraries read this when they are first used.
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-    return mx.gpu(requirements.own_gpu(problem, mx.context.num_gpus()))
-
-
-def _gpu_name(index: int) -> str:
-    """MXNet does not say it; CUDA's driver does."""
-    name = ctypes.create_string_buffer(256)
-    ctypes.CDLL("libcuda.so.1").cuDeviceGetName(name, len(name), index)
-    return name.value.decode()
+    return mx.gpu(requirements.own_gpu(problem, mx.context.num_gpus())) if problem.on_gpu else mx.cpu()
 
 
 def _check_dtype(problem: Problem) -> None:

@@ -36,7 +36,7 @@ def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Any]:
         problem.parameters["batch_size"],
         shuffle=forever,
         last_batch="discard" if forever else "keep",
-        num_workers=len(hardware.usable_cpus()) - 1 if items.are_files else 0,
+        num_workers=items.loaders(hardware.usable_cpus()),
         thread_pool=True,
         batchify_fn=default_batchify_fn,  # the usual one for workers goes through shared memory
     )

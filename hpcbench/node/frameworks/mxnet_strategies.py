@@ -28,7 +28,7 @@ if os.getppid() == int(sys.argv[1]):
 _STORES: List[Any] = []  # while it lives here, it is not taken down by the way, where that means to wait for all ranks
 
 
-class Alone:
+class Strategy:
     """One rank that has nobody to talk to, and what the others share."""
 
     def __init__(self, parameters: Any, problem: Problem) -> None:
@@ -47,7 +47,7 @@ class Alone:
         return
 
 
-class KVStore(Alone):
+class KVStore(Strategy):
     """Every rank starts a server, as many as MXNet's own launcher does by default, and rank 0 the scheduler, too.
 
     The servers keep the weights and their momentum, each a part: they sum the gradients, take the optimizer's step, and
@@ -71,7 +71,7 @@ class KVStore(Alone):
         self.processes.end()
 
 
-class Horovod(Alone):
+class Horovod(Strategy):
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
         horovod_group.join(problem.group)
         import horovod.mxnet as horovod
@@ -84,14 +84,14 @@ class Horovod(Alone):
         self.horovod.shutdown()
 
 
-def parallel(parameters: Any, problem: Problem) -> Alone:
+def parallel(parameters: Any, problem: Problem) -> Strategy:
     """The strategy of a case, for the parameters of its network."""
     if not problem.parallel:
-        return Alone(parameters, problem)
+        return Strategy(parameters, problem)
     return _STRATEGIES[problem.parameters["strategy"]](parameters, problem)
 
 
-_STRATEGIES: Dict[str, Callable[[Any, Problem], Alone]] = {"kvstore": KVStore, "horovod": Horovod}
+_STRATEGIES: Dict[str, Callable[[Any, Problem], Strategy]] = {"kvstore": KVStore, "horovod": Horovod}
 
 
 def _settings(problem: Problem) -> Dict[str, float]:

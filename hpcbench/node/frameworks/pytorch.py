@@ -36,6 +36,7 @@ class PyTorchNetwork(Network):
             self.model = torch.compile(self.model)
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
+        self.pipelines = pytorch_data.Pipelines(problem)
         self.feed()
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
@@ -67,7 +68,7 @@ class PyTorchNetwork(Network):
         return self._moved(torch.from_numpy(inputs), torch.from_numpy(labels))
 
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
-        return (self._moved(*batch) for batch in pytorch_data.batches(self.problem, items, forever))
+        return (self._moved(*batch) for batch in self.pipelines.batches(items, forever))
 
     def _moved(self, inputs: torch.Tensor, labels: torch.Tensor) -> Batch:
         """On the device, and converted there: only as it comes, a batch of the pipeline is in pinned memory."""
@@ -139,7 +140,8 @@ class PyTorch(Adapter):
 
     def build(self, problem: Problem) -> PyTorchNetwork:
         built = "" if torch.version.cuda or torch.version.hip else " (built for the CPU only)"
-        requirements.check_gpus(problem, self.devices(), "PyTorch %s%s" % (torch.__version__, built))
+        visible = self.devices() if problem.on_gpu else []
+        requirements.check_gpus(problem, visible, "PyTorch %s%s" % (torch.__version__, built))
         _check_dtype(problem)
         return self.network(problem)
 

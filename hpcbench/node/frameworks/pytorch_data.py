@@ -1,6 +1,6 @@
 """Real data through PyTorch's DataLoader; images are decoded by Pillow, as torchvision does by default."""
 
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy
 import torch
@@ -25,24 +25,37 @@ class ImageFiles(Dataset):  # type: ignore[type-arg]
         return pixels, torch.tensor(self.labels[place])
 
 
-def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Example]:
-    """Batches on the CPU. Decoding goes to processes of its own where there is more than one CPU."""
+class Pipelines:
+    """One loader for each part of the data, so that its processes are started once, not anew for every epoch."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._loaders: Dict[bool, Any] = {}
+
+    def batches(self, items: Items, forever: bool) -> Iterator[Example]:
+        """Batches on the CPU, of what is trained on `forever` or what is held out."""
+        if forever not in self._loaders:
+            self._loaders[forever] = _loader(self.problem, items, forever)
+        yield from self._loaders[forever]
+        while forever:
+            yield from self._loaders[forever]
+
+
+def _loader(problem: Problem, items: Items, training: bool) -> "DataLoader[Example]":
+    """Decoding goes to processes of its own where there is more than one CPU."""
     dataset: Any
     if isinstance(items.inputs, list):
         dataset = ImageFiles(items.inputs, items.labels, problem.item_shape[-1])
     else:
         dataset = TensorDataset(torch.from_numpy(items.inputs), torch.from_numpy(items.labels))
-    workers = len(hardware.usable_cpus()) - 1 if items.are_files else 0
-    loader = DataLoader(
+    workers = items.loaders(hardware.usable_cpus())
+    return DataLoader(
         dataset,
         problem.parameters["batch_size"],
-        shuffle=forever,
-        drop_last=forever,
+        shuffle=training,
+        drop_last=training,
         num_workers=workers,
-        persistent_workers=forever and workers > 0,
+        persistent_workers=workers > 0,
         pin_memory=problem.on_gpu,
         generator=torch.Generator().manual_seed(problem.parameters["seed"] + problem.group.rank),
     )
-    yield from loader
-    while forever:
-        yield from loader

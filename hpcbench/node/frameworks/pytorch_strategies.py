@@ -68,6 +68,8 @@ def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> U
 def _join(problem: Problem, device: torch.device) -> None:
     """The group of processes, over a store whose port rank 0 got from the kernel: nobody else can have it."""
     group = problem.group
+    if device.type == "cpu":
+        group.listen_at_own_address("GLOO_SOCKET_IFNAME")
     leader = group.members[0].address
     store = TCPStore(leader, 0, is_master=True, wait_for_workers=False) if group.rank == 0 else None
     port = group.agree(store.port if store else None)

@@ -2,20 +2,39 @@
 
 from typing import List, Optional, Sequence, Tuple
 
-from .. import hardware
+from .. import gpus, hardware
 from ..outcomes import Unsupported
 from ..problem import Problem
 
 
 def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None:
-    """A GPU for each task of the node, where the case asks for them. Raises Unsupported."""
+    """A GPU for each task of the node, where the case asks for them. All ranks must come. Raises Unsupported."""
     if not problem.on_gpu:
         return
+    own = gpus.identity(own_gpu(problem, len(visible))) if visible else None
+    chosen = problem.group.gather(own)
     if not visible:
         raise Unsupported("a GPU is asked for, and %s sees none here" % framework)
+    if own is None:
+        _check_count(problem, len(visible))
+        return
+    sharing = [rank for rank in problem.group.local_ranks if chosen[rank] == own]
+    if len(sharing) > 1:
+        told = (", ".join(map(str, sharing)), len(problem.group.local_ranks), len(visible))
+        raise Unsupported("ranks %s would share a GPU: each of %d tasks on this node needs one, and sees %d" % told)
+
+
+def _check_count(problem: Problem, visible: int) -> None:
+    """What can be said of GPUs that nothing tells apart."""
     tasks = len(problem.group.local_ranks)
-    if len(visible) < tasks and not (problem.group.bound and len(visible) == 1):  # srun may show each task its own
-        raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, len(visible)))
+    if visible < tasks and not (problem.group.bound and visible == 1):  # srun may show each task its own
+        raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, visible))
+
+
+def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], name: str) -> None:
+    """Arithmetic of a GPU in the case's number format, where its compute capability tells. Raises Unsupported."""
+    if problem.parameters["dtype"] == "bfloat16" and capability is not None and capability < (8, 0):
+        raise Unsupported("%s has no bfloat16 arithmetic" % name)
 
 
 def own_gpu(problem: Problem, visible: int) -> int:

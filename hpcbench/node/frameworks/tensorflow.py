@@ -49,6 +49,8 @@ class TensorFlowNetwork(Network):
             self.model = self.model_of(problem)
             self.trained = list(self.model.trainable_variables)
             self.optimizer: Any = self.optimizer_of(problem, self.trained) if problem.training else None
+        if problem.on_gpu:
+            _check_places(self.trained)
         self.parameter_count = sum(int(numpy.prod(variable.shape)) for variable in self.trained)
         self._set_execution(problem)
         self.feed()
@@ -151,7 +153,8 @@ class TensorFlow(Adapter):
 
     def build(self, problem: Problem) -> TensorFlowNetwork:
         built = "" if tf.test.is_built_with_gpu_support() else " (built for the CPU only)"
-        requirements.check_gpus(problem, self.devices(), "TensorFlow %s%s" % (tf.__version__, built))
+        visible = self.devices() if problem.on_gpu else []
+        requirements.check_gpus(problem, visible, "TensorFlow %s%s" % (tf.__version__, built))
         _check_dtype(problem)
         return self.network(problem)
 
@@ -188,8 +191,15 @@ def _check_dtype(problem: Problem) -> None:
         requirements.check_cpu_dtype(problem, tuple(_DTYPES))
         return
     gpu = _details(_gpus()[requirements.own_gpu(problem, len(_gpus()))])
-    if dtype == "bfloat16" and gpu.get("compute_capability", (0, 0)) < (8, 0):
-        raise Unsupported("%s has no bfloat16 arithmetic" % gpu.get("device_name", "this GPU"))
+    requirements.check_gpu_dtype(problem, gpu.get("compute_capability"), gpu.get("device_name", "this GPU"))
+
+
+def _check_places(variables: Sequence[Any]) -> None:
+    """TensorFlow takes the CPU without a word where it was not told of the GPU. Raises RuntimeError."""
+    elsewhere = {tf.convert_to_tensor(variable).device for variable in variables}
+    elsewhere = {place for place in elsewhere if "GPU" not in place}
+    if elsewhere:
+        raise RuntimeError("the case is for a GPU, and TensorFlow has weights on %s" % ", ".join(sorted(elsewhere)))
 
 
 ADAPTER = TensorFlow()

@@ -12,6 +12,14 @@ Tensor = Any
 
 def batches(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.data.Dataset:
     """Batches of inputs in `dtype` (token numbers as they are) and labels, on the rank's device."""
+    with tf.device("/CPU:0"):  # else TensorFlow puts the whole of the data onto the GPU, in one piece
+        dataset = _on_host(problem, items, forever, dtype)
+    if problem.on_gpu:
+        return dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))
+    return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _on_host(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.data.Dataset:
     given = items.inputs if isinstance(items.inputs, list) else channels_last(items.inputs)
     dataset = tf.data.Dataset.from_tensor_slices((given, items.labels))
     if forever:
@@ -21,11 +29,7 @@ def batches(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.dat
         dataset = dataset.map(lambda path, label: (_decoded(path, size), label), num_parallel_calls=tf.data.AUTOTUNE)
     dataset = dataset.batch(problem.parameters["batch_size"], drop_remainder=True)
     dataset = dataset.map(lambda inputs, labels: in_format(inputs, labels, dtype))
-    if forever:
-        dataset = dataset.repeat()
-    if problem.on_gpu:
-        return dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return dataset.repeat() if forever else dataset
 
 
 def in_format(inputs: Tensor, labels: Tensor, dtype: Any) -> Any:

@@ -5,14 +5,13 @@ from typing import Any, Callable, ContextManager, Dict, List, Tuple
 
 import tensorflow as tf
 
-from ..group import Group
 from ..problem import Problem
 from . import horovod_group
 
 Tensor = Any
 
 
-class Alone:
+class Strategy:
     """One rank that has nobody to talk to, and what the others share."""
 
     def scope(self) -> ContextManager[Any]:
@@ -32,16 +31,21 @@ class Alone:
         return
 
 
-class MultiWorkerMirrored(Alone):
+class MultiWorkerMirrored(Strategy):
     """Must be made before TensorFlow's first operation."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, problem: Problem) -> None:
+        group = problem.group
         ports = group.gather(group.claim_port())
         group.reach_without_proxy()
         workers = ["%s:%d" % (member.address, port) for member, port in zip(group.members, ports)]
         # What others say by the variable TF_CONFIG.
         cluster = tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec({"worker": workers}), task_type="worker", task_id=group.rank, rpc_layer="grpc"
+            tf.train.ClusterSpec({"worker": workers}),
+            task_type="worker",
+            task_id=group.rank,
+            num_accelerators={"GPU": 1} if problem.on_gpu else {},  # the only one that is visible by now
+            rpc_layer="grpc",
         )
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster)
 
@@ -55,9 +59,9 @@ class MultiWorkerMirrored(Alone):
         return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
 
 
-class Horovod(Alone):
-    def __init__(self, group: Group) -> None:
-        horovod_group.join(group)
+class Horovod(Strategy):
+    def __init__(self, problem: Problem) -> None:
+        horovod_group.join(problem.group)
         import horovod.tensorflow as horovod
 
         horovod.init()
@@ -75,12 +79,12 @@ class Horovod(Alone):
         self.horovod.shutdown()
 
 
-def parallel(problem: Problem) -> Alone:
+def parallel(problem: Problem) -> Strategy:
     """The strategy of a case."""
-    return _STRATEGIES[problem.parameters["strategy"]](problem.group) if problem.parallel else Alone()
+    return _STRATEGIES[problem.parameters["strategy"]](problem) if problem.parallel else Strategy()
 
 
-_STRATEGIES: Dict[str, Callable[[Group], Alone]] = {
+_STRATEGIES: Dict[str, Callable[[Problem], Strategy]] = {
     "multi_worker_mirrored": MultiWorkerMirrored,
     "horovod": Horovod,
 }
