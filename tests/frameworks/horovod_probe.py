@@ -30,7 +30,7 @@ PARAMETERS = {
 
 def main():
     group = Group(from_environment(os.environ))
-    asked = problem.state(PARAMETERS, group)
+    asked = problem.of_case(PARAMETERS, group)
     torch.manual_seed(0)
     model = torch.nn.Linear(300, 200)
     before = copy.deepcopy(model.state_dict())

@@ -42,7 +42,7 @@ def asked(model="mlp", **changes):
         "data": None,
         **changes,
     }
-    return problem.state(parameters, Group(Ranks(0, 1)))
+    return problem.of_case(parameters, Group(Ranks(0, 1)))
 
 
 def inputs(adapter):

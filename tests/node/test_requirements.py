@@ -18,7 +18,7 @@ ALONE = Group(Ranks(0, 1))
 
 @pytest.fixture
 def asked(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., problem.Problem]:
-    return lambda **changes: problem.state(make_parameters(**changes), ALONE)
+    return lambda **changes: problem.of_case(make_parameters(**changes), ALONE)
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,9 @@ def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep
     root = sweep.paths.jobs.parents[1]
     arguments = seen(show)
     start = arguments.index(f"--container-image={root}/torch.sqsh")
-    assert arguments[start + 1 : start + 5] == [
-        *(f"--container-mounts={root}:{root}", f"--container-workdir={root}", str(show)),
+    assert arguments[start + 1 : start + 6] == [
+        *(f"--container-mounts={root}:{root}", f"--container-workdir={root}", "--container-env=PYTHONNOUSERSITE"),
+        str(show),
         str(sweep.paths.jobs / "node.pyz"),
     ]
     assert "record" not in arguments, "the record is written outside, by another Python"
@@ -258,7 +259,7 @@ def test_what_pip_put_into_the_home_is_not_seen_in_a_container(make_sweep: MakeS
     site = "container: {runtime: podman, image: x}"
     assert "export PYTHONNOUSERSITE=1\n" in script(make_sweep(site=site))
     own = site + "\n    env: {PYTHONNOUSERSITE: ''}"
-    assert "export PYTHONNOUSERSITE=''\n" in script(make_sweep(site=own))
+    assert "export PYTHONNOUSERSITE=''\n" in script(make_sweep(site=own, name="study-2"))
 
 
 def test_after_the_set_up_a_failure_is_no_longer_the_end(make_sweep: MakeSweep, show: Path) -> None:
@@ -333,5 +334,10 @@ def test_a_command_finds_the_programs_of_its_environment_first(
     assert_bash_accepts(rendered)
 
 
-def test_a_python_outside_any_environment_puts_nothing_on_the_path(make_sweep: MakeSweep, show: Path) -> None:
-    assert "export PATH" not in script(make_sweep(COMMAND % ", environment: pytorch", f"python: {show}"))
+def test_the_python_that_a_site_names_is_found_first_and_the_systems_where_it_is(
+    make_sweep: MakeSweep, show: Path
+) -> None:
+    named = script(make_sweep(COMMAND % ", environment: pytorch", f"python: {show}"))
+    assert f"export PATH={show.parent}:$PATH" in named
+    systems = make_sweep(COMMAND % ", environment: pytorch", "python: /bin/sh", name="study-2")
+    assert "export PATH" not in script(systems)

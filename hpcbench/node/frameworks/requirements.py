@@ -31,12 +31,6 @@ def _check_count(problem: Problem, visible: int) -> None:
         raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, visible))
 
 
-def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], name: str) -> None:
-    """Arithmetic of a GPU in the case's number format, where its compute capability tells. Raises Unsupported."""
-    if problem.parameters["dtype"] == "bfloat16" and capability is not None and capability < (8, 0):
-        raise Unsupported("%s has no bfloat16 arithmetic" % name)
-
-
 def own_gpu(problem: Problem, visible: int) -> int:
     """The index of the rank's GPU: its own where srun shows each task one, else by its place on the node."""
     return problem.group.local_rank % visible

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from .. import catalog, hardware, layers
 from ..data import Items
-from ..outcomes import Unsupported
 from ..problem import MOMENTUM, Problem, channels_last
 from . import requirements, tensorflow_data, tensorflow_layers, tensorflow_strategies
 from .base import Adapter, Batch, Library, Network
@@ -185,7 +184,6 @@ def _choose_gpu(problem: Problem) -> None:
 
 
 def _check_dtype(problem: Problem) -> None:
-    dtype = problem.parameters["dtype"]
     requirements.refuse_unscaled_float16(problem)
     if not problem.on_gpu:
         requirements.check_cpu_dtype(problem, tuple(_DTYPES))
