@@ -4,33 +4,18 @@ PYTHONPATH=node.pyz python horovod_probe.py
 """
 
 import copy
-import json
 import os
-import sys
 
 import torch
-from hpcbench_node import problem
 from hpcbench_node.frameworks import pytorch_strategies
 from hpcbench_node.group import Group
 from hpcbench_node.ranks import from_environment
-
-PARAMETERS = {
-    "model": "mlp",
-    "model_options": {"input_size": 300, "classes": 3},
-    "task": "training",
-    "strategy": "horovod",
-    "device": "cpu",
-    "dtype": "float16",
-    "batch_size": 4,
-    "seed": 3,
-    "learning_rate": 0.1,
-    "data": None,
-}
+from probing import case, tell
 
 
 def main():
     group = Group(from_environment(os.environ))
-    asked = problem.of_case(PARAMETERS, group)
+    asked = case(group=group, strategy="horovod", dtype="float16", batch_size=4)
     torch.manual_seed(0)
     model = torch.nn.Linear(300, 200)
     before = copy.deepcopy(model.state_dict())
@@ -49,7 +34,7 @@ def main():
     expected = [weight - 0.1 * gradient for weight, gradient in zip(model.parameters(), gradients, strict=True)]
     update(loss_of(group.rank))
     close = map(torch.allclose, model.parameters(), expected)
-    sys.stdout.write(json.dumps({"untouched": untouched, "is_mean": all(close)}))
+    tell({"untouched": untouched, "is_mean": all(close)})
     group.gather(None)
 
 

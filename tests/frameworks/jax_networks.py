@@ -1,9 +1,8 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | loaders | names) RESULT.json
+PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | loaders | names)
 """
 
-import json
 import os
 import socket
 import sys
@@ -21,28 +20,16 @@ from hpcbench_node.frameworks import jax_data, jax_devices, jax_strategies
 from hpcbench_node.group import Group
 from hpcbench_node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
 from hpcbench_node.outcomes import Unsupported
-from hpcbench_node.ranks import Ranks, from_environment
+from hpcbench_node.ranks import from_environment
+from probing import case, tell
 
 RANKS, STEPS = 2, 3
-PARAMETERS = {
-    "execution": "compiled",
-    "model": "mlp",
-    "model_options": {"input_size": 8, "hidden_size": 16, "classes": 3},
-    "task": "training",
-    "strategy": "single",
-    "device": "cpu",
-    "dtype": "float32",
-    "batch_size": 4,
-    "seed": 3,
-    "learning_rate": 0.1,
-    "data": None,
-}
 LAYERS = [Conv(8, (3, 3)), BatchNorm(), Relu(), GlobalAvgPool(), Dropout(0.5), Dense(3)]
 
 
 def state(adapter, parameters):
     """`learning_rate` is so small that only the random and the running state can change what comes out."""
-    asked = problem.of_case({**parameters, "learning_rate": 1e-20}, Group(Ranks(0, 1)))
+    asked = case(learning_rate=1e-20, **parameters)
     network = adapter.build(Images(**{**vars(asked), "layers": LAYERS, "item_shape": (3, 8, 8)}))
     inputs, labels = next(network._batches)
     first = network.to_numpy(network.predict(inputs))
@@ -63,10 +50,9 @@ def state(adapter, parameters):
 
 def ranks(adapter, parameters):
     """The weights after a few steps: of `RANKS` processes together, or of one that has the batches of all of them."""
-    together = "HPCBENCH_RANK" in os.environ
     group = Group(from_environment(os.environ))
-    parameters["strategy"] = "data_parallel" if together else "single"
-    asked = problem.of_case(parameters, group)
+    together = group.size > 1
+    asked = case(group=group, strategy="data_parallel" if together else "single", **parameters)
     network = adapter.build(asked if together else AllBatches(**vars(asked)))
     for _ in range(STEPS):
         network.train()
@@ -103,7 +89,7 @@ def loaders(adapter, parameters):
 
     jax_data.images.decoded = decoded
     items = Items(["a.png"] * 64, numpy.zeros(64, numpy.int32))
-    asked = replace(problem.of_case(parameters, Group(Ranks(0, 1))), item_shape=(3, 8, 8))
+    asked = replace(case(**parameters), item_shape=(3, 8, 8))
     next(jax_data.batches(asked, items, forever=True))
     main = seen.pop(threading.get_ident(), sorted(os.sched_getaffinity(0)))
     return {"task": jax_devices.cpus_of_task(), "main": main, "threads": list(seen.values())}
@@ -159,5 +145,4 @@ if __name__ == "__main__":
     chosen = frameworks.load(sys.argv[1])
     if sys.argv[2] != "loaders":
         chosen.set_threads(1, None)
-    found = globals()[sys.argv[2]](chosen, {**PARAMETERS, "framework": sys.argv[1]})
-    Path(sys.argv[3]).write_text(json.dumps(found))
+    tell(globals()[sys.argv[2]](chosen, {"framework": sys.argv[1], "execution": "compiled", "batch_size": 4}))

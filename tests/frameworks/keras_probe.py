@@ -3,46 +3,18 @@
 PYTHONPATH=node.pyz python keras_probe.py FRAMEWORK PROBE
 """
 
-import json
 import sys
 
 import keras
-from hpcbench_node import frameworks, problem
+from hpcbench_node import frameworks
 from hpcbench_node.frameworks import keras_layers
-from hpcbench_node.group import Group
-from hpcbench_node.ranks import Ranks
+from probing import TINY, case, tell
 
-TINY = {
-    "mlp": {"input_size": 5, "hidden_size": 6, "classes": 3},
-    "lstm": {"input_size": 3, "hidden_size": 4, "sequence_length": 5, "bidirectional": True},
-    "transformer": {
-        "hidden_size": 8,
-        "layers": 1,
-        "heads": 2,
-        "feed_forward_size": 8,
-        "vocabulary": 9,
-        "positions": 4,
-        "sequence_length": 4,
-    },
-}
+BOTH_WAYS = {"model_options": {**TINY["lstm"], "bidirectional": True}}
 
 
 def asked(model="mlp", **changes):
-    parameters = {
-        "execution": "compiled",
-        "model": model,
-        "model_options": TINY[model],
-        "task": "inference",
-        "strategy": "single",
-        "device": "cpu",
-        "dtype": "float32",
-        "batch_size": 2,
-        "seed": 3,
-        "learning_rate": 0.1,
-        "data": None,
-        **changes,
-    }
-    return problem.of_case(parameters, Group(Ranks(0, 1)))
+    return case(model, **{"execution": "compiled", "task": "inference", **changes})
 
 
 def inputs(adapter):
@@ -60,10 +32,10 @@ def cudnn(adapter):
     """Whether the LSTMs may be cuDNN's, and what is remarked of that on a GPU."""
     found = {}
     for execution in ("eager", "graph", "compiled"):
-        network = adapter.build(asked("lstm", execution=execution))
+        network = adapter.build(asked("lstm", execution=execution, **BOTH_WAYS))
         layers = [layer for layer in network.model.model.layers if isinstance(layer, keras.layers.Bidirectional)]
         used = {cell.use_cudnn for layer in layers for cell in (layer.forward_layer, layer.backward_layer)}
-        network.problem = asked("lstm", execution=execution, device="gpu")
+        network.problem = asked("lstm", execution=execution, device="gpu", **BOTH_WAYS)
         found[execution] = [sorted(used), network.remarks()]
     return found
 
@@ -83,4 +55,4 @@ def optimizers(adapter):
 PROBES = {"inputs": inputs, "cudnn": cudnn, "optimizers": optimizers}
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(PROBES[sys.argv[2]](frameworks.load(sys.argv[1]))))
+    tell(PROBES[sys.argv[2]](frameworks.load(sys.argv[1])))

@@ -20,7 +20,6 @@ import pytest
 
 from hpcbench.node import catalog, layers
 from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
 
 HERE = Path(__file__).parent
 NETWORKS = json.loads((HERE / "small_networks.json").read_text())
@@ -57,12 +56,11 @@ pytestmark = pytest.mark.xdist_group("equal work")  # each framework's networks 
 def solution(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
+    node_archive: Path,
     environment_python: Callable[[str], Path],
 ) -> Iterator[Callable[[Solver], Solution]]:
     """What a solver found. All that this session asks for are run once, as many at a time as there are CPUs."""
     folder = tmp_path_factory.mktemp("equal-work")
-    archive = folder / "node.pyz"
-    archive.write_bytes(node_zipapp())
     parameters = [getattr(item, "callspec", None) for item in request.session.items]
     asked = [found.params for found in parameters if found and {"solver", "pair"} & set(found.params)]
     wanted = dict.fromkeys(solver for each in asked for solver in each.get("pair", (each.get("solver"),)))
@@ -71,7 +69,7 @@ def solution(
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
         given = {"framework": solver.framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
-        environment = {**for_worker(given, os.environ), "PYTHONPATH": str(archive)}
+        environment = {**for_worker(given, os.environ), "PYTHONPATH": str(node_archive)}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert done.returncode == 0, f"{solver}:\n{done.stderr[-3000:]}"
         with np.load(result) as arrays:

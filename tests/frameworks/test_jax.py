@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcbench.node import hardware
-from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
 
-SCRIPT = Path(__file__).with_name("jax_networks.py")
 FRAMEWORKS = ("jax", "keras-jax")
 
 pytestmark = pytest.mark.parametrize("framework", FRAMEWORKS)
 
 
 @pytest.fixture
-def found(tmp_path, environment_python):
-    """What the script above finds in the environment of a framework, as `ranks` processes of the local launcher."""
-    archive = tmp_path / "node.pyz"
-    archive.write_bytes(node_zipapp())
-
-    def find(framework: str, what: str, ranks: int | None = None) -> list[dict[str, Any]]:
-        asked = {"framework": framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
-        environment = {**for_worker(asked, os.environ), "PYTHONPATH": str(archive)}
-        if ranks:
-            environment.update(HPCBENCH_RANKS=str(ranks), HPCBENCH_LAUNCHER=str(os.getpid()))
-        processes = []
-        for rank in range(ranks or 1):
-            own = {**environment, "HPCBENCH_RANK": str(rank)} if ranks else environment
-            words = [environment_python(framework), SCRIPT, framework, what, tmp_path / f"{rank}.json"]
-            processes.append(subprocess.Popen(words, env=own, stderr=subprocess.PIPE, text=True))
-        for process in processes:
-            _, error = process.communicate(timeout=300)
-            assert process.returncode == 0, error
-        return [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(len(processes))]
-
-    return find
+def found(answers):
+    """What the ranks of the script find in the environment of a framework."""
+    return lambda framework, what, **settings: answers(
+        "jax_networks.py", framework, what, framework=framework, **settings
+    )
 
 
 def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, found):

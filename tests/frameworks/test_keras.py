@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
-
-from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
-
-SCRIPT = Path(__file__).with_name("keras_probe.py")
 
 
 @pytest.fixture
-def probe(tmp_path, environment_python):
-    archive = tmp_path / "node.pyz"
-    archive.write_bytes(node_zipapp())
-
-    def answer(framework: str, what: str) -> object:
-        variables = for_worker({"framework": framework, "device": "cpu", "intra_op_threads": 1}, os.environ)
-        done = subprocess.run(
-            [environment_python(framework), SCRIPT, framework, what],
-            env={**variables, "PYTHONPATH": str(archive)},
-            capture_output=True,
-            text=True,
-            timeout=200,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
-
-    return answer
+def probe(answers):
+    return lambda framework, what: answers("keras_probe.py", framework, what, framework=framework)[0]
 
 
 @pytest.mark.parametrize("framework", ["keras-torch", "keras-jax", "keras-tensorflow"])

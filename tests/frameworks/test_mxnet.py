@@ -7,69 +7,20 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hpcbench.node import catalog, hardware
 from hpcbench.node.run import _described
-from hpcbench.node.variables import for_worker
 from hpcbench.submit.node_code import node_zipapp
 
-SCRIPT = Path(__file__).with_name("mxnet_probe.py")
 EXECUTIONS = catalog.FRAMEWORKS["mxnet"].executions
 
 
 @pytest.fixture
-def start(tmp_path, environment_python):
-    """Start the ranks of a probe, which are to meet; the processes."""
-    archive = tmp_path / "node.pyz"
-    archive.write_bytes(node_zipapp())
-    started: list[subprocess.Popen[str]] = []
-
-    def start(
-        *words: str, ranks: int = 1, environment: str = "mxnet", threads: tuple[Any, Any] = (1, None), **own: object
-    ) -> list[subprocess.Popen[str]]:
-        asked = {"framework": "mxnet", "device": "cpu", "intra_op_threads": threads[0], "inter_op_threads": threads[1]}
-        for rank in range(ranks):
-            place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
-            values = {name: str(value) for name, value in {**place, "PYTHONPATH": archive, **own}.items()}
-            started.append(
-                subprocess.Popen(
-                    [environment_python(environment), SCRIPT, *words],
-                    env={**for_worker(asked, os.environ), **values},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-        return started[-ranks:]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()  # not for its pipes, which a server that lives on would hold open
-        process.stdout.close()
-        process.stderr.close()
-
-
-@pytest.fixture
-def output(start):
-    """What the first rank of a probe prints, once all have ended well."""
-
-    def output(*words: str, **settings: Any) -> str:
-        processes = start(*words, **settings)
-        ended = [(process.communicate(timeout=300), process.returncode) for process in processes]
-        assert not any(status for _, status in ended), "\n".join(error for (_, error), _ in ended)
-        return ended[0][0][0]
-
-    return output
-
-
-@pytest.fixture
-def found(output):
+def found(answers):
     """The answer of a probe's first rank."""
-    return lambda *words, **settings: json.loads(output(*words, **settings).splitlines()[-1])
+    return lambda *words, **settings: answers("mxnet_probe.py", *words, framework="mxnet", **settings)[0]
 
 
 def test_as_many_threads_run_as_were_asked_for_and_are_said(found):
@@ -89,7 +40,7 @@ def test_threads_that_nobody_asked_for_are_read_back(found):
 
 
 def test_threads_are_refused_once_mxnet_has_started_with_others(start):
-    (process,) = start("threads", "graph", threads=(1, None), INTRA=2, INTER=0)
+    (process,) = start("mxnet_probe.py", "threads", "graph", framework="mxnet", INTRA=2, INTER=0)
     _, error = process.communicate(timeout=100)
     assert process.returncode
     assert "MXNet takes its threads from OMP_NUM_THREADS, which must be set before it starts" in error
@@ -132,12 +83,13 @@ def test_momentum_moves_the_rows_of_an_embedding_that_a_batch_lacks(found):
 @pytest.mark.skipif(not hardware.cpu_computes_in("bfloat16"), reason="not run: this CPU has no bfloat16 arithmetic")
 @pytest.mark.parametrize("task", ["inference", "training"])
 @pytest.mark.parametrize("execution", EXECUTIONS)
-def test_bfloat16_is_what_the_processor_multiplies(output, execution, task):
-    *lines, answer = output("bfloat16", execution, TASK=task, MKLDNN_VERBOSE=1).splitlines()
+def test_bfloat16_is_what_the_processor_multiplies(outputs, execution, task):
+    asked = {"framework": "mxnet", "TASK": task, "MKLDNN_VERBOSE": 1}
+    *lines, answer = outputs("mxnet_probe.py", "bfloat16", execution, **asked)[0].splitlines()
     found = json.loads(answer)
     assert 1e-4 < found["distance"] < 0.05
     assert found["mode"] == "autocast"
-    told = lines[lines.index("bfloat16 from here on") :]
+    told = lines[lines.index('"bfloat16 from here on"') :]
     products = [line for line in told if "convolution" in line or "inner_product" in line]
     assert len(products) >= 8
     assert all("wei_bf16" in line for line in products)
@@ -175,7 +127,7 @@ def test_two_ranks_of_horovod_take_the_mean_of_their_gradients(found, execution)
 
 
 def test_servers_die_with_the_rank_that_started_them(start, wait_until):
-    processes = start("forever", "graph", "kvstore", ranks=2)
+    processes = start("mxnet_probe.py", "forever", "graph", "kvstore", framework="mxnet", ranks=2)
     servers = [json.loads(process.stdout.readline()) for process in processes]
     assert [len(children) for children in servers] == [2, 1]
     for process, children in zip(processes, servers, strict=True):
@@ -186,7 +138,7 @@ def test_servers_die_with_the_rank_that_started_them(start, wait_until):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_rank_ends_when_its_server_or_the_scheduler_has(start, victim):
-    first, _ = processes = start("forever", "graph", "kvstore", ranks=2)
+    first, _ = processes = start("mxnet_probe.py", "forever", "graph", "kvstore", framework="mxnet", ranks=2)
     servers = [json.loads(process.stdout.readline()) for process in processes]
     os.kill(servers[0][victim], signal.SIGKILL)
     _, error = first.communicate(timeout=30)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,6 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from hpcbench.node import catalog
-from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
 
 SCRIPT = Path(__file__).with_name("pipelines.py")
 FRAMEWORKS = list(catalog.FRAMEWORKS)
@@ -57,25 +53,15 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def brought(tmp_path, environment_python):
+def brought(tmp_path, outputs):
     """What the pipeline of a framework brings of some data."""
-    archive = tmp_path / "node.pyz"
-    archive.write_bytes(node_zipapp())
 
     def bring(framework: str, data: dict[str, str], **changes: object) -> dict[str, np.ndarray]:
         parameters = {**PARAMETERS, "data": data, **changes}
         (tmp_path / "parameters.json").write_text(json.dumps(parameters))
         execution = catalog.FRAMEWORKS[framework].executions[0]
-        environment = for_worker({**parameters, "framework": framework}, os.environ)
         result = tmp_path / "result.npz"
-        done = subprocess.run(
-            [environment_python(framework), SCRIPT, framework, execution, tmp_path / "parameters.json", result],
-            env={**environment, "PYTHONPATH": str(archive)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
+        outputs("pipelines.py", framework, execution, tmp_path / "parameters.json", result, framework=framework)
         with np.load(result) as arrays:
             return dict(arrays)
 

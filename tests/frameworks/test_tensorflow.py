@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hpcbench.node import catalog
-from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
 
-SCRIPT = Path(__file__).with_name("tensorflow_probe.py")
 EXECUTIONS = catalog.FRAMEWORKS["tensorflow"].executions
 
 
 @pytest.fixture
-def probe(tmp_path, environment_python):
-    """What a probe answers: the first of `ranks` of them, which are to meet."""
-    archive = tmp_path / "node.pyz"
-    archive.write_bytes(node_zipapp())
-    variables = for_worker({"framework": "tensorflow", "device": "cpu", "intra_op_threads": None}, os.environ)
-
-    def answer(
-        *words: str, ranks: int = 1, environment: str = "tensorflow", cpus: set[int] | None = None, **own: object
-    ) -> Any:
-        def bind() -> None:
-            if cpus:
-                os.sched_setaffinity(0, cpus)
-
-        python = environment_python(environment)
-        processes = []
-        for rank in range(ranks):
-            place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
-            values = {name: str(value) for name, value in {**place, **own}.items()}
-            processes.append(
-                subprocess.Popen(
-                    [python, SCRIPT, *words],
-                    env={**variables, "PYTHONPATH": str(archive), **values},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    preexec_fn=bind,
-                )
-            )
-        try:
-            answers = [process.communicate(timeout=300) for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-        assert [process.returncode for process in processes] == [0] * ranks, "\n".join(said[1] for said in answers)
-        return json.loads(answers[0][0].splitlines()[-1])
-
-    return answer
+def probe(answers):
+    """What a probe's first rank answers."""
+    return lambda *words, **settings: answers(
+        "tensorflow_probe.py", *words, framework="tensorflow", threads=(None, None), **settings
+    )[0]
 
 
 @pytest.mark.parametrize("execution", ["graph", "compiled"])

@@ -1,0 +1,86 @@
+"""Running scripts of this folder in the environments of the frameworks, as the ranks of a case."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node.variables import for_worker
+from hpcbench.submit.node_code import node_zipapp
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 300
+
+
+@pytest.fixture(scope="session")
+def node_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code for the nodes, as a sweep carries it."""
+    archive = tmp_path_factory.mktemp("node") / "node.pyz"
+    archive.write_bytes(node_zipapp())
+    return archive
+
+
+@pytest.fixture
+def start(node_archive: Path, environment_python: Callable[[str], Path]) -> Iterator[Callable[..., Any]]:
+    """Start a script in the environment of a framework, as `ranks` that the local launcher would have started."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(
+        script: str,
+        *words: object,
+        framework: str,
+        environment: str | None = None,
+        ranks: int = 1,
+        threads: tuple[int | None, int | None] = (1, None),
+        cpus: set[int] | None = None,
+        **variables: object,
+    ) -> list[subprocess.Popen[str]]:
+        named = dict(zip(("intra_op_threads", "inter_op_threads"), threads, strict=True))
+        asked = {"framework": framework, "device": "cpu", **named}
+        for rank in range(ranks):
+            place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
+            own = {name: str(value) for name, value in {**place, "PYTHONPATH": node_archive, **variables}.items()}
+            started.append(
+                subprocess.Popen(
+                    [environment_python(environment or framework), HERE / script, *map(str, words)],
+                    env={**for_worker(asked, os.environ), **own},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None,
+                )
+            )
+        return started[-ranks:]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()  # not for its pipes, which a server that lives on would hold open
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+
+@pytest.fixture
+def outputs(start: Callable[..., Any]) -> Callable[..., list[str]]:
+    """What the ranks of a script print, once all have ended well."""
+
+    def outputs(*words: object, **settings: Any) -> list[str]:
+        processes = start(*words, **settings)
+        ended = [(process.communicate(timeout=TIMEOUT_S), process.returncode) for process in processes]
+        assert not any(status for _, status in ended), "\n".join(error for (_, error), _ in ended)
+        return [output for (output, _), _ in ended]
+
+    return outputs
+
+
+@pytest.fixture
+def answers(outputs: Callable[..., list[str]]) -> Callable[..., list[Any]]:
+    """What the ranks of a script answer: the JSON of their last line."""
+    return lambda *words, **settings: [json.loads(output.splitlines()[-1]) for output in outputs(*words, **settings)]
