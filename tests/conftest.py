@@ -29,6 +29,22 @@ OWN = {"python": sys.executable}  # the environment in which the tests run
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
+# Tests of one worker: they share a cluster, or what each framework solves once.
+TOGETHER = ("tests/slurm/", "tests/frameworks/test_equal_work.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By a hook, since pytest-xdist 3.8 does not see the groups of its own marker under pytest 9."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((start for start in TOGETHER if nodeid.startswith(start)), nodeid)
+
+    return Scheduling(config, log)
+
+
 @dataclass
 class CommandLine:
     """The installed `hpcbench`, called as a user calls it, from a workspace folder."""

@@ -49,9 +49,6 @@ PAIRS = [
 Solution = dict[str, np.ndarray]
 
 
-pytestmark = pytest.mark.xdist_group("equal work")  # each framework's networks are solved once
-
-
 @pytest.fixture(scope="session")
 def solution(
     request: pytest.FixtureRequest,

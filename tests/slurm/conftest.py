@@ -17,7 +17,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slurm)
-            item.add_marker(pytest.mark.xdist_group("slurm"))  # one worker has the clusters
 
 
 def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
