@@ -95,7 +95,7 @@ def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line,
 
 
 def test_each_fault_on_the_laptop_is_told_apart(faulty):
-    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:05"})
+    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:15"})
     faulty("sweep", experiment, "--local", expect=1)
     by_seed = {record["parameters"]["seed"]: record for record in faulty.records()}
     statuses = {seed: record["status"] for seed, record in by_seed.items()}
