@@ -58,14 +58,19 @@ def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh
 
 def remove(place: Place) -> int:
     """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
+    _check_ours(place)  # before the lock, which would leave a file behind
+    with place.locked():
+        _check_ours(place)  # another removal may have come first
+        freed = size_bytes(place.folder)
+        _remove_folder(place)
+        return freed
+
+
+def _check_ours(place: Place) -> None:
     if not place.exists:
         what = "was not made by hpcbench" if place.folder.exists() else "is not built"
         hint = "hpcbench env list shows what there is"
         raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
-    with place.locked():
-        freed = size_bytes(place.folder)
-        _remove_folder(place)
-        return freed
 
 
 def _remove_folder(place: Place) -> None:

@@ -54,11 +54,9 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     state = state_of(there, recipe)
     if state in (BUILT, OUTDATED):
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
-    if state == INCOMPLETE:
-        raise _not_there(name, state, there, recipe, site, workspace)
     # A command's environment need only run the node code.
     ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
-    if ours_will_do:
+    if ours_will_do and state != INCOMPLETE:
         return Resolved(environment, sys.executable)
     raise _not_there(name, state, there, recipe, site, workspace)
 
