@@ -100,12 +100,16 @@ class Conv(tf.Module):
         self.kernel = formats.variable(arrays["kernel"].transpose(2, 3, 1, 0))
         self.bias = formats.variable(arrays["bias"]) if layer.bias else None
         self.stride = layer.stride
-        # SAME where it means the same: it runs fast in more places than padding by numbers.
-        same = layer.stride == 1 and all(2 * layer.padding[d] + 1 == layer.kernel[d] for d in (0, 1))
-        self.padding = "SAME" if same else _padding(layer.padding)
+        self.padding = layer.padding
+        # Where it means the same, it saves a copy.
+        self.same = layer.stride == 1 and all(2 * layer.padding[d] + 1 == layer.kernel[d] for d in (0, 1))
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        result = tf.nn.conv2d(batch, _as(batch, self.kernel), self.stride, self.padding)
+        kernel = _as(batch, self.kernel)
+        if self.same:
+            result = tf.nn.conv2d(batch, kernel, self.stride, "SAME")
+        else:
+            result = tf.nn.conv2d(_padded(batch, self.padding), kernel, self.stride, "VALID")
         return result if self.bias is None else tf.nn.bias_add(result, _as(batch, self.bias))
 
 
@@ -259,11 +263,11 @@ def _dropout(layer: layers.Dropout, arrays: Arrays, formats: Formats) -> Part:
 
 
 def _max_pool(layer: layers.MaxPool, batch: Tensor) -> Tensor:
-    return tf.nn.max_pool2d(_padded(batch, layer.padding), layer.kernel, layer.stride, "VALID")
+    return tf.nn.max_pool2d(_padded(batch, (layer.padding,) * 2), layer.kernel, layer.stride, "VALID")
 
 
 def _average_pool(layer: layers.AvgPool, batch: Tensor) -> Tensor:
-    return tf.nn.avg_pool2d(_padded(batch, layer.padding), layer.kernel, layer.stride, "VALID")
+    return tf.nn.avg_pool2d(_padded(batch, (layer.padding,) * 2), layer.kernel, layer.stride, "VALID")
 
 
 def _flatten(layer: Layer, batch: Tensor) -> Tensor:
@@ -297,13 +301,13 @@ def _as(batch: Tensor, other: Any) -> Tensor:
     return tf.cast(other, batch.dtype)
 
 
-def _padding(padding: Pair) -> List[Pair]:
-    """Zeros above and below, left and right, as TensorFlow wants it said."""
-    return [(0, 0), (padding[0], padding[0]), (padding[1], padding[1]), (0, 0)]
+def _padded(batch: Tensor, padding: Pair) -> Tensor:
+    """With rows of zeros above and below, columns left and right.
 
-
-def _padded(batch: Tensor, padding: int) -> Tensor:
-    return tf.pad(batch, _padding((padding, padding))) if padding else batch
+    Not by the operations' own EXPLICIT padding: with it ResNet-50 trains half as fast on CPUs.
+    """
+    height, width = padding
+    return tf.pad(batch, [(0, 0), (height, height), (width, width), (0, 0)]) if any(padding) else batch
 
 
 def _local_to_a_rank(start: Tensor) -> tf.Variable:
