@@ -53,6 +53,8 @@ class TensorFlowNetwork(Network):
         self.parameter_count = sum(int(numpy.prod(variable.shape)) for variable in self.trained)
         self._set_execution(problem)
         self.feed()
+        if problem.on_gpu:
+            tf.config.experimental.reset_memory_stats("GPU:0")
 
     def model_of(self, problem: Problem) -> Any:
         formats = tensorflow_layers.Formats(tf.float32 if problem.training else self.dtype, self.dtype)
