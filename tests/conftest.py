@@ -17,6 +17,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from hpcbench.submit.node_code import node_zipapp
+
 hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
 hypothesis.settings.load_profile("here")
 # A shell starts what runs in the background with it ignored, and children inherit that.
@@ -119,6 +121,14 @@ class CommandLine:
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def zipapp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The node code as each sweep carries it."""
+    path = tmp_path_factory.mktemp("zipapp") / "node.pyz"
+    path.write_bytes(node_zipapp())
+    return path
 
 
 @pytest.fixture(scope="session")

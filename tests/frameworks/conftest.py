@@ -12,22 +12,13 @@ from typing import Any
 import pytest
 
 from hpcbench.node.variables import for_worker
-from hpcbench.submit.node_code import node_zipapp
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 300
 
 
-@pytest.fixture(scope="session")
-def node_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The code for the nodes, as a sweep carries it."""
-    archive = tmp_path_factory.mktemp("node") / "node.pyz"
-    archive.write_bytes(node_zipapp())
-    return archive
-
-
 @pytest.fixture
-def start(node_archive: Path, environment_python: Callable[[str], Path]) -> Iterator[Callable[..., Any]]:
+def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[Callable[..., Any]]:
     """Start a script in the environment of a framework, as `ranks` that the local launcher would have started."""
     started: list[subprocess.Popen[str]] = []
 
@@ -45,7 +36,7 @@ def start(node_archive: Path, environment_python: Callable[[str], Path]) -> Iter
         asked = {"framework": framework, "device": "cpu", **named}
         for rank in range(ranks):
             place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
-            own = {name: str(value) for name, value in {**place, "PYTHONPATH": node_archive, **variables}.items()}
+            own = {name: str(value) for name, value in {**place, "PYTHONPATH": zipapp, **variables}.items()}
             started.append(
                 subprocess.Popen(
                     [environment_python(environment or framework), HERE / script, *map(str, words)],

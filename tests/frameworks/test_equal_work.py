@@ -53,7 +53,7 @@ Solution = dict[str, np.ndarray]
 def solution(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    node_archive: Path,
+    zipapp: Path,
     environment_python: Callable[[str], Path],
 ) -> Iterator[Callable[[Solver], Solution]]:
     """What a solver found. All that this session asks for are run once, as many at a time as there are CPUs."""
@@ -66,7 +66,7 @@ def solution(
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
         given = {"framework": solver.framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
-        environment = {**for_worker(given, os.environ), "PYTHONPATH": str(node_archive)}
+        environment = {**for_worker(given, os.environ), "PYTHONPATH": str(zipapp)}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert done.returncode == 0, f"{solver}:\n{done.stderr[-3000:]}"
         with np.load(result) as arrays:

@@ -1,4 +1,4 @@
-"""Planned runs, rank files and the real zipapp, for the tests of what runs inside a job."""
+"""Planned runs, rank files and sweep folders, for the tests of what runs inside a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.node.planned import PlannedRun
-from hpcbench.submit.node_code import node_zipapp
 
 MEASURE = {"warmup_s": 0.0, "min_time_s": 0.01, "min_samples": 2, "repetitions": 1, "shuffle_seed": 0}
 SWEEP = {
@@ -145,14 +144,6 @@ class SweepFolder:
 
 def run(words: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-
-@pytest.fixture(scope="session")
-def zipapp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The node code as each sweep carries it."""
-    path = tmp_path_factory.mktemp("zipapp") / "node.pyz"
-    path.write_bytes(node_zipapp())
-    return path
 
 
 @pytest.fixture
