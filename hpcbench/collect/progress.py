@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hpcbench.collect.reconcile import reconcile
 from hpcbench.collect.records import Record, read_element, read_records
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
+from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import queue, states
@@ -180,6 +180,6 @@ def _best(records: list[Record]) -> Record | None:
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
     """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
-    outcome = node_record.Outcome(run.state, None)
+    outcome = verdict.Outcome(run.state, None)
     record = node_record.assemble(run.planned, sweep.description, run.job, run.element, [], outcome, 0.0, {})
     return {**record, "attempt": None, "started_at": None, "ended_at": None}

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from hpcbench.collect.records import RECONCILED, Record
-from hpcbench.node import outcomes
+from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import states
@@ -31,17 +31,17 @@ def reconcile(
         said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
         error = _error(f"{NO_RECORD}; {said}", log)
     variables = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(element)}
-    return write(sweep, job, element, planned, node_record.Outcome(status, error), variables)
+    return write(sweep, job, element, planned, verdict.Outcome(status, error), variables)
 
 
 def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
     """Write the record that a script on this machine could not write."""
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
-    return write(sweep, job, element, planned, node_record.Outcome(outcomes.FAILED, error), {})
+    return write(sweep, job, element, planned, verdict.Outcome(outcomes.FAILED, error), {})
 
 
 def _error(message: str, log: Path) -> dict[str, object]:
-    lines = node_record.tail(str(log))
+    lines = verdict.tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
         complaint = " ".join(" ".join(lines[:gave_up]).split())[-MOST_WORDS:]
@@ -56,7 +56,7 @@ def write(
     job: str,
     element: int,
     planned: PlannedRun,
-    outcome: node_record.Outcome,
+    outcome: verdict.Outcome,
     slurm_variables: dict[str, str],
 ) -> Record:
     """Append a record made here. Ranks that had finished before their script was killed still tell the outcome.
@@ -67,8 +67,8 @@ def write(
     left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
     ranks = node_record.read_ranks(str(left[-1])) if left else []
     if len(ranks) == planned.tasks:
-        ending = node_record.Ending(1, False, 0.0, float("inf"), 0.0, "")
-        outcome = node_record.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
+        ending = verdict.Ending(1, False, 0.0, float("inf"), 0.0, "")
+        outcome = verdict.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
     record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables)
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, List
 
-from . import outcomes, record
+from . import outcomes, record, verdict
 from .planned import read
 from .ranks import from_environment
 from .spawn import spawn
@@ -86,7 +86,7 @@ def _record(arguments: Any) -> int:
     sweep_directory = os.path.dirname(os.path.abspath(arguments.job_file))
     with open(os.path.join(sweep_directory, "sweep.json"), encoding="utf-8") as file:
         sweep = json.load(file)
-    ending = record.Ending(
+    ending = verdict.Ending(
         exit_status=arguments.exit_status,
         stopped=bool(arguments.stopped),
         elapsed_s=arguments.elapsed,

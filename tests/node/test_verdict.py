@@ -1,0 +1,293 @@
+"""From rank files and the launcher's end to the status and its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node import verdict
+from hpcbench.node.outcomes import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    NODE_FAILURE,
+    OUT_OF_MEMORY,
+    STATUSES,
+    TIMEOUT,
+    UNSUPPORTED,
+)
+from hpcbench.node.verdict import Ending
+
+Rank = dict[str, Any]
+MakeRank = Callable[..., Rank]
+
+RAISED = {"type": "ValueError", "message": "the weights are wrong", "last_lines": ["ValueError: the weights are wrong"]}
+TERMINATED = {"exit_code": None, "signal": "SIGTERM", "stopped_by": "SIGTERM", "facts": None}
+SEGFAULT = {"exit_code": None, "signal": "SIGSEGV", "facts": None, "last_lines": ["Fatal Python error"]}
+KILLED = {"exit_code": None, "signal": "SIGKILL", "facts": None}
+
+
+def failed(status: str = FAILED, **error: Any) -> dict[str, Any]:
+    return {"warnings": [], "status": status, "error": {**RAISED, **error}}
+
+
+def ending(**changes: Any) -> Ending:
+    usual = {"exit_status": 1, "stopped": False, "elapsed_s": 10.0, "limit_s": 600.0, "margin_s": 0.0, "log": ""}
+    return Ending(**{**usual, **changes})
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[[str], str]:
+    def write(text: str) -> str:
+        (tmp_path / "log.out").write_text(text)
+        return str(tmp_path / "log.out")
+
+    return write
+
+
+SCENARIOS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, int | None]] = [
+    # what happened, changes to each rank, how the launcher ended, the status, the rank that is the cause
+    ("one rank completed", [{}], {"exit_status": 0}, COMPLETED, None),
+    ("all ranks completed", [{}, {}, {}], {"exit_status": 0}, COMPLETED, None),
+    (
+        "a rank raised, the others were stopped",
+        [TERMINATED, {"exit_code": 1, "facts": failed()}, TERMINATED],
+        {},
+        FAILED,
+        1,
+    ),
+    (
+        "a rank raised after another had lost it",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1020.0},
+            {"exit_code": 1, "facts": failed(), "ended_at": 1019.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
+    (
+        "a rank was killed, and another node's clock is behind",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1019.0},
+            {**KILLED, "oom_kills": 0, "ended_at": 1020.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
+    (
+        "a rank lost another one, and its clock is behind",
+        [
+            {"exit_code": 1, "facts": failed(type="RankLost"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(), "ended_at": 1020.0},
+        ],
+        {},
+        FAILED,
+        1,
+    ),
+    ("two ranks lost each other", 2 * [{"exit_code": 1, "facts": failed(type="RankLost")}], {}, FAILED, 0),
+    (
+        "a rank ran out of memory, and one that lost it ended sooner",
+        [
+            {"exit_code": 1, "facts": failed(message="Connection closed by peer"), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(OUT_OF_MEMORY), "ended_at": 1020.0},
+        ],
+        {},
+        OUT_OF_MEMORY,
+        1,
+    ),
+    (
+        "it cannot run on one node, and the other rank failed before that was told",
+        [
+            {"exit_code": 1, "facts": failed(), "ended_at": 1019.0},
+            {"exit_code": 1, "facts": failed(UNSUPPORTED), "ended_at": 1020.0},
+        ],
+        {},
+        UNSUPPORTED,
+        1,
+    ),
+    ("a rank crashed", [SEGFAULT, TERMINATED], {"exit_status": 139}, FAILED, 0),
+    ("a rank crashed after all its work", [{"signal": "SIGSEGV", "exit_code": None}], {"exit_status": 139}, FAILED, 0),
+    ("a rank exited by itself", [{"exit_code": 3, "facts": None}], {"exit_status": 3}, FAILED, 0),
+    ("the kernel killed a rank, memory was out", [{**KILLED, "oom_kills": 1}], {"exit_status": 137}, OUT_OF_MEMORY, 0),
+    ("someone killed a rank", [{**KILLED, "oom_kills": 0}], {"exit_status": 137}, FAILED, 0),
+    ("someone killed a rank on an old kernel", [{**KILLED, "oom_kills": None}], {"exit_status": 137}, FAILED, 0),
+    ("a rank crashed while another ran out of memory", [{**SEGFAULT, "oom_kills": 1}], {}, FAILED, 0),
+    (
+        "the framework ran out of memory",
+        [{"exit_code": 1, "facts": failed(OUT_OF_MEMORY)}, TERMINATED],
+        {},
+        OUT_OF_MEMORY,
+        0,
+    ),
+    ("it cannot run here", [{"facts": failed(UNSUPPORTED)}], {"exit_status": 0}, UNSUPPORTED, 0),
+    (
+        "it cannot run here on any rank",
+        [{"facts": failed(UNSUPPORTED)}, {"facts": failed(UNSUPPORTED)}],
+        {"exit_status": 0},
+        UNSUPPORTED,
+        0,
+    ),
+    ("stopped well before its time", [TERMINATED], {"stopped": True, "elapsed_s": 560.0}, CANCELLED, None),
+    ("stopped at its time", [TERMINATED], {"stopped": True, "elapsed_s": 600.0}, TIMEOUT, None),
+    ("stopped after its time", [TERMINATED, TERMINATED], {"stopped": True, "elapsed_s": 631.0}, TIMEOUT, None),
+    ("only the ranks were told", [TERMINATED], {"stopped": False, "elapsed_s": 601.0}, TIMEOUT, None),
+    (
+        "the stop reached the worker before its supervisor",
+        [{**TERMINATED, "stopped_by": None}, {**KILLED, "oom_kills": 0}],
+        {"stopped": True, "elapsed_s": 20.0},
+        CANCELLED,
+        None,
+    ),
+    (
+        "someone ended a rank, and nobody the script",
+        [{**TERMINATED, "stopped_by": None}],
+        {"exit_status": 143},
+        FAILED,
+        0,
+    ),
+    ("killed after it ignored the stop", [{**KILLED, "stopped_by": "SIGTERM"}], {"elapsed_s": 20.0}, CANCELLED, None),
+    (
+        "it raised because it was stopped",
+        [{"exit_code": 1, "facts": failed(), "stopped_by": "SIGTERM"}],
+        {"stopped": True, "elapsed_s": 20.0},
+        CANCELLED,
+        None,
+    ),
+    (
+        "it failed before it was stopped",
+        [{"exit_code": 1, "facts": failed()}, TERMINATED],
+        {"stopped": True, "elapsed_s": 601.0},
+        FAILED,
+        0,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "how", "status", "cause"), [case[1:] for case in SCENARIOS], ids=[case[0] for case in SCENARIOS]
+)
+def test_the_status_and_the_rank_that_is_the_cause(
+    make_rank: MakeRank, changes: list[dict[str, Any]], how: dict[str, Any], status: str, cause: int | None
+) -> None:
+    ranks = [make_rank(number, **change) for number, change in enumerate(changes)]
+    outcome = verdict.judge(ranks, len(ranks), ending(**how))
+    assert outcome.status == status
+    assert (outcome.error or {}).get("rank") == cause
+    assert (outcome.error is None) == (status == COMPLETED)
+
+
+@pytest.mark.parametrize("expected", [1, 4])
+def test_ranks_that_left_nothing_have_failed(expected: int) -> None:
+    outcome = verdict.judge([], expected, ending(exit_status=213))
+    assert outcome.status == FAILED
+    assert outcome.error is not None
+    assert f"{expected} of {expected} tasks" in outcome.error["message"]
+    assert "213" in outcome.error["message"]
+
+
+def test_one_missing_rank_among_completed_ones_is_a_failure(make_rank: MakeRank) -> None:
+    outcome = verdict.judge([make_rank(0), make_rank(2)], 3, ending())
+    assert outcome.status == FAILED
+    assert outcome.error is not None
+    assert "1 of 3 tasks" in outcome.error["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
+        "srun: error: n1: task 0: Out Of Memory",
+        "slurmstepd: error: Step 12.0 exceeded memory limit (1100 > 1024), being killed",
+        "oom-kill:constraint=CONSTRAINT_MEMCG",
+    ],
+)
+def test_the_log_tells_that_missing_ranks_ran_out_of_memory(
+    make_rank: MakeRank, log: Callable[[str], str], words: str
+) -> None:
+    path = log("starting\n" + words + "\nsrun: Terminating job step\n")
+    for ranks in ([], [make_rank(0)]):
+        outcome = verdict.judge(ranks, 2, ending(exit_status=137, log=path))
+        assert outcome.status == OUT_OF_MEMORY
+        assert outcome.error is not None
+        assert words in outcome.error["last_lines"]
+
+
+def test_missing_ranks_with_an_ordinary_log_have_failed(log: Callable[[str], str]) -> None:
+    outcome = verdict.judge([], 1, ending(log=log("loading room for memory\nsrun: error: cannot start\n")))
+    assert outcome.status == FAILED
+    assert outcome.error is not None
+    assert outcome.error["last_lines"][-1] == "srun: error: cannot start"
+
+
+def test_where_nothing_started_the_log_says_why_and_srun_only_that(log: Callable[[str], str]) -> None:
+    text = "ch-run[7]: error: can't stat: /no/such\nsrun: error: n1: task 0: Exited with exit code 1\n\n"
+    outcome = verdict.judge([], 1, ending(exit_status=1, log=log(text)))
+    assert outcome.error is not None
+    assert outcome.error["message"] == (
+        "1 of 1 tasks left no result; the launcher exited with 1; the log ends: ch-run[7]: error: can't stat: /no/such"
+    )
+
+
+def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
+    log: Callable[[str], str], make_rank: MakeRank
+) -> None:
+    outcome = verdict.judge([make_rank(0)], 2, ending(exit_status=1, log=log("chatter\n")))
+    assert outcome.error is not None
+    assert outcome.error["message"] == "1 of 2 tasks left no result; the launcher exited with 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO TIME LIMIT ***", TIMEOUT),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO NODE FAILURE ***",
+            NODE_FAILURE,
+        ),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO PREEMPTION ***", CANCELLED),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 ***", CANCELLED),
+    ],
+)
+def test_the_log_tells_why_slurm_ended_a_job(log: Callable[[str], str], words: str, status: str) -> None:
+    assert verdict.judge([], 1, ending(stopped=True, elapsed_s=20.0, log=log(words + "\n"))).status == status
+
+
+def test_missing_ranks_of_a_stopped_script_were_cancelled() -> None:
+    assert verdict.judge([], 2, ending(stopped=True)).status == CANCELLED
+
+
+def test_a_killed_rank_is_described_in_words(make_rank: MakeRank) -> None:
+    outcome = verdict.judge([make_rank(0, **SEGFAULT)], 1, ending())
+    assert outcome.error is not None
+    assert "SIGSEGV" in outcome.error["message"]
+    assert outcome.error["last_lines"] == ["Fatal Python error"]
+
+
+def test_an_error_keeps_what_the_framework_said(make_rank: MakeRank) -> None:
+    outcome = verdict.judge([make_rank(0, exit_code=1, facts=failed())], 1, ending())
+    assert outcome.error is not None
+    assert outcome.error["type"] == "ValueError"
+    assert outcome.error["message"] == "the weights are wrong"
+    assert outcome.error["last_lines"] == ["ValueError: the weights are wrong"]
+
+
+def test_every_status_of_the_table_is_a_known_one() -> None:
+    assert {case[3] for case in SCENARIOS} <= set(STATUSES)
+
+
+def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"".join(b"line %d \xff\n" % number for number in range(10000)))
+    last = verdict.tail(str(tmp_path / "log"))
+    assert last[-1] == "line 9999 \ufffd"
+    assert 0 < len(last) <= 30
+    assert all(line.startswith("line ") for line in last)
+
+
+def test_a_log_that_is_not_there_has_no_last_lines(tmp_path: Path) -> None:
+    assert verdict.tail(str(tmp_path / "none")) == []
+    assert verdict.tail(str(tmp_path)) == []
