@@ -10,6 +10,7 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.node import record as node_record
+from hpcbench.node import verdict
 from hpcbench.node.planned import PlannedRun
 from hpcbench.workspace import SweepPaths, Workspace
 
@@ -83,7 +84,7 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
             "ended_at": 1010.0,
             "node": {"hostname": host, "cpu_model": "a CPU"},
         }
-        outcome = node_record.Outcome(status, None if status == "completed" else dict(ERROR))
+        outcome = verdict.Outcome(status, None if status == "completed" else dict(ERROR))
         ranks = [rank] if status == "completed" else []
         record = node_record.assemble(planned, SWEEP, "job-1", case, ranks, outcome, 5.0, slurm or {})
         return {**record, "attempt": 1, **changes}

@@ -15,6 +15,7 @@ from hpcbench.collect.reconcile import write as write_reconciled
 from hpcbench.collect.records import RECONCILED, read_element, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import record as node_record
+from hpcbench.node import verdict
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
@@ -131,7 +132,7 @@ def sweep(paths: SweepPaths) -> Sweep:
 def test_a_repetition_that_left_nothing_gets_a_record_here(
     sweep: Sweep, make_planned: Callable[..., PlannedRun]
 ) -> None:
-    outcome = node_record.Outcome("node_failure", {"type": "slurm", "message": "the node is gone", "last_lines": []})
+    outcome = verdict.Outcome("node_failure", {"type": "slurm", "message": "the node is gone", "last_lines": []})
     ids = {"SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "3"}
     written = write_reconciled(sweep, "job-1", 3, make_planned(3), outcome, ids)
     found = read_records(sweep.paths)
@@ -146,5 +147,5 @@ def test_a_secret_in_the_log_of_a_lost_job_does_not_reach_its_record(
 ) -> None:
     monkeypatch.setenv("MY_API_TOKEN", "hunter2-hunter2")
     error = {"type": "slurm", "message": "gone", "last_lines": ["+ export MY_API_TOKEN=hunter2-hunter2"]}
-    write_reconciled(sweep, "job-1", 0, make_planned(), node_record.Outcome("failed", error), {})
+    write_reconciled(sweep, "job-1", 0, make_planned(), verdict.Outcome("failed", error), {})
     assert "hunter2" not in (sweep.paths.records / RECONCILED).read_text()
