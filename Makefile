@@ -21,7 +21,7 @@ help:
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
 	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that need neither Slurm nor PyTorch (seconds)"
+	@echo "make unit          only the tests that need neither Slurm nor a framework (two minutes)"
 	@echo "make lint          ruff, mypy, import-linter, generated docs"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
 	@echo "make bench         how fast hpcbench itself is"
@@ -52,7 +52,7 @@ environments-all: environments
 	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS) || [ "$$CI" != true ]
 
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not slurm and not torch and not system and not pip"
+	$(PYTEST) -m "not slurm and not torch and not framework and not system and not pip"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

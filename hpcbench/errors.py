@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+MOST_NAMES = 5  # in a question
+
 
 class UserError(Exception):
     """Something the user can mend: what is wrong, where, and what to do about it.
@@ -23,11 +25,15 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint that names the closest of `known`, or lists them all when none is close."""
+    """A hint that names the closest of `known`, or those that begin with `word`, or else all of them."""
     import difflib  # only when something went wrong: --help stays quick
 
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    lower = {name.lower(): name for name in names}
+    begun = [name for name in names if name.lower().startswith(word.lower())]
+    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
+    if 1 < len(begun) <= MOST_NAMES:
+        return f"did you mean one of {', '.join(begun)}?"
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{lower[close[0]]}'?"
     return f"known are: {', '.join(names)}" if names else ""

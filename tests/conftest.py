@@ -47,6 +47,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "environment_python" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.framework)
+
+
 @dataclass
 class CommandLine:
     """The installed `hpcbench`, called as a user calls it, from a workspace folder."""

@@ -49,6 +49,7 @@ _WHOLE += [
     "effective_inter_op_threads",
 ]
 _WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
+TAG = "tag_"  # before the names of their columns
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
@@ -59,9 +60,15 @@ def repetition_table(records: list[Record]) -> pd.DataFrame:
     """One row per record, its samples as an array of seconds in the column `times_s`."""
     rows = [_row(record) for record in records]
     frame = pd.DataFrame(rows)
-    for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
-        frame[column] = pd.array([row[column] for row in rows], dtype="Int64")
+    for column in (*_WHOLE, *_whole_tags(rows)):  # from the rows: beside a null, the frame holds numbers as floats
+        frame[column] = pd.array([row.get(column) for row in rows], dtype="Int64")
     return frame
+
+
+def _whole_tags(rows: list[dict[str, Any]]) -> list[str]:
+    """Columns of tags that hold whole numbers wherever they hold anything: each sweep has tags of its own."""
+    tags = dict.fromkeys(name for row in rows for name in row if name.startswith(TAG))
+    return [name for name in tags if {type(row[name]) for row in rows if name in row} == {int}]
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
@@ -112,10 +119,10 @@ def _row(record: Record) -> dict[str, Any]:
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
         "warnings": "; ".join(record["warnings"]) or None,
-        "log": _log(record),
+        "log": _log(record) if record["ended_at"] else None,
         "error": error.get("message"),
     }
-    row.update({f"tag_{name}": value for name, value in record["tags"].items()})
+    row.update({f"{TAG}{name}": value for name, value in record["tags"].items()})
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row

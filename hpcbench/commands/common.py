@@ -73,7 +73,9 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
         if (folder / f"{name}.yaml").is_file():
             return folder / f"{name}.yaml"
     known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
-    raise UserError(f"no file of configs/{kind} is called '{name}'", hint=nearest(name, known))
+    here = Path(f"{name}.yaml")
+    hint = f"did you mean the file {here}?" if here.is_file() else nearest(name, known)
+    raise UserError(f"no file of configs/{kind} is called '{name}'", hint=hint)
 
 
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:

@@ -54,7 +54,7 @@ def list_(context: click.Context, site: str | None, as_json: bool) -> int:
     outdated     built by an earlier version of its recipe; sweeps use it, and say so
     incomplete   a build was interrupted; building goes on where it was
     not built    nothing is there
-    beside hpcbench   not built, and not needed: the Python that runs hpcbench has it
+    beside hpcbench   not built: cases run in the Python that runs hpcbench, which has the framework
     from the site     the site file says which modules, container or Python to use
     """
     from hpcbench.commands.env_list import as_data, as_table, rows
@@ -82,7 +82,7 @@ def list_(context: click.Context, site: str | None, as_json: bool) -> int:
 @click.option(
     "--force",
     is_flag=True,
-    help="Build and compile anew what is built already. Jobs that wait or run lose it meanwhile.",
+    help="Remove what is built already, and build and compile it anew. Jobs that wait or run lose it meanwhile.",
 )
 @click.option("--no-check", is_flag=True, help="Do not run a step of training at the end.")
 @click.pass_context

@@ -105,7 +105,8 @@ class _Steps:
             try:
                 yield self
             except KeyboardInterrupt:
-                err.print(f"the steps that are done are kept; go on with: hpcbench env build {self.name}", markup=False)
+                told = f"{self.name} cannot be used until it is built: hpcbench env build {self.name} goes on from here"
+                err.print(told, markup=False, soft_wrap=True)
                 raise
             self._end()
 

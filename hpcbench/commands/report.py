@@ -9,7 +9,15 @@ from rich.markup import escape
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
 from hpcbench.collect.progress import survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
-from hpcbench.collect.table import PARAMETERS, SAMPLES, MetricColumn, metric_columns, repetition_table, sample_table
+from hpcbench.collect.table import (
+    PARAMETERS,
+    SAMPLES,
+    TAG,
+    MetricColumn,
+    metric_columns,
+    repetition_table,
+    sample_table,
+)
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
@@ -138,7 +146,7 @@ def _heading(repetitions: pd.DataFrame) -> str:
 
 
 def _telling_apart(cases: pd.DataFrame) -> list[str]:
-    tags = [name for name in cases.columns if name.startswith("tag_")]
+    tags = [name for name in cases.columns if name.startswith(TAG)]
     return ["sweep", *PARAMETERS, *tags]
 
 

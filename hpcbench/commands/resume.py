@@ -8,8 +8,9 @@ from hpcbench.collect.progress import RunProgress, survey
 from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.waiting import wait_for
+from hpcbench.node import outcomes
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep, load
+from hpcbench.submit.sweep import Sweep, check_pythons, load
 
 EPILOG = """\b
 Examples:
@@ -49,8 +50,15 @@ def _submit_missing(sweep: Sweep, journal: Journal) -> None:
 
 
 def _missing(sweep: Sweep) -> list[RunProgress]:
-    missing = survey(sweep).to_do()
+    """What is to run. Raises UserError where its Python is gone."""
+    progress = survey(sweep)
+    missing = progress.to_do()
     err.print(f"{sweep.paths.name}: {plural(len(missing), 'repetition')} to run")
+    refused = sum(run.state == outcomes.UNSUPPORTED for run in progress.runs)
+    if refused:
+        told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
+        err.print(told, soft_wrap=True)
+    check_pythons(sweep, {run.job for run in missing})
     return missing
 
 

@@ -144,7 +144,7 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
 
 
 def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
-    return f"{nearest(name, known)} A parameter of your own is declared in tags: [{name}]"
+    return f"{nearest(name, known)}\n  a parameter of your own is declared in tags: [{name}]"
 
 
 def _check_axes_apart(experiment: Experiment, document: Document) -> None:

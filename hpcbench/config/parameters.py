@@ -147,7 +147,8 @@ class Parameters(Model):
             known = ", ".join(framework.executions)
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
         if self.strategy == "single" and self.tasks > 1:
-            raise ValueError(f"the strategy single is one task, not {self.tasks}: choose another, as in ddp of pytorch")
+            others = ", ".join(name for name in framework.strategies if name != "single")
+            raise ValueError(f"the strategy single is one task, not {self.tasks}; {self.framework} has: {others}")
         return self
 
     def _check_target(self) -> None:

@@ -101,7 +101,7 @@ class _Builder:
         done = 0 if self.fresh else self._done_before()
         if done == 0:
             self._clear()
-            self._tell(1, f"making it with Python {self.python.version}")
+            self._tell(1, f"making {self.place.folder} with Python {self.python.version}")
             self._run(self.python.path, "-m", "venv", self.place.folder, what="making the virtual environment")
         self._note(max(done, 1))
         for number, step in enumerate(self.recipe.steps, 2):
@@ -133,6 +133,7 @@ class _Builder:
 
     def _clear(self) -> None:
         if self.place.exists:
+            self._tell(1, f"removing the earlier {self.place.folder}")
             _remove_folder(self.place)
         elif self.place.folder.exists() and any(self.place.folder.iterdir()):
             raise UserError(

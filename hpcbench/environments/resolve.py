@@ -90,9 +90,11 @@ def _not_there(
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
         what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
-        return UserError(what, hint=f"{nearest(name, known)}; or add it under `environments:` in the site file")
+        return UserError(what, hint=f"{nearest(name, known)}\n  or add it under `environments:` in the site file")
     how = "only half built" if state == INCOMPLETE else "not built"
     hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
+    if state == INCOMPLETE:
+        hint += f"\n  to do without it: hpcbench env remove {name}"
     return NotBuiltError(f"the environment '{name}' is {how}", there, hint)
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
-from hpcbench.collect.table import MetricColumn
+from hpcbench.collect.table import TAG, MetricColumn
 from hpcbench.config.metrics import interval_columns
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
@@ -45,22 +45,25 @@ def print_report(
         alike = cases[groups == number]
         memory = ["peak_memory_bytes"] if metric == "peak_memory_bytes" else []
         own = varying(alike, shown) + memory
-        if alike.iloc[0]["framework"] == COMMAND:
-            console.print(_commands(alike.head(top), own, metrics or {}))
-        else:
-            console.print(_table(alike.head(top), own, _title(alike)))
+        commands = alike.iloc[0]["framework"] == COMMAND
+        title = _title_of_commands(alike) if commands else _title(alike)
+        table = _commands(alike.head(top), own, metrics or {}) if commands else _table(alike.head(top), own)
+        console.print(Text(title, style="italic"), soft_wrap=True)
+        console.print(table)
         _say_more(len(alike) - top, console)
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
     if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
         console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
+    if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
+        console.print("Where n is 2, the interval is so wide because two runs tell almost nothing about the next one.")
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
-        label = " ".join(f"{name}={_cell(case[name])}" for name in shown) or case["case"]
-        reason = f": {case['error']} (log: {case['log']})" if case["error"] else ""
+        label = " ".join(f"{name.removeprefix(TAG)}={_cell(case[name])}" for name in shown) or case["case"]
+        reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
         console.print(Text.assemble((case["status"], "red"), f" {label}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
 
@@ -79,10 +82,15 @@ def _title(cases: pd.DataFrame) -> str:
     return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
 
 
-def _titled(title: str, shown: list[str]) -> Table:
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+def _title_of_commands(cases: pd.DataFrame) -> str:
+    lines = cases["command"].unique()
+    return f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
+
+
+def _with_columns(shown: list[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for name in shown:
-        header = name.removeprefix("tag_").replace("_", " ")
+        header = name.removeprefix(TAG).replace("_", " ")
         header = header.removesuffix(" bytes") if name in _MEMORY else header
         table.add_column(header, justify="right", overflow="fold")
     return table
@@ -90,9 +98,7 @@ def _titled(title: str, shown: list[str]) -> Table:
 
 def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
     """Commands with their metrics and the time that they took; nothing is said of work that nobody knows."""
-    lines = cases["command"].unique()
-    title = f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
-    table = _titled(title, shown)
+    table = _with_columns(shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
     headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
     for name in (*(part for header in headers for part in (header, "95 % interval")), "time"):
@@ -122,8 +128,8 @@ def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
     return "" if pd.isna(low) else f"{written(low)} - {written(high)}"
 
 
-def _table(cases: pd.DataFrame, shown: list[str], title: str) -> Table:
-    table = _titled(title, shown)
+def _table(cases: pd.DataFrame, shown: list[str]) -> Table:
+    table = _with_columns(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     for name in ("time", "95 % interval", *(("epochs", "accuracy") if learning else ("items/s",)), "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -7,15 +7,16 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import hpcbench
+from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
+from hpcbench.environments.resolve import NotBuiltError, Resolved, brings_python, resolve
 from hpcbench.errors import UserError
 from hpcbench.node.planned import PlannedRun, parse
 from hpcbench.plan.case import Case
@@ -64,7 +65,7 @@ def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) ->
     """
     pythons = {name: found.python for name, found in resolved(plan, workspace).items()}
     _check_data(plan, workspace)
-    description = _description(plan, paths, workspace)
+    description = _description(plan, paths, workspace, pythons)
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -162,7 +163,20 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 
-def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[str, Any]:
+def check_pythons(sweep: Sweep, jobs: Collection[str]) -> None:
+    """Raises UserError where the Python of some of these jobs was on this machine and is there no more."""
+    site = Site.model_validate(sweep.description["site"])
+    for job in sorted(jobs):
+        name, python = (sweep.description["jobs"][job][key] for key in ("environment", "python"))
+        if not brings_python(site.environment(name)) and shutil.which(python) is None:
+            raise UserError(
+                f"the Python of the environment '{name}', with which the scripts of this sweep run, is gone",
+                where=python,
+                hint=f"build it again: hpcbench env build {name}; or start a new sweep",
+            )
+
+
+def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: dict[str, str]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "name": paths.name,
@@ -175,7 +189,12 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace) -> dict[st
         "git": git_state(workspace.root),
         "cases": len(plan.cases),
         "jobs": {
-            job.name: {"time": job.resources.slurm.time, "max_running": job.resources.slurm.max_running}
+            job.name: {
+                "time": job.resources.slurm.time,
+                "max_running": job.resources.slurm.max_running,
+                "environment": job.resources.environment,
+                "python": pythons[job.resources.environment],
+            }
             for job in plan.jobs
         },
     }

@@ -43,6 +43,19 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert row["times_s"].dtype == np.float64
 
 
+def test_whole_numbers_of_a_tag_stay_whole_beside_a_sweep_without_it(make_record: MakeRecord) -> None:
+    records = [make_record(0, tags={"size": 1, "kind": 2}), make_record(1, tags={"kind": "x"}), make_record(2)]
+    repetitions = repetition_table(records)
+    for table in (repetitions, case_table(repetitions)):
+        assert [str(value) for value in table["tag_size"]] == ["1", "<NA>", "<NA>"]
+        assert table["tag_kind"].tolist()[:2] == [2, "x"]
+
+
+def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:
+    table = repetition_table([make_record(), make_record(ended_at=None)])
+    assert table["log"].notna().tolist() == [True, False]
+
+
 def test_every_parameter_has_a_column(make_record: MakeRecord) -> None:
     table = repetition_table([make_record()])
     assert set(table.columns) >= NAMES

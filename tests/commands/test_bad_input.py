@@ -78,6 +78,8 @@ def test_a_file_that_is_no_experiment_is_explained(command_line, mistake):
 COMMANDS = {
     "no such file": (["sweep", "nothing.yaml"], ["nothing.yaml", "no such file"]),
     "no such experiment": (["sweep", "quickstrt"], ["did you mean 'quickstart'?"]),
+    "the beginning of several": (["sweep", "framework"], ["did you mean one of frameworks, frameworks-scaling?"]),
+    "other capitals": (["sweep", "Quickstart"], ["did you mean 'quickstart'?"]),
     "no such command": (["swep"], ["did you mean 'sweep'?"]),
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
     "no sweep yet": (["report"], ["no sweep in this workspace"]),
@@ -94,6 +96,11 @@ def test_a_mistake_on_the_command_line_is_explained(command_line, mistake):
     done = command_line(*arguments, expect=2)
     for word in words:
         assert word in done.stderr
+
+
+def test_a_file_without_its_ending_is_asked_for(command_line):
+    (command_line.workspace / "mine.yaml").write_text("name: mine\n")
+    assert "did you mean the file mine.yaml?" in command_line("sweep", "mine", expect=2).stderr
 
 
 def test_a_python_that_does_not_exist_is_found_before_anything_is_written(command_line):

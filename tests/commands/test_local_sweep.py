@@ -139,7 +139,9 @@ def test_what_this_machine_lacks_is_a_record_that_says_so(command_line):
     assert {record["status"] for record in command_line.records()} == {"unsupported"}
     for word in ("asks for 2 nodes", "asks for 4096 CPUs", "a GPU is asked for"):
         assert word in messages
-    assert "0 repetitions to run" in command_line("resume", "latest").stderr
+    told = command_line("resume", "latest").stderr
+    assert "0 repetitions to run" in told
+    assert "3 repetitions could not run here; if that has changed, start a new sweep" in told
 
 
 def test_a_script_that_dies_in_its_setup_leaves_a_record(command_line):

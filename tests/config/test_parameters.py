@@ -20,7 +20,7 @@ def parameters(**given: Any) -> Parameters:
         ({"strategy": "dp"}, "pytorch has no strategy 'dp'; it has: single, ddp, fsdp, horovod, deepspeed"),
         ({"strategy": "kvstore"}, "pytorch has no strategy 'kvstore'"),
         ({"framework": "jax", "strategy": "ddp"}, "jax has no strategy 'ddp'; it has: single, data_parallel"),
-        ({"nodes": 2}, "the strategy single is one task, not 2"),
+        ({"nodes": 2}, "the strategy single is one task, not 2; pytorch has: ddp, fsdp, horovod, deepspeed"),
         ({"tasks_per_node": 2}, "the strategy single is one task, not 2"),
         ({"device": "gpu", "gpus_per_task": 0}, "gpus_per_task must be 1 or more"),
         ({"model_options": {"hidden": 1}}, "has no option 'hidden'; it has: bidirectional"),

@@ -31,12 +31,15 @@ def listed(cli, *arguments):
 def test_building_tells_its_steps_and_what_came_of_them(cli, bench):
     bench.recipe("demo", TINY)
     told = cli.build("demo").stderr
-    for line in ("demo 1/3: making it with Python 3.", "demo 2/3: installing tiny==1.0", "demo 3/3: importing tiny"):
+    making = f"demo 1/3: making {bench.place('demo').folder} with Python 3."
+    for line in (making, "demo 2/3: installing tiny==1.0", "demo 3/3: importing tiny"):
         assert line in told
     assert "demo: built in" in told
     assert "tiny 1.0" in told
     assert "is built; --force builds it anew" in cli.build("demo").stderr
-    assert "demo 2/3: installing" in cli.build("demo", "--force").stderr
+    anew = cli.build("demo", "--force").stderr
+    assert f"demo 1/3: removing the earlier {bench.place('demo').folder}" in anew
+    assert "demo 2/3: installing" in anew
 
 
 def test_an_environment_for_no_framework_is_built_and_not_checked(cli, bench, quick_python):
@@ -186,6 +189,17 @@ def test_a_sweep_with_what_is_outdated_warns_and_goes_on(cli, bench):
     assert str(bench.place("mxnet-tiny").python) in script.read_text()
 
 
+def test_a_sweep_whose_python_was_removed_meanwhile_is_not_resumed(cli, bench):
+    bench.recipe("mxnet-tiny", TINY)
+    cli.build("mxnet-tiny")
+    cli("sweep", cli.experiment(parameters={"framework": "mxnet", "environment": "mxnet-tiny"}), "--render-only")
+    cli("env", "remove", "mxnet-tiny")
+    told = cli("resume", "latest", expect=2).stderr
+    assert "the Python of the environment 'mxnet-tiny', with which the scripts of this sweep run, is gone" in told
+    assert "hpcbench env build mxnet-tiny" in told
+    assert not cli.records()
+
+
 def test_removing_says_how_much_it_frees(cli, bench):
     bench.recipe("demo", TINY)
     cli.build("demo")
@@ -200,7 +214,7 @@ def test_ctrl_c_ends_pip_and_a_later_build_goes_on(cli, bench, quick_python, wai
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "go on with: hpcbench env build demo" in told
+    assert "demo cannot be used until it is built: hpcbench env build demo goes on from here" in told
     assert processes_in(bench) == []
     (tmp_path / "go").touch()
     cli.build("demo")

@@ -133,8 +133,9 @@ def test_what_is_half_built_is_refused_also_where_hpcbench_has_it_itself(bench, 
     bench.recipe("demo", {"install": ["late==1.0"]}, imports=("json",))
     with pytest.raises(ProgramError):
         build("demo")
-    with pytest.raises(UserError, match="only half built"):
+    with pytest.raises(UserError, match="only half built") as caught:
         resolve(site(), "demo", bench.workspace)
+    assert "hpcbench env remove demo" in caught.value.hint
 
 
 def test_what_is_built_and_not_used_beside_modules_is_told(bench, build):

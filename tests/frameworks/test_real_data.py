@@ -123,6 +123,7 @@ def test_every_framework_learns_to_read_digits(with_environments, digits):
     assert max(epochs) <= 3 * min(epochs), "equal weights and equal steps learn alike"
 
 
+@pytest.mark.torch
 def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_line, digits):
     experiment = command_line.experiment(
         parameters={
@@ -141,6 +142,7 @@ def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_
     assert record["samples"] is None
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("arrays", "options", "words"),
     [
@@ -161,6 +163,7 @@ def test_data_that_do_not_fit_are_a_failure_that_says_in_what(command_line, arra
     assert words in record["error"]["message"]
 
 
+@pytest.mark.torch
 def test_data_that_are_not_there_are_refused_before_anything_is_submitted(command_line):
     experiment = command_line.experiment(parameters={"data": {"npz": "absent.npz"}})
     refused = command_line("sweep", experiment, "--local", expect=2)

@@ -58,6 +58,8 @@ def test_only_training_in_float16_needs_loss_scaling(
         requirements.refuse_unscaled_float16(case)
 
 
-def test_a_horovod_that_is_not_there_is_unsupported_and_how_to_get_it_is_said() -> None:
-    with pytest.raises(Unsupported, match=r"no Horovod in .*hpcbench env build horovod-FRAMEWORK"):
-        horovod_group.join(ALONE)
+def test_a_horovod_that_is_not_there_is_unsupported_and_how_to_get_it_is_said(
+    asked: Callable[..., problem.Problem],
+) -> None:
+    with pytest.raises(Unsupported, match=r"no Horovod in .*hpcbench env build horovod-pytorch"):
+        horovod_group.join(asked(strategy="horovod"))

@@ -9,18 +9,20 @@ from typing import Any, Dict, List
 
 from ..group import Group
 from ..outcomes import Unsupported
+from ..problem import Problem
 
 _SERVERS: List[Any] = []  # of rank 0: it must live as long as the process
 
 
-def join(group: Group) -> None:
+def join(problem: Problem) -> None:
     """Set the variables that horovod's init() reads. All ranks must come. Raises Unsupported where it is not there."""
     try:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http.http_server import RendezvousServer
     except ImportError as error:
-        advice = "`hpcbench env build horovod-FRAMEWORK` makes an environment that has it"
+        advice = "`hpcbench env build horovod-%s` makes an environment that has it" % problem.parameters["framework"]
         raise Unsupported("there is no Horovod in %s (%s): %s" % (sys.executable, error, advice)) from error
+    group = problem.group
     if group.rank == 0:
         server = RendezvousServer(verbose=0)
         _SERVERS.append(server)

@@ -73,7 +73,7 @@ class KVStore(Strategy):
 
 class Horovod(Strategy):
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
-        horovod_group.join(problem.group)
+        horovod_group.join(problem)
         import horovod.mxnet as horovod
 
         horovod.init()

@@ -109,7 +109,7 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
 
 
 def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
-    horovod_group.join(problem.group)
+    horovod_group.join(problem)
     import horovod.torch as horovod
 
     horovod.init()
@@ -138,7 +138,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     try:
         import deepspeed
     except ImportError as error:
-        advice = "add deepspeed to a recipe in configs/environments, and `hpcbench env build` it"
+        advice = "`hpcbench env build pytorch` makes an environment that has it"
         raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False

@@ -61,7 +61,7 @@ class MultiWorkerMirrored(Strategy):
 
 class Horovod(Strategy):
     def __init__(self, problem: Problem) -> None:
-        horovod_group.join(problem.group)
+        horovod_group.join(problem)
         import horovod.tensorflow as horovod
 
         horovod.init()
