@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-MOST_NAMES = 5  # in a question
+MOST_NAMES_ASKED = 5
 
 
 class UserError(Exception):
@@ -25,14 +25,16 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint that names the closest of `known`, or those that begin with `word`, or else all of them."""
+    """A hint that names those of `known` that begin with `word`, or else the closest one, or else all of them."""
     import difflib  # only when something went wrong: --help stays quick
 
     names = sorted(known)
     lower = {name.lower(): name for name in names}
     begun = [name for name in names if name.lower().startswith(word.lower())]
     close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
-    if 1 < len(begun) <= MOST_NAMES:
+    if word.lower() in lower or len(begun) == 1:
+        return f"did you mean '{lower.get(word.lower(), begun[0])}'?"
+    if word and 1 < len(begun) <= MOST_NAMES_ASKED:
         return f"did you mean one of {', '.join(begun)}?"
     if close:
         return f"did you mean '{lower[close[0]]}'?"

@@ -49,6 +49,7 @@ _WHOLE += [
     "effective_inter_op_threads",
 ]
 _WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
+LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 TAG = "tag_"  # before the names of their columns
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
@@ -60,15 +61,20 @@ def repetition_table(records: list[Record]) -> pd.DataFrame:
     """One row per record, its samples as an array of seconds in the column `times_s`."""
     rows = [_row(record) for record in records]
     frame = pd.DataFrame(rows)
-    for column in (*_WHOLE, *_whole_tags(rows)):  # from the rows: beside a null, the frame holds numbers as floats
-        frame[column] = pd.array([row.get(column) for row in rows], dtype="Int64")
+    for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
+        frame[column] = pd.array([row[column] for row in rows], dtype="Int64")
+    for column in dict.fromkeys(name for row in rows for name in row if name.startswith(TAG)):
+        values = [row.get(column) for row in rows]  # sweeps have tags of their own
+        if {type(value) for value in values if value is not None} == {int}:
+            frame[column] = _whole_numbers(values)
     return frame
 
 
-def _whole_tags(rows: list[dict[str, Any]]) -> list[str]:
-    """Columns of tags that hold whole numbers wherever they hold anything: each sweep has tags of its own."""
-    tags = dict.fromkeys(name for row in rows for name in row if name.startswith(TAG))
-    return [name for name in tags if {type(row[name]) for row in rows if name in row} == {int}]
+def _whole_numbers(values: list[int | None]) -> Any:
+    """As text where one is too large for all the ways that a number takes through a table."""
+    if any(value is not None and abs(value) > LARGEST_EXACT for value in values):
+        return [None if value is None else str(value) for value in values]
+    return pd.array(values, dtype="Int64")
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:

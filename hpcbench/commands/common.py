@@ -21,6 +21,8 @@ from hpcbench.workspace import Workspace
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 out = Console(highlight=False)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out.width = 1000  # a file or a pipe has no margin: else words of wide tables would be cut to pieces
 err = Console(stderr=True, highlight=False)
 
 
@@ -73,8 +75,8 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
         if (folder / f"{name}.yaml").is_file():
             return folder / f"{name}.yaml"
     known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
-    here = Path(f"{name}.yaml")
-    hint = f"did you mean the file {here}?" if here.is_file() else nearest(name, known)
+    here = [file for file in (f"{name}.yaml", f"{name}.yml") if Path(file).is_file()]
+    hint = f"did you mean the file {here[0]}?" if here else nearest(name, known)
     raise UserError(f"no file of configs/{kind} is called '{name}'", hint=hint)
 
 

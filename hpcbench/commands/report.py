@@ -156,6 +156,8 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
         chosen = pd.Series(True, index=cases.index)
         for part in base.split(","):
             name, _, value = part.partition("=")
+            if TAG + name in cases:
+                name = TAG + name
             if name not in cases:
                 raise UserError(f"no column is called '{name}'", where="--base", hint=nearest(name, cases.columns))
             chosen &= cases[name].astype(str) == value

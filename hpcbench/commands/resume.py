@@ -8,9 +8,12 @@ from hpcbench.collect.progress import RunProgress, survey
 from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.waiting import wait_for
+from hpcbench.config.site import Site
+from hpcbench.environments.resolve import check_still_there
 from hpcbench.node import outcomes
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep, check_pythons, load
+from hpcbench.submit.sweep import Sweep, load
+from hpcbench.workspace import Workspace
 
 EPILOG = """\b
 Examples:
@@ -30,27 +33,28 @@ def resume(context: click.Context, sweep: str, wait: bool) -> int:
 
     What has completed, waits in the queue, runs, or cannot run here, is left alone.
     """
-    found = load(workspace_of(context).find(sweep))
+    workspace = workspace_of(context)
+    found = load(workspace.find(sweep))
     paths = found.paths
     with resumable(paths.name), locked(paths.jobs):
         if found.scheduler == "local":
-            return run_here(found, _missing(found))
-        _submit_missing(found, Journal.read(paths.journal))
+            return run_here(found, _missing(found, workspace))
+        _submit_missing(found, workspace, Journal.read(paths.journal))
     return wait_for(found) if wait else 0
 
 
-def _submit_missing(sweep: Sweep, journal: Journal) -> None:
+def _submit_missing(sweep: Sweep, workspace: Workspace, journal: Journal) -> None:
     from hpcbench.commands.submitting import submit_with_progress
     from hpcbench.submit.slurm import adopt_orphans
 
     adopt_orphans(sweep.paths, journal)
-    missing = _missing(sweep)
+    missing = _missing(sweep, workspace)
     if missing:
         submit_with_progress(sweep, list(_by_job(missing).items()), journal)
 
 
-def _missing(sweep: Sweep) -> list[RunProgress]:
-    """What is to run. Raises UserError where its Python is gone."""
+def _missing(sweep: Sweep, workspace: Workspace) -> list[RunProgress]:
+    """What is to run. Raises UserError where its environment is gone."""
     progress = survey(sweep)
     missing = progress.to_do()
     err.print(f"{sweep.paths.name}: {plural(len(missing), 'repetition')} to run")
@@ -58,7 +62,9 @@ def _missing(sweep: Sweep) -> list[RunProgress]:
     if refused:
         told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
         err.print(told, soft_wrap=True)
-    check_pythons(sweep, {run.job for run in missing})
+    site = Site.model_validate(sweep.description["site"])
+    for name, python in sorted({sweep.environment(run.job) for run in missing}):
+        check_still_there(site, name, python, workspace)
     return missing
 
 

@@ -13,7 +13,7 @@ from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Environment, Site
 from hpcbench.environments.places import Place, place
 from hpcbench.environments.recipes import recipe_files
-from hpcbench.environments.state import BUILT, INCOMPLETE, OUTDATED, state_of
+from hpcbench.environments.state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.node.planned import COMMAND
 from hpcbench.workspace import Workspace
@@ -58,7 +58,27 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
     if ours_will_do and state != INCOMPLETE:
         return Resolved(environment, sys.executable)
-    raise _not_there(name, state, there, recipe, site, workspace)
+    if state == INCOMPLETE:
+        raise _half_built(there, ours_will_do)
+    raise _not_there(name, there, recipe, site, workspace)
+
+
+def check_still_there(site: Site, name: str, python: str, workspace: Workspace) -> None:
+    """Raises UserError where `python`, which `resolve` gave for an environment, can be seen to be gone since."""
+    there = place(workspace, name)
+    if python == str(there.python):
+        state = state_of(there, None)
+        if state == INCOMPLETE:
+            raise _half_built(there, False)
+        if state == NOT_BUILT:
+            raise UserError(
+                f"the environment '{name}' is no longer there",
+                where=str(there.folder),
+                hint=f"build it again: hpcbench env build {name}; or start a new sweep",
+            )
+    elif not brings_python(site.environment(name)) and shutil.which(python) is None:
+        what = f"the Python of environment '{name}' is no longer there"
+        raise UserError(what, where=python, hint="bring it back, or start a new sweep")
 
 
 def brings_python(environment: Environment) -> bool:
@@ -84,18 +104,20 @@ def _outdated(name: str) -> str:
     return f"the recipe of '{name}' has changed since it was built; to build it anew: hpcbench env build {name}"
 
 
-def _not_there(
-    name: str, state: str, there: Place, recipe: Recipe | None, site: Site, workspace: Workspace
-) -> UserError:
+def _half_built(there: Place, dispensable: bool) -> NotBuiltError:
+    hint = f"build it: hpcbench env build {there.name}"
+    if dispensable:
+        hint += f"; or do without it: hpcbench env remove {there.name}"
+    return NotBuiltError(f"the environment '{there.name}' is only half built", there, hint)
+
+
+def _not_there(name: str, there: Place, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
         what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
         return UserError(what, hint=f"{nearest(name, known)}\n  or add it under `environments:` in the site file")
-    how = "only half built" if state == INCOMPLETE else "not built"
     hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
-    if state == INCOMPLETE:
-        hint += f"\n  to do without it: hpcbench env remove {name}"
-    return NotBuiltError(f"the environment '{name}' is {how}", there, hint)
+    return NotBuiltError(f"the environment '{name}' is not built", there, hint)
 
 
 def _named_python(environment: Environment, name: str, workspace: Workspace) -> str:

@@ -57,7 +57,7 @@ def print_report(
     if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
         console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
     if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 2, the interval is so wide because two runs tell almost nothing about the next one.")
+        console.print("Where n is 2, the interval rests on two runs and can be very wide; more repetitions narrow it.")
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]

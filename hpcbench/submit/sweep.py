@@ -7,16 +7,15 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.environments.resolve import NotBuiltError, Resolved, brings_python, resolve
+from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
 from hpcbench.node.planned import PlannedRun, parse
 from hpcbench.plan.case import Case
@@ -46,6 +45,11 @@ class Sweep:
     def limit_s(self, job: str) -> int:
         """The wall time of each element of a job."""
         return walltime_s(self.description["jobs"][job]["time"])
+
+    def environment(self, job: str) -> tuple[str, str]:
+        """The name of a job's environment, and the Python in its script."""
+        described = self.description["jobs"][job]
+        return described["environment"], described["python"]
 
     def max_running(self, job: str) -> int | None:
         """How many elements of a job's array may run at once."""
@@ -161,19 +165,6 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     names = [error.name for error in missing]
     hint = f"hpcbench env build {' '.join(names)}; or name their Pythons under `environments:` in the site file"
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
-
-
-def check_pythons(sweep: Sweep, jobs: Collection[str]) -> None:
-    """Raises UserError where the Python of some of these jobs was on this machine and is there no more."""
-    site = Site.model_validate(sweep.description["site"])
-    for job in sorted(jobs):
-        name, python = (sweep.description["jobs"][job][key] for key in ("environment", "python"))
-        if not brings_python(site.environment(name)) and shutil.which(python) is None:
-            raise UserError(
-                f"the Python of the environment '{name}', with which the scripts of this sweep run, is gone",
-                where=python,
-                hint=f"build it again: hpcbench env build {name}; or start a new sweep",
-            )
 
 
 def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: dict[str, str]) -> dict[str, Any]:

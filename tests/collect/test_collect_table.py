@@ -44,11 +44,18 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
 
 
 def test_whole_numbers_of_a_tag_stay_whole_beside_a_sweep_without_it(make_record: MakeRecord) -> None:
-    records = [make_record(0, tags={"size": 1, "kind": 2}), make_record(1, tags={"kind": "x"}), make_record(2)]
-    repetitions = repetition_table(records)
+    tags: list[dict[str, Any]] = [{"size": 1, "kind": 2}, {"kind": "x"}, {"size": None}]
+    repetitions = repetition_table([make_record(number, tags=own) for number, own in enumerate(tags)])
     for table in (repetitions, case_table(repetitions)):
         assert [str(value) for value in table["tag_size"]] == ["1", "<NA>", "<NA>"]
         assert table["tag_kind"].tolist()[:2] == [2, "x"]
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63, -(2**70)])
+def test_a_number_too_large_for_a_table_is_text_and_not_rounded(make_record: MakeRecord, value: int) -> None:
+    repetitions = repetition_table([make_record(0, tags={"size": value}), make_record(1)])
+    for table in (repetitions, case_table(repetitions)):
+        assert table["tag_size"][0] == str(value)
 
 
 def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:

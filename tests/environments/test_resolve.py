@@ -10,7 +10,7 @@ import pytest
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import Environment, Site, load_site
 from hpcbench.environments.programs import ProgramError
-from hpcbench.environments.resolve import resolve
+from hpcbench.environments.resolve import check_still_there, resolve
 from hpcbench.errors import UserError
 from hpcbench.workspace import Workspace
 
@@ -110,6 +110,36 @@ def test_what_is_half_built_is_refused(bench, build):
         build("demo")
     with pytest.raises(UserError, match="the environment 'demo' is only half built"):
         resolve(site(), "demo", bench.workspace)
+
+
+def test_what_is_gone_since_it_was_found_is_told(bench, build, tmp_path):
+    bench.recipe("demo", TINY)
+    build("demo")
+    python = str(bench.place("demo").python)
+    check_still_there(site(), "demo", python, bench.workspace)
+    bench.place("demo").marker.rename(bench.place("demo").progress)
+    with pytest.raises(UserError, match="only half built"):
+        check_still_there(site(), "demo", python, bench.workspace)
+    bench.place("demo").progress.unlink()
+    with pytest.raises(UserError, match="no longer there") as caught:
+        check_still_there(site(), "demo", python, bench.workspace)
+    assert "hpcbench env build demo" in caught.value.hint
+
+
+@pytest.mark.parametrize("python", ["/opt/gone/bin/python", "python3.99"])
+def test_a_python_of_the_site_that_is_gone_is_told(workspace, python):
+    with pytest.raises(UserError, match="no longer there") as caught:
+        check_still_there(site(demo=Environment(python=python)), "demo", python, workspace)
+    assert "env build" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["{modules: [python]}", "{setup: ['true']}", "{container: {runtime: charliecloud, image: /image}}"],
+)
+def test_a_python_that_only_the_node_sees_is_not_missed(workspace, says):
+    text = f"name: here\nscheduler: local\nenvironments: {{demo: {says}}}\n"
+    check_still_there(load_site(parse_yaml(text, "site.yaml")), "demo", "/opt/of/the/node/bin/python", workspace)
 
 
 def test_an_environment_that_nobody_knows_is_refused_with_the_nearest(workspace):

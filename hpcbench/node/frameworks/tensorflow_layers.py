@@ -304,7 +304,7 @@ def _as(batch: Tensor, other: Any) -> Tensor:
 def _padded(batch: Tensor, padding: Pair) -> Tensor:
     """With rows of zeros above and below, columns left and right.
 
-    Not by the operations' own EXPLICIT padding: with it ResNet-50 trains half as fast on CPUs.
+    Not by the operations' own EXPLICIT padding: on CPUs ResNet-50 trains 1.7 times as fast without it.
     """
     height, width = padding
     return tf.pad(batch, [(0, 0), (height, height), (width, width), (0, 0)]) if any(padding) else batch
