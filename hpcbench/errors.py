@@ -28,14 +28,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A hint that names those of `known` that begin with `word`, or else the closest one, or else all of them."""
     import difflib  # only when something went wrong: --help stays quick
 
-    names = sorted(known)
-    lower = {name.lower(): name for name in names}
-    begun = [name for name in names if name.lower().startswith(word.lower())]
-    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
-    if word.lower() in lower or len(begun) == 1:
-        return f"did you mean '{lower.get(word.lower(), begun[0])}'?"
-    if word and 1 < len(begun) <= MOST_NAMES_ASKED:
-        return f"did you mean one of {', '.join(begun)}?"
+    word, names = word.lower(), {name.lower(): name for name in sorted(known)}
+    begun = [name for name in names if word and name.startswith(word)]
+    if word not in names and 1 < len(begun) <= MOST_NAMES_ASKED:
+        return f"did you mean one of {', '.join(names[name] for name in begun)}?"
+    close = begun if len(begun) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
-        return f"did you mean '{lower[close[0]]}'?"
-    return f"known are: {', '.join(names)}" if names else ""
+        return f"did you mean '{names[close[0]]}'?"
+    return f"known are: {', '.join(names.values())}" if names else ""

@@ -156,7 +156,7 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
         chosen = pd.Series(True, index=cases.index)
         for part in base.split(","):
             name, _, value = part.partition("=")
-            if TAG + name in cases:
+            if name not in cases and TAG + name in cases:  # as it is printed
                 name = TAG + name
             if name not in cases:
                 raise UserError(f"no column is called '{name}'", where="--base", hint=nearest(name, cases.columns))

@@ -56,10 +56,10 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
     # A command's environment need only run the node code.
     ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
-    if ours_will_do and state != INCOMPLETE:
-        return Resolved(environment, sys.executable)
     if state == INCOMPLETE:
         raise _half_built(there, ours_will_do)
+    if ours_will_do:
+        return Resolved(environment, sys.executable)
     raise _not_there(name, there, recipe, site, workspace)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 import subprocess
@@ -83,7 +84,7 @@ def test_a_sweep_ends_in_a_table_with_every_column(command_line):
 
 
 def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line, tmp_path):
-    experiment = command_line.experiment(matrix={"batch_size": [4, 8]})
+    experiment = command_line.experiment(tags=["sweep"], parameters={"sweep": "a tag"}, matrix={"batch_size": [4, 8]})
     for name in ("first", "second"):
         command_line("sweep", experiment, "--local", "--name", name)
     command_line("report", "first", "second", "--parquet", "both.parquet", "--base", "sweep=first,batch_size=8")
@@ -92,6 +93,15 @@ def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line,
     base = frame[(frame["sweep"] == "first") & (frame["batch_size"] == 8)]
     assert list(base["speedup"]) == [1.0]
     assert "names 2 cases" in command_line("report", "first", "--base", "task=training", expect=2).stderr
+
+
+def test_a_base_is_named_by_a_tag_as_the_table_shows_it(command_line):
+    experiment = command_line.experiment(tags=["rack"], zip=[{"rack": ["a", "b"], "batch_size": [4, 8]}])
+    command_line("sweep", experiment, "--local")
+    command_line("report", "--base", "rack=b", "--csv", "table.csv")
+    with (command_line.workspace / "table.csv").open() as file:
+        speedups = {row["tag_rack"]: float(row["speedup"]) for row in csv.DictReader(file)}
+    assert speedups["b"] == 1.0 != speedups["a"]
 
 
 def test_each_fault_on_the_laptop_is_told_apart(faulty):

@@ -1,0 +1,34 @@
+"""The hint to a word that is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.errors import nearest
+
+KNOWN = {"keras-jax", "keras-torch", "pytorch", "mxnet", "Frameworks", "frameworks-scaling"}
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("pytorhc", "did you mean 'pytorch'?"),
+        ("MXNET", "did you mean 'mxnet'?"),
+        ("keras", "did you mean one of keras-jax, keras-torch?"),
+        ("py", "did you mean 'pytorch'?"),
+        ("frameworks", "did you mean 'Frameworks'?"),
+        ("zzz", "known are: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
+        ("", "known are: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
+    ],
+)
+def test_the_hint_names_what_may_be_meant(word: str, hint: str) -> None:
+    assert nearest(word, KNOWN) == hint
+
+
+def test_many_that_begin_alike_are_no_question() -> None:
+    many = [f"run-{number}" for number in range(9)]
+    assert nearest("ru", many).startswith("known are: run-0")
+
+
+def test_where_nothing_is_known_nothing_is_said() -> None:
+    assert nearest("a", []) == ""
