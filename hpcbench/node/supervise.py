@@ -14,6 +14,7 @@ import threading
 import time
 from typing import IO, Any, Callable, Deque, Dict, List, Optional
 
+from ..monitor.processes import MARK
 from . import command, hardware, machine, provenance, variables
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
@@ -33,6 +34,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     oom_kills = hardware.oom_kills()
     started = time.time()
     environment = variables.for_worker(planned.parameters, os.environ)
+    environment[MARK] = os.path.basename(scratch)  # by which the monitor knows what belongs to this repetition
     if planned.is_command:
         ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
     else:
