@@ -66,6 +66,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
     def make(**changes: Any) -> dict[str, Any]:
         samples = {
             "times_s": [0.010, 0.011, 0.012],
+            "windows": [[5.0, 5.033, 3]],
             "steps_per_sample": 1,
             "warmup_steps": 2,
             "warmup_s": 0.1,
