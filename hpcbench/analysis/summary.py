@@ -79,8 +79,8 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _case(rows: list[Row]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, and that
-    nobody disturbed, if there are any."""
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, without
+    those that somebody disturbed, unless that is all of them."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     used = [row for row in completed if row["interference"] != DISTURBED] or completed
     failed = [row for row in rows if row["status"] != COMPLETED]
