@@ -24,6 +24,7 @@ COUNTER, INTEGRATED = "counter", "integrated power"
 # window of this many L that is 8 % of the energy.
 NEEDED = 10
 _COVERAGE_FACTOR = 2.0
+_TOLERATED = 0.05
 
 # Who could have told of a part, where nobody does.
 _TELLERS = (
@@ -99,8 +100,9 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window) -> Energy:
 
 
 def _differ(one: _Estimate, other: _Estimate) -> bool:
-    """By more than chance: both come from the same sensor, so its own error does not explain it."""
-    return abs(one.joules - other.joules) > _COVERAGE_FACTOR * (one.noise_j + other.noise_j)
+    """By more than chance, and more than two ways of reading one sensor ever do where both work."""
+    chance = _COVERAGE_FACTOR * (one.noise_j + other.noise_j)
+    return abs(one.joules - other.joules) > chance + _TOLERATED * max(one.joules, other.joules)
 
 
 def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:

@@ -9,6 +9,7 @@ from .base import Absent, Place, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+_DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last is of Windows' own Linux
 
 # By CUDA's compute capability: power sensors differ between the chips of a generation.
 _ARCHITECTURES = {
@@ -130,16 +131,16 @@ def find(place: Place) -> List[Gpu]:
 
 
 def _library(place: Place) -> Any:
+    if not any(os.path.exists(place.path(sign)) for sign in _DRIVER_SIGNS):
+        raise Absent("no NVIDIA driver on this node")
     try:
         import pynvml  # only where it is needed: it takes a tenth of a second
     except ImportError:
-        if os.path.exists(place.path("proc/driver/nvidia")):
-            raise Absent("%s lacks NVML's package: pip install nvidia-ml-py" % sys.executable) from None
-        raise Absent("no NVIDIA driver on this node") from None
+        raise Absent("%s lacks NVML's package: pip install nvidia-ml-py" % sys.executable) from None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise Absent("no NVIDIA driver that answers on this node: %s" % error) from None
+        raise Absent("the NVIDIA driver does not answer: %s" % error) from None
     return pynvml
 
 

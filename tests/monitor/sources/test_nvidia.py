@@ -42,9 +42,10 @@ class Card:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
     """Put a fake pynvml in place, with these cards; `lost` takes all of them away."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    machine.write("dev/nvidiactl", "")
 
     def install(*cards: Card, starts: bool = True) -> ModuleType:
         module = ModuleType("pynvml")
@@ -71,7 +72,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
                 SimpleNamespace(
                     nvmlReturn=0 if values[number] is not None else NOT_SUPPORTED,
                     valueType=1 if number == 186 else 3,
-                    value=SimpleNamespace(uiVal=values[number], ullVal=values[number]),
+                    value=SimpleNamespace(uiVal=values[number] or 4711, ullVal=values[number] or 4711),  # undefined
                 )
                 for number in numbers
             ]
@@ -224,13 +225,13 @@ def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(
     machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver(starts=False)
-    with pytest.raises(Absent, match="no NVIDIA driver that answers on this node: Driver Not Loaded"):
+    with pytest.raises(Absent, match="the NVIDIA driver does not answer: Driver Not Loaded"):
         Nvidia(machine.place)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(Absent, match="no NVIDIA driver on this node"):
+    with pytest.raises(Absent, match="lacks NVML's package: pip install nvidia-ml-py"):
         Nvidia(machine.place)
-    machine.write("proc/driver/nvidia/version", "NVRM version: 550.54.15")
-    with pytest.raises(Absent, match="pip install nvidia-ml-py"):
+    machine.remove("dev/nvidiactl")
+    with pytest.raises(Absent, match="no NVIDIA driver on this node"):
         Nvidia(machine.place)
 
 
