@@ -27,7 +27,7 @@ DELAY_S = 0.5  # of the samples, before a fault begins
 
 # What is measured: a step of arithmetic, one that streams through memory, one that writes to a disk.
 WORKLOADS = {
-    "compute": "import numpy; a = numpy.random.rand(192, 192); step = lambda: a @ a",
+    "compute": "import numpy; a = numpy.random.rand(640, 640); step = lambda: a @ a",
     "memory": "import numpy; a = numpy.zeros(8_000_000); b = a.copy(); step = lambda: numpy.copyto(a, b)",
     "io": """
 import os
