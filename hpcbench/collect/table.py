@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.records import Record
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES
@@ -125,6 +126,7 @@ def _row(record: Record) -> dict[str, Any]:
         "math_mode": work.get("math_mode"),
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
+        **energy_columns(record),
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
