@@ -53,7 +53,7 @@ _PER_REPETITION = (
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
 _SENTENCES = ("warnings", "energy_reason")
 # The median of the repetitions.
-_TYPICAL = ("first_step_s", "import_s", "build_s", "epochs", "accuracy")
+_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy")
 _ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
 Row = dict[Any, Any]
