@@ -150,7 +150,7 @@ def _compile_s(record: Record) -> float | None:
     samples, execution = record["samples"], record["parameters"].get("execution")
     if not samples or samples["first_step_s"] is None or execution in (None, "eager"):
         return None
-    return max(0.0, float(samples["first_step_s"]) - median(samples["times_s"]))
+    return max(0.0, float(samples["first_step_s"]) - float(median(samples["times_s"])))
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
