@@ -1,4 +1,6 @@
-"""The commands of the zipapp that a job script calls: spawn and rank run a repetition, record writes it down."""
+"""The commands of the zipapp that a job script calls: spawn and rank run a repetition, record writes it down.
+
+checkup and placement are what `hpcbench doctor --on-node` asks of a node."""
 
 import argparse
 import json
@@ -6,7 +8,7 @@ import os
 import sys
 from typing import Any, List
 
-from . import outcomes, record, verdict
+from . import hardware, outcomes, record, verdict
 from .planned import read
 from .ranks import from_environment
 from .spawn import spawn
@@ -52,6 +54,14 @@ def _parser() -> argparse.ArgumentParser:
     writer.add_argument("--elapsed", type=float, required=True)
     writer.add_argument("--limit", type=float, required=True)
     writer.set_defaults(function=_record)
+
+    doctor = commands.add_parser("checkup", help="what makes numbers worse on this machine, as lines of JSON")
+    doctor.add_argument("--seconds", type=int, required=True, help="how long to look at the noise floor")
+    doctor.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
+    doctor.set_defaults(function=_checkup)
+
+    task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
+    task.set_defaults(function=_placement)
     return parser
 
 
@@ -107,6 +117,23 @@ def _record(arguments: Any) -> int:
     named = (written["case_id"], written["repetition"], written["status"], reason)
     print("hpcbench: case %s repetition %d %s%s" % named)
     return 0 if written["status"] == outcomes.COMPLETED else 1
+
+
+def _checkup(arguments: Any) -> int:
+    from .checkup import look, system, turn
+
+    with turn.turn(arguments.turns):
+        print(json.dumps(hardware.describe()))
+        for group, finding in look.look(system.this_system(), arguments.seconds):
+            print(json.dumps({"group": group, **finding._asdict()}))
+    return 0
+
+
+def _placement(arguments: Any) -> int:
+    from .checkup import placement, system
+
+    print(json.dumps(placement.placement(system.this_system(), os.environ)))
+    return 0
 
 
 def _after_dashes(words: List[str]) -> List[str]:
