@@ -18,6 +18,7 @@ from hpcbench.commands.common import choose_site, err, out, workspace_of
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.commands.trial import hidden_folder
 from hpcbench.config.site import Partition, Site
+from hpcbench.config.slurm_options import check_option_value
 from hpcbench.doctor import on_node as nodes
 from hpcbench.doctor import slurm
 from hpcbench.doctor.cluster import Cluster, ask_cluster
@@ -61,7 +62,7 @@ Exit status: 0; 1 something is a problem: it fails, or its numbers would be wron
 )
 @click.option(
     "--seconds",
-    type=click.IntRange(LEAST_SECONDS, 300),
+    type=click.IntRange(LEAST_SECONDS, 60),
     default=SECONDS,
     show_default=True,
     help="How long to look at the noise floor: longer shows what is rarer.",
@@ -94,16 +95,16 @@ def doctor(
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
     cluster = ask_cluster() if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
-        places = [_site(workspace, chosen, cluster, state, progress)]
+        about_site = _site(workspace, chosen, cluster, state, progress)
         if on_node:
             there = _chosen(_with_jobs(chosen, cluster), chosen, partitions)
             check_root(workspace.root, "slurm")
             with hidden_folder(workspace) as folder:
-                places += nodes.look(workspace, chosen, there, folder, seconds, wait_s, progress)
+                machines = nodes.look(workspace, chosen, there, folder, seconds, wait_s, progress)
         else:
-            places.append(_this_machine(cluster, seconds, progress))
-    _print(chosen, places, as_json)
-    return int(PROBLEM in counts(places))
+            machines = [_this_machine(cluster, seconds, progress)]
+    _print(chosen, about_site, machines, as_json)
+    return int(PROBLEM in counts([about_site, *machines]))
 
 
 def _named(site: str | None) -> bool:
@@ -119,7 +120,7 @@ def _slurm_state() -> str:
 
 
 def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str, progress: Progress) -> Place:
-    place = Place(f"site {site.name}", site.description)
+    place = Place("site", f"site {site.name}", site.description)
     if cluster:
         place.add(SLURM, slurm.look(cluster, site))
     elif state == "silent":
@@ -149,7 +150,15 @@ def _chosen(cluster: Cluster, site: Site, names: tuple[str, ...]) -> dict[str, P
     for name in names:
         if name not in known:
             raise UserError(f"no partition is called '{name}'", where="--partition", hint=nearest(name, known))
-    return {name: known[name] for name in dict.fromkeys(names or ours or theirs)}
+    chosen = {name: known[name] for name in dict.fromkeys(names or ours or theirs)}
+    for name in chosen:
+        try:
+            check_option_value(name)
+        except ValueError as error:
+            raise UserError(
+                f"{name!r} is no name of a partition: {error}", where=f"site file of '{site.name}'"
+            ) from error
+    return chosen
 
 
 def _filled(ours: Partition, theirs: Partition | None) -> Partition:
@@ -163,11 +172,11 @@ def _this_machine(cluster: Cluster | None, seconds: int, progress: Progress) -> 
     job = os.environ.get("SLURM_JOB_ID")
     login = cluster is not None and job is None
     title = "this machine, where you are logged in" if login else f"this node, in job {job}" if job else "this machine"
-    place = Place(title, machine_in_words(hardware.describe()))
+    place = Place("this machine", title, machine_in_words(hardware.describe()))
     if login:
         means = "Cases of this site run elsewhere: what is said here holds for what you build and try here."
         mend = "hpcbench doctor --on-node looks at a node of each partition."
-        place.add("where", [Finding("login node", NOTE, "jobs run on other machines", means, mend)])
+        place.add("this machine", [Finding("login node", NOTE, "jobs run on other machines", means, mend)])
     for group, finding in look(this_system(), seconds, progress):
         place.add(group, [finding])
     return place
@@ -191,11 +200,11 @@ def _progress() -> Iterator[Progress]:
     yield tell
 
 
-def _print(site: Site, places: list[Place], as_json: bool) -> None:
+def _print(chosen: Site, site: Place, machines: list[Place], as_json: bool) -> None:
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     if as_json:
-        content = {"hpcbench_version": hpcbench.__version__, "created_at": now, "site": site.name}
-        click.echo(json.dumps({**content, "places": [place.as_data() for place in places]}, indent=1))
+        content = {"hpcbench_version": hpcbench.__version__, "created_at": now, "site": chosen.name}
+        click.echo(json.dumps({**content, "places": [place.as_data() for place in (site, *machines)]}, indent=1))
         return
     out.print(f"hpcbench {hpcbench.__version__} doctor, {now}")
-    print_places(places, out)
+    print_places(site, machines, out)

@@ -61,12 +61,18 @@ def look(workspace: Workspace, site: Site, progress: Progress) -> Iterator[Findi
 
 
 def _judged(workspace: Workspace, site: Site, row: Row) -> Finding:
-    cases = "Every case in it fails."
+    cases = "Every case in it fails, unless the nodes have what is missing here."
     if row.state == BROKEN:
         return Finding(row.name, PROBLEM, row.problem or BROKEN, "It cannot be built.", "Correct its recipe.")
     if row.state == INCOMPLETE:
         mend = f"hpcbench env build {row.name} goes on; hpcbench env remove {row.name} ends it."
         return Finding(row.name, WARNING, "only half built", "Sweeps refuse to use it.", mend)
+    container = site.environment(row.name).container
+    if container and container.runtime == "pyxis":
+        means = "Whether it works is not known here."
+        return Finding(
+            row.name, NOTE, "a container of pyxis, which only srun starts", means, "Run a short sweep with it."
+        )
     recipe = _recipe(workspace, row.name)
     try:
         found = _tried(workspace, site, row.name, recipe)

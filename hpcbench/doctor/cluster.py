@@ -48,6 +48,10 @@ class Cluster:
     def keeps_accounts(self) -> bool:
         return not self.config.get("AccountingStorageType", "none").endswith("none")
 
+    def enforces(self, *any_of: str) -> bool:
+        """Whether jobs beyond what accounting allows are refused: words of AccountingStorageEnforce, slurm.conf(5)."""
+        return bool({*any_of, "all"} & set(self.config.get("AccountingStorageEnforce", "").split(",")))
+
 
 def ask_cluster() -> Cluster:
     """Never fails: what gives no answer is empty."""

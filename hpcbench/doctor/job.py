@@ -68,7 +68,7 @@ class Checkup:
 
     def read(self) -> Place:
         """What the job found on its node, after its end."""
-        place = Place(f"partition {self.partition}")
+        place = of_partition(self.partition)
         tasks = [Task.read(told) for told in _lines(self.folder / f"{self.name}.tasks")]
         node, *found = _lines(self.folder / f"{self.name}.found") or [{}]
         if node:
@@ -89,6 +89,10 @@ class Checkup:
         means = "Nothing is known of the nodes, and sweeps may fail there in the same way."
         mend = "Do the nodes see the workspace, and have they a Python 3.8 or newer?"
         return Finding("job", PROBLEM, f"it ended without a result: {said or 'it printed nothing'}", means, mend)
+
+
+def of_partition(name: str) -> Place:
+    return Place(name, f"partition {name}")
 
 
 def what_to_ask(site: Site, name: str, partition: Partition) -> Resources:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.doctor.job import LIMIT, NODE, Checkup, what_to_ask
+from hpcbench.doctor.job import LIMIT, NODE, Checkup, of_partition, what_to_ask
 from hpcbench.doctor.place import Place
 from hpcbench.errors import UserError
 from hpcbench.node.checkup.finding import PROBLEM, WARNING, Finding
@@ -133,7 +133,7 @@ def _seen(checkup: Checkup) -> Place:
 
 
 def _late(job: _Submitted, patience_s: float) -> Place:
-    place = Place(f"partition {job.checkup.partition}")
+    place = of_partition(job.checkup.partition)
     if job.started:
         what = f"it did not end in time on {job.host}, and is cancelled"
     else:
@@ -146,7 +146,7 @@ def _late(job: _Submitted, patience_s: float) -> Place:
 
 
 def _refused(partition: str, error: UserError) -> Place:
-    place = Place(f"partition {partition}")
+    place = of_partition(partition)
     means = "A sweep on this partition is refused in the same way."
     mend = "Correct `slurm:` and `partitions:` in the site file, or ask why; --partition leaves others out."
     place.add(NODE, [Finding("job", PROBLEM, " ".join(error.what.split()), means, mend)])

@@ -13,6 +13,7 @@ from hpcbench.node.checkup.finding import LEVELS, Finding
 class Place:
     """Findings by group, in the order in which they came."""
 
+    name: str  # as short as places must be told apart
     title: str
     facts: str = ""  # what the machine is, in a few words
     groups: dict[str, list[Finding]] = field(default_factory=dict)
@@ -26,7 +27,7 @@ class Place:
 
     def as_data(self) -> dict[str, Any]:
         return {
-            "place": self.title,
+            "place": self.name,
             "machine": self.facts or None,
             "findings": [
                 {"group": group, **finding._asdict()} for group, found in self.groups.items() for finding in found

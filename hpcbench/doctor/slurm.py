@@ -55,7 +55,7 @@ def _nodes(cluster: Cluster) -> list[Finding]:
     empty = [name for name, nodes in cluster.nodes.items() if not nodes.usable]
     if not empty:
         return [Finding("nodes that take jobs", OK, told)] if told else []
-    means = f"Jobs wait in {_listed(empty)} until somebody brings nodes back."
+    means = f"Jobs wait in {', '.join(empty)} until somebody brings nodes back."
     return [Finding("nodes that take jobs", WARNING, told, means, "`sinfo -R` says why they are out of service.")]
 
 
@@ -85,14 +85,14 @@ def _sharing(cluster: Cluster, site: Site) -> list[Finding]:
     if forced:
         means = "Slurm gives the same CPUs to several jobs at once: times say as much about others as about the case."
         mend = "Ask for a partition without OverSubscribe=FORCE."
-        return [Finding("shared CPUs", WARNING, f"in {_listed(forced)}", means, mend)]
+        return [Finding("shared CPUs", WARNING, f"in {', '.join(forced)}", means, mend)]
     whole = site.slurm.exclusive or cluster.config.get("SelectType") == "select/linear"
     shared = [name for name, nodes in cluster.nodes.items() if not nodes.sharing.startswith("EXCL")]
     if whole or not shared:
         return [Finding("shared nodes", OK, "none: each job has its nodes for itself")]
     means = "Jobs of others on the same node share memory bandwidth, caches, network and power with a case."
     mend = "slurm: {exclusive: true} in the site file or the experiment; it costs the whole node."
-    return [Finding("shared nodes", NOTE, f"in {_listed(shared)}", means, mend)]
+    return [Finding("shared nodes", NOTE, f"in {', '.join(shared)}", means, mend)]
 
 
 def _accounting(cluster: Cluster) -> Finding:
@@ -111,15 +111,16 @@ def _accounting(cluster: Cluster) -> Finding:
 
 
 def _account(cluster: Cluster, site: Site) -> list[Finding]:
-    """Whether the site file names an account and a QOS that this user may use."""
+    """Whether the site file names an account and a QOS that this user may use, where Slurm insists on it."""
     if not cluster.associations:
         return []
     findings = []
     accounts = sorted({each.account for each in cluster.associations})
-    if site.slurm.account and site.slurm.account not in accounts:
+    insists = cluster.enforces("associations", "limits", "qos", "safe")
+    if insists and site.slurm.account and site.slurm.account not in accounts:
         findings.append(_not_yours("account", site.slurm.account, accounts))
     allowed = sorted({qos for each in cluster.associations for qos in each.qos})
-    if site.slurm.qos and allowed and site.slurm.qos not in allowed:
+    if cluster.enforces("qos") and site.slurm.qos and allowed and site.slurm.qos not in allowed:
         findings.append(_not_yours("qos", site.slurm.qos, allowed))
     return findings
 
@@ -144,11 +145,12 @@ def _array_size(cluster: Cluster, site: Site) -> Finding:
 
 def _submitted_jobs(cluster: Cluster, site: Site) -> Finding:
     """The least of what the user's associations and QOS allow."""
-    limits = [each.max_submit_jobs for each in cluster.associations or () if each.max_submit_jobs]
-    limits += [cluster.qos_limits[qos] for qos in _qos(cluster.associations or (), site) if qos in cluster.qos_limits]
-    if not limits:
-        known = cluster.associations is not None
-        return Finding("MaxSubmitJobs", OK, "no limit" if known else "not told: no accounting")
+    if cluster.associations is None:
+        return Finding("MaxSubmitJobs", OK, "not told: no accounting")
+    limits = [each.max_submit_jobs for each in cluster.associations if each.max_submit_jobs]
+    limits += [cluster.qos_limits[qos] for qos in _qos(cluster.associations, site) if qos in cluster.qos_limits]
+    if not limits or not cluster.enforces("limits", "safe"):
+        return Finding("MaxSubmitJobs", OK, "no limit" + (f"; {min(limits)} is not enforced" if limits else ""))
     most, planned = min(limits), site.limits.max_submit_jobs
     if planned is not None and planned <= most:
         return Finding("MaxSubmitJobs", OK, str(most))
@@ -187,7 +189,3 @@ def _energy(cluster: Cluster) -> Finding:
             "energy counter", WARNING, f"{plugin}, AcctGatherNodeFreq=0", means, "Ask for AcctGatherNodeFreq=30."
         )
     return Finding("energy counter", OK, f"{plugin}, every {period or '?'} s, by node: valid for whole nodes only")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)

@@ -1,4 +1,4 @@
-"""What doctor found, on a terminal or in a pipe: what is ok in one line, all else with what it means and what to do."""
+"""What doctor found, on a terminal or in a pipe: what is ok in few words, else with what it means and what to do."""
 
 from __future__ import annotations
 
@@ -10,32 +10,58 @@ from hpcbench.node.checkup.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Fi
 
 _STYLES = {OK: "green", NOTE: "cyan", WARNING: "yellow", PROBLEM: "bold red"}
 _NARROWEST = 20
+Told = tuple[str, Finding]  # by the name of the place
 
 
-def print_places(places: list[Place], console: Console) -> None:
-    """All places, then how many findings of each level there are."""
-    short = len(places) > 2  # of several nodes, what is well is only named
-    for place in places:
-        _print(Text(""), Text.assemble((place.title, "bold"), f": {place.facts}" if place.facts else ""), console)
-        for group, findings in place.groups.items():
+def print_places(site: Place, machines: list[Place], console: Console) -> None:
+    """The site, then all machines together, then how many findings of each level there are."""
+    for places in ([site], machines):
+        for place in places:
+            facts = f": {place.facts}" if place.facts else ""
+            _print(Text(""), Text.assemble((place.title, "bold"), facts), console)
+        for group in dict.fromkeys(group for place in places for group in place.groups):
             _print(Text(" "), Text(group, style="italic"), console)
-            well = [finding for finding in findings if finding.level == OK]
-            if short and well:
-                _print(_level(OK), Text(", ".join(finding.subject for finding in well)), console)
-            for finding in findings:
-                if finding not in well or not short:
-                    _print(_level(finding.level), _in_words(finding), console)
-    console.print(Text(", ".join(_counted(level, count) for level, count in counts(places).items())))
+            told = [(place.name, finding) for place in places for finding in place.groups.get(group, [])]
+            _print_group(told, len(places), console)
+    counted = counts([site, *machines])
+    console.print(Text(", ".join(_counted(level, count) for level, count in counted.items())))
+
+
+def _print_group(told: list[Told], places: int, console: Console) -> None:
+    """Of several machines, what is well is only named, and what is the same is said once."""
+    if places > 1:
+        well: dict[str, list[str]] = {}
+        for name, finding in told:
+            if finding.level == OK:
+                well.setdefault(finding.subject, []).append(name)
+        if well:
+            _print(_level(OK), Text(", ".join(_named(subject, well[subject], places) for subject in well)), console)
+    alike: dict[tuple[str, ...], list[Told]] = {}
+    for name, finding in told:
+        if finding.level != OK or places == 1:
+            alike.setdefault((finding.level, finding.subject, finding.means, finding.mend), []).append((name, finding))
+    for (level, *_), findings in alike.items():
+        _print(_level(level), _in_words(findings, places), console)
+
+
+def _named(subject: str, names: list[str], places: int) -> str:
+    return subject if len(names) == places else f"{subject} ({', '.join(names)})"
 
 
 def _level(level: str) -> Text:
     return Text.assemble("  ", (level.ljust(max(map(len, LEVELS))), _STYLES[level]), " ")
 
 
-def _in_words(finding: Finding) -> Text:
-    words = Text.assemble((finding.subject, "bold"), f": {finding.found}")
-    if finding.level != OK:
-        words.append(f"\n{finding.means}\nTo do: {finding.mend}", style="dim")
+def _in_words(told: list[Told], places: int) -> Text:
+    """Findings of one subject that mean the same; where they are, unless everywhere."""
+    by_found: dict[str, list[str]] = {}
+    for name, finding in told:
+        by_found.setdefault(finding.found, []).append(name)
+    parts = [found if len(names) == places else f"{', '.join(names)}: {found}" for found, names in by_found.items()]
+    first = told[0][1]
+    words = Text.assemble((first.subject, "bold"), ": " + "\n".join(parts))
+    if first.level != OK:
+        words.append(f"\n{first.means}\nTo do: {first.mend}", style="dim")
     return words
 
 

@@ -22,6 +22,7 @@ _FIELDS = (
     "memory.used",
 )
 _MIG = "mig.mode.current"  # a driver before 450 refuses to be asked
+_NO_DEVICES = "No devices were found"  # nvidia-smi's words
 _BUSY_PERCENT = 5.0
 
 Gpu = Dict[str, str]
@@ -33,11 +34,13 @@ def look(system: System) -> List[Finding]:
     gpus, complaint = _asked((*_FIELDS, _MIG))
     if complaint:
         gpus, complaint = _asked(_FIELDS)
+    if _NO_DEVICES in complaint:
+        return [_none(system)]
     if complaint:
         means = "No case on a GPU of this machine can run."
         mend = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
         return [Finding("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, mend)]
-    return judge(gpus) + _strangers() if gpus else [Finding("GPUs", OK, "none")]
+    return [*judge(gpus), *_strangers()] if gpus else [_none(system)]
 
 
 def judge(gpus: List[Gpu]) -> List[Finding]:
@@ -59,6 +62,14 @@ def _by_driver(system: System) -> Finding:
     means = "No case on a GPU of this machine can run."
     mend = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
     return Finding("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, mend)
+
+
+def _none(system: System) -> Finding:
+    """Where nvidia-smi shows none: the machine has none, or this process is kept from them."""
+    if not system.matching("dev/nvidia[0-9]*"):
+        return Finding("GPUs", OK, "none")
+    means = "No case on a GPU can run in this session; in a job that asks for one it may."
+    return Finding("GPUs", NOTE, "none of those here is for this process", means, "Ask Slurm for one: --gres=gpu:1.")
 
 
 def _asked(fields: Tuple[str, ...]) -> Tuple[List[Gpu], str]:

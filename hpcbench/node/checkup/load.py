@@ -3,7 +3,7 @@
 import os
 import pwd
 import time
-from typing import Dict, List, NamedTuple, Set
+from typing import Dict, List, NamedTuple, Set, Tuple
 
 from .finding import NOTE, OK, WARNING, Finding
 from .system import System
@@ -21,7 +21,7 @@ _BUSY = (
 _NAMED = 3
 _SHARE = 0.01  # of the CPUs: the daemons of a quiet node take less
 _LEAST = 0.05  # of one CPU
-_PRESSURE = 1.0  # per cent of the last 10 s
+_PRESSURE, _HIGH_PRESSURE = 1.0, 10.0  # per cent of the last 10 s
 
 _MEND = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop it, or wait."
 
@@ -94,9 +94,9 @@ def _busiest(system: System, before: Snapshot, after: Snapshot, seconds: float) 
     return ", ".join("%s of %s %.2f" % (*_whose(system, pid), used[pid]) for pid in first if used[pid] > _LEAST)
 
 
-def _whose(system: System, pid: int) -> "tuple[str, str]":
+def _whose(system: System, pid: int) -> Tuple[str, str]:
     """The name of a process and of its user."""
-    name = system.text("proc/%d/comm" % pid) or "?"
+    name = "".join(letter if letter.isprintable() else "?" for letter in system.text("proc/%d/comm" % pid) or "?")
     try:
         user = os.stat(system.path("proc/%d" % pid)).st_uid
     except OSError:
@@ -115,7 +115,8 @@ def _waiting(system: System) -> List[Finding]:
         return []
     means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
     mend = "Look who uses them (free, iostat), or ask for whole nodes and enough memory."
-    return [Finding("pressure", WARNING, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, mend)]
+    level = WARNING if max(told.values()) > _HIGH_PRESSURE else NOTE
+    return [Finding("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, mend)]
 
 
 def _average(system: System, kind: str) -> float:

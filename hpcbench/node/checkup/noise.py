@@ -58,13 +58,13 @@ def measure(system: System, seconds: int, progress: Progress) -> Noise:
 def analyse(windows: List[List[float]], waited: float, stolen: float) -> Noise:
     """`windows` are the times of the kernel in each second."""
     times = sorted(time for window in windows for time in window)
-    medians, means = ([of(window) for window in windows] for of in (statistics.median, statistics.mean))
+    medians, means = ([of(window) for window in windows] for of in (statistics.median, statistics.fmean))
     median = statistics.median(times)
     return Noise(
         median_s=median,
         p99_over_median=times[-(-len(times) * 99 // 100) - 1] / median,  # nearest rank
         slowest_over_fastest=max(medians) / min(medians),
-        smallest_difference=smallest_difference(statistics.stdev(means) / statistics.mean(means), len(means)),
+        smallest_difference=smallest_difference(statistics.stdev(means) / statistics.fmean(means), len(means)),
         waited=waited,
         stolen=stolen,
         seconds=len(windows),
@@ -94,17 +94,15 @@ def judge(noise: Noise) -> Finding:
     if worst <= _FINE:
         return Finding("noise floor", OK, found, numbers=numbers)
     level = NOTE if worst <= _FAIR else WARNING
-    means = "Smaller differences between cases drown in it, and fresh processes differ more than one does. %s" % _cause(
-        noise
-    )
+    means = "Smaller differences drown in it; fresh processes differ more than one does with itself. " + _cause(noise)
     return Finding("noise floor", level, found, means, _mend(noise), numbers)
 
 
 def _cause(noise: Noise) -> str:
     if noise.stolen > max(_TAKEN, noise.waited):
-        return "The hypervisor gave our CPU to others."
+        return "The hypervisor gave the CPU to others."
     if noise.waited > _TAKEN:
-        return "Other processes ran on our CPU."
+        return "Other processes ran on the CPU."
     if noise.slowest_over_fastest > 1 + _TWO_SPEEDS:
         return "It had more than one speed, though nobody took the CPU: a shared core, or a changing clock."
     return "Nobody took the CPU: interrupts, the clock, or neighbours in cache and memory."

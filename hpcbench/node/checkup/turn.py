@@ -6,7 +6,7 @@ import platform
 import time
 from typing import Iterator
 
-PATIENCE_S = 120.0  # the one before us may have been killed
+PATIENCE_S = 300.0  # the one before us may have been killed
 _POLL_S = 0.2
 
 
