@@ -111,7 +111,7 @@ def _tried(workspace: Workspace, site: Site, name: str, recipe: Recipe | None) -
     experiment = {
         "name": "doctor",
         "parameters": {"framework": COMMAND, "command": shlex.join(words), "environment": name},
-        "measure": {"repetitions": 1},
+        "measure": {"repetitions": 1, "retries": 0},
         "slurm": {"time": TIME},
     }
     record, printed = trial(workspace, site, experiment)

@@ -5,6 +5,8 @@ import pwd
 import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
+from ...monitor.interference import busy_cpus
+from ...monitor.quiet import STALLED
 from .finding import NOTE, OK, WARNING, Finding
 from .system import System
 
@@ -19,9 +21,8 @@ _BUSY = (
     7,
 )  # user, nice, system, irq, softirq and steal of /proc/stat (proc(5)); idle and iowait are none
 _NAMED = 3
-_SHARE = 0.01  # of the CPUs: the daemons of a quiet node take less
-_LEAST = 0.05  # of one CPU
-_PRESSURE, _HIGH_PRESSURE = 1.0, 10.0  # per cent of the last 10 s
+_LITTLE = 0.05  # of one CPU
+_PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
 
 _MEND = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop it, or wait."
 
@@ -63,7 +64,7 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
     if others > 0:
         found += ", %.2f of the other %d" % (beside, others)
     numbers = {"busy_own_cpus": on_ours, "busy_other_cpus": beside}
-    disturbs, neighbours = on_ours > _quiet(len(system.cpus)), beside > _quiet(others)
+    disturbs, neighbours = on_ours >= busy_cpus(len(system.cpus)), beside >= busy_cpus(others)
     if not disturbs and not neighbours:
         return Finding("background load", OK, found, numbers=numbers)
     busiest = _busiest(system, before, after, seconds)
@@ -73,10 +74,6 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
         return Finding("background load", WARNING, found, means, _MEND, numbers)
     means = "Other work runs beside the usable CPUs, and shares memory bandwidth, caches and power with them."
     return Finding("background load", NOTE, found, means, _MEND, numbers)
-
-
-def _quiet(cpus: int) -> float:
-    return max(_LEAST, _SHARE * cpus)
 
 
 def _busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> float:
@@ -91,7 +88,7 @@ def _busiest(system: System, before: Snapshot, after: Snapshot, seconds: float) 
         for pid in set(before.processes) & set(after.processes) - {os.getpid()}
     }
     first = sorted(used, key=lambda pid: -used[pid])[:_NAMED]
-    return ", ".join("%s of %s %.2f" % (*_whose(system, pid), used[pid]) for pid in first if used[pid] > _LEAST)
+    return ", ".join("%s of %s %.2f" % (*_whose(system, pid), used[pid]) for pid in first if used[pid] > _LITTLE)
 
 
 def _whose(system: System, pid: int) -> Tuple[str, str]:

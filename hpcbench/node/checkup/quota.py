@@ -4,9 +4,10 @@ Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/s
 (Documentation/admin-guide/cgroup-v2.rst). A group is bound by the quotas of all that it lies in, too.
 """
 
+import os
 from typing import List, NamedTuple, Optional
 
-from .cgroups import folders
+from ...monitor import cgroups
 from .finding import OK, PROBLEM, WARNING, Finding
 from .system import System, counted, listed, numbered
 
@@ -25,8 +26,13 @@ def look(system: System) -> List[Finding]:
 
 def tightest(system: System) -> Optional[Quota]:
     """The smallest quota of our group and of those that it lies in; None where none of them has one."""
-    quotas = filter(None, (_quota(system, folder) for folder in folders(system, "cpu")))
+    quotas = filter(None, (_quota(system, folder) for folder in _folders(system, "cpu")))
     return min(quotas, key=lambda quota: quota.cpus, default=None)
+
+
+def _folders(system: System, controller: str) -> List[str]:
+    found = cgroups.folders(system.lines("proc/self/cgroup"), controller, system.root)
+    return [os.path.relpath(folder, system.root) for folder in found]
 
 
 def _quota(system: System, folder: str) -> Optional[Quota]:
@@ -43,18 +49,14 @@ def _quota(system: System, folder: str) -> Optional[Quota]:
 
 
 def _throttled(system: System, folder: str) -> Optional[int]:
-    for line in system.lines(folder + "/cpu.stat"):
-        name, _, value = line.partition(" ")
-        if name == "nr_throttled":
-            return int(value)
-    return None
+    return cgroups.values((system.text(folder + "/cpu.stat") or "").encode()).get("nr_throttled")
 
 
 def _set_of_cpus(system: System) -> Finding:
     online = numbered(system.text("sys/devices/system/cpu/online") or listed(system.cpus))
     found = "%d of %s usable" % (len(system.cpus), counted(len(online), "CPU"))
     ours = set(system.cpus)
-    for folder in folders(system, "cpuset"):
+    for folder in _folders(system, "cpuset"):
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
             means = "The kernel runs this on other CPUs than its binding says."

@@ -4,96 +4,85 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hpcbench.monitor.sources import rapl
+from hpcbench.monitor.sources.base import Absent
 from hpcbench.node.checkup import sensors
 from hpcbench.node.checkup.finding import NOTE, OK
-from hpcbench.node.checkup.system import System
 
 RAPL = "sys/class/powercap/intel-rapl:"
 TWO = {
     f"{RAPL}0/energy_uj": "12",
     f"{RAPL}0/name": "package-0",
+    f"{RAPL}0/max_energy_range_uj": "1000",
     f"{RAPL}0:0/energy_uj": "5",
     f"{RAPL}0:0/name": "dram",
+    f"{RAPL}0:0/max_energy_range_uj": "1000",
 }
-
-
-def as_if_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests may run as root, who may read everything: ask the mode of a file, as for any other user."""
-    monkeypatch.setattr(sensors.os, "access", lambda path, mode: bool(Path(path).stat().st_mode & 0o004))
-
-
-def closed(system: System, file: str, mode: int = 0o400) -> System:
-    Path(system.path(file)).chmod(mode)
-    return system
-
-
-def test_rapl_that_everybody_may_read_is_ok(lay) -> None:
-    (finding,) = sensors.look(lay(TWO))
-    assert (finding.level, finding.found) == (OK, "RAPL: dram, package-0; readable by everybody")
-
-
-def test_rapl_that_others_may_not_read_is_a_note_with_a_fake_user(lay, monkeypatch: pytest.MonkeyPatch) -> None:
-    as_if_nobody(monkeypatch)
-    (finding,) = sensors.look(closed(lay(TWO), f"{RAPL}0/energy_uj"))
-    assert finding.level == NOTE
-    owner = "root" if os.getuid() == 0 else "its owner"
-    assert finding.found == f"RAPL: dram, package-0; readable by {owner} only"
-    assert "stays empty" in finding.means
-    assert "acct_gather_energy/rapl" in finding.mend
-
-
-def test_the_owner_of_a_sensor_may_read_it(lay) -> None:
-    (finding,) = sensors.look(closed(lay(TWO), f"{RAPL}0/energy_uj", 0o440))
-    assert finding.level == OK
-    assert sensors._readers(lay(TWO), f"{RAPL}0/energy_uj").endswith("and a group only, and that is you")
+OWNER = "root" if os.getuid() == 0 else "its owner"
 
 
 @pytest.mark.parametrize(
-    ("file", "subject", "words"),
-    [
-        ("sys/cray/pm_counters/energy", "node power", "Cray's pm_counters: energy"),
-        ("sys/class/hwmon/hwmon2/power1_input", "board power", "hwmon: xgene"),
-        ("dev/ipmi0", "node power", "IPMI"),
-    ],
+    ("mode", "readers"), [(0o444, "everybody"), (0o440, f"{OWNER} and a group only"), (0o400, f"{OWNER} only")]
 )
-@pytest.mark.parametrize(("mode", "level"), [(0o444, OK), (0o440, NOTE)])
-def test_other_sensors_are_told_with_their_readers_with_a_fake_user(
-    lay, monkeypatch: pytest.MonkeyPatch, file: str, subject: str, words: str, mode: int, level: str
-) -> None:
-    as_if_nobody(monkeypatch)
-    system = closed(lay({file: "1", "sys/class/hwmon/hwmon2/name": "xgene"}), file, mode)
+def test_rapl_is_told_with_its_readers(lay, mode: int, readers: str) -> None:
+    system = lay(TWO)
+    Path(system.path(f"{RAPL}0/energy_uj")).chmod(mode)
     (finding,) = sensors.look(system)
-    assert (finding.subject, finding.level) == (subject, level)
-    assert words in finding.found
+    assert (finding.subject, finding.level) == ("CPU energy", OK)
+    assert finding.found == f"rapl: cpu0, dram0; readable by {readers}"
+
+
+def test_rapl_that_we_may_not_read_says_who_may_with_a_fake_refusal(lay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may run as root, whom nothing is refused."""
+    monkeypatch.setattr(rapl, "why_unreadable", lambda path: f"Permission denied: {path}")
+    (finding,) = sensors.look(lay(TWO))
+    assert finding.level == NOTE
+    assert "Permission denied: " in finding.found
+    assert "only root may read it" in finding.found
+    assert "stays empty" in finding.means
+
+
+def test_the_counters_of_a_cray_are_the_nodes(lay) -> None:
+    (finding,) = sensors.look(lay({"sys/cray/pm_counters/energy": "12345 J 1700000000000000 us"}))
+    assert (finding.subject, finding.level) == ("node energy", OK)
+    assert finding.found == "cray: node; readable by everybody"
 
 
 def test_a_machine_without_a_sensor_says_so(lay) -> None:
     (finding,) = sensors.look(lay({}))
-    assert finding.level == NOTE
+    assert (finding.subject, finding.level) == ("CPU energy", NOTE)
     assert "no sensor" in finding.found
 
 
-def load(there: bool):
-    def library(name: str) -> object:
-        assert name == "libnvidia-ml.so.1"
-        if not there:
-            raise OSError(name)
-        return object()
+class FakeEnergy:
+    """The energy source of one GPU, or the reason why there is none."""
 
-    return library
+    name = "nvidia_energy"
+
+    def __init__(self, place: Any) -> None:
+        if not (Path(place.root) / "library").exists():
+            raise Absent("python lacks NVML's package")
+
+    def facts(self) -> dict[str, Any]:
+        return {"meters": [{"domain": "gpu0"}]}
 
 
 @pytest.mark.parametrize(
-    ("there", "files", "levels"),
-    [(True, {"dev/nvidia0": ""}, [OK]), (False, {"dev/nvidia0": ""}, [NOTE]), (False, {}, [])],
-    ids=["library", "a GPU without the library", "neither"],
+    ("files", "expected"),
+    [
+        ({"dev/nvidia0": "", "library": ""}, [(OK, "nvidia_energy: gpu0; readable by everybody")]),
+        ({"dev/nvidia0": ""}, [(NOTE, "python lacks NVML's package")]),
+        ({}, []),
+    ],
+    ids=["there", "without its package", "no GPU"],
 )
-def test_gpus_are_read_through_nvml_with_a_fake_library(
-    lay, monkeypatch: pytest.MonkeyPatch, there: bool, files: dict[str, str], levels: list[str]
+def test_the_energy_of_gpus_is_told_where_there_are_any_with_a_fake_source(
+    lay, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
-    monkeypatch.setattr(sensors.ctypes, "CDLL", load(there))
+    monkeypatch.setattr(sensors, "NvidiaEnergy", FakeEnergy)
     found = sensors.look(lay({**TWO, **files}))
-    assert [finding.level for finding in found if finding.subject == "GPU power"] == levels
+    assert [finding[1:3] for finding in found if finding.subject == "GPU energy"] == expected
