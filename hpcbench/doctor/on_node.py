@@ -20,7 +20,8 @@ from hpcbench.submit import queue, states
 from hpcbench.submit.node_code import node_zipapp
 from hpcbench.workspace import Workspace
 
-POLL_S = 1.0
+POLL_S = 2.0
+OVERDUE_S = 60.0  # for what its time limit should have ended
 SETTLE_S = 10.0  # until files of another node are seen here
 
 
@@ -71,34 +72,35 @@ def look(
 
 
 def _wait(jobs: list[_Submitted], patience_s: float, progress: Progress) -> None:
-    """Until all have ended, or what has not started by now need not start, or what runs is long overdue."""
+    """Until all have ended, or what has not started by now need not start, or what runs is overdue."""
     start = time.monotonic()
     while True:
-        for job in jobs:
-            _ask(job)
+        _ask([job for job in jobs if not job.ended])
         progress("; ".join(job.in_words() for job in jobs), "")
         waited_s = time.monotonic() - start
-        if all(job.ended or (not job.started and waited_s > patience_s) for job in jobs):
-            return
-        if waited_s > patience_s + 2 * walltime_s(LIMIT):
+        overdue = waited_s > patience_s + walltime_s(LIMIT) + OVERDUE_S
+        if overdue or all(job.ended or (not job.started and waited_s > patience_s) for job in jobs):
             return
         time.sleep(POLL_S)
 
 
-def _ask(job: _Submitted) -> None:
-    if job.ended:
+def _ask(jobs: list[_Submitted]) -> None:
+    """Where these jobs are, by one question for all."""
+    if not jobs:
         return
+    ids = ",".join(job.slurm_id for job in jobs)
     try:
-        lines = queue.answer(["squeue", "--noheader", "--states=all", f"--jobs={job.slurm_id}", "--format=%T|%r|%N"])
+        lines = queue.answer(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
     except UserError as error:
         if "Invalid job id" not in error.what:  # Slurm has forgotten it; anything else may pass
-            job.reason = error.what
             return
         lines = []
-    state, reason, host = lines[0].split("|", 2) if lines else ("COMPLETED", "", "")
-    job.ended = states.outcome_of(state) is not None
-    job.started = job.started or states.phase_of(state) == states.RUNNING
-    job.host, job.reason = host, states.in_words(reason)
+    told = {slurm_id: rest for slurm_id, *rest in (line.split("|", 3) for line in lines)}
+    for job in jobs:
+        state, reason, job.host = told.get(job.slurm_id, ("COMPLETED", "", ""))
+        job.ended = states.outcome_of(state) is not None
+        job.started = job.started or states.phase_of(state) == states.RUNNING
+        job.reason = states.in_words(reason)
 
 
 def _sbatch(script: Path) -> str:

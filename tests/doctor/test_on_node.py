@@ -45,7 +45,7 @@ def test_a_job_that_is_refused_is_a_problem_with_sbatchs_words_with_fake_slurm_c
 def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    commands = fake_commands(sbatch="echo 'Hello!'; echo '71;big'", squeue="echo 'PENDING|Resources|'", scancel="")
+    commands = fake_commands(sbatch="echo 'Hello!'; echo '71;big'", squeue="echo '71|PENDING|Resources|'", scancel="")
     (place,) = looked_at(tmp_path, site)
     (finding,) = place.findings
     assert finding.level == WARNING
@@ -55,7 +55,7 @@ def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_command
 
 def test_a_job_that_ended_is_not_cancelled_with_fake_slurm_commands(fake_commands, tmp_path: Path, site) -> None:
     """What it found is not there, and that is a problem."""
-    commands = fake_commands(sbatch="echo 71", squeue="echo 'FAILED|None|n1'", scancel="")
+    commands = fake_commands(sbatch="echo 71", squeue="echo '71|FAILED|None|n1'", scancel="")
     (place,) = looked_at(tmp_path, site)
     assert [finding.level for finding in place.groups["node"]] == [PROBLEM]
     assert not (commands / "scancel.called").exists()
@@ -71,7 +71,7 @@ def test_a_job_that_slurm_has_forgotten_has_ended_with_fake_slurm_commands(fake_
 def test_a_queue_that_gives_no_answer_is_asked_again_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    answers = '[ -e asked ] && { echo "COMPLETED|None|n1"; exit; }; : > asked; echo "timed out" >&2; exit 1'
+    answers = '[ -e asked ] && { echo "71|COMPLETED|None|n1"; exit; }; : > asked; echo "timed out" >&2; exit 1'
     commands = fake_commands(sbatch="echo 71", squeue=answers, scancel="exit 1")
     (place,) = looked_at(tmp_path, site, patience_s=30)
     assert "ended without a result" in place.groups["node"][0].found
@@ -82,7 +82,7 @@ def test_one_partition_that_refuses_leaves_the_others_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
     refuses = 'case "$(cat "$2")" in *partition=gpu*) echo no >&2; exit 1;; esac; echo 71'
-    fake_commands(sbatch=refuses, squeue="echo 'PENDING|Priority|'", scancel="")
+    fake_commands(sbatch=refuses, squeue="echo '71|PENDING|Priority|'", scancel="")
     gpu, cpu = looked_at(tmp_path, site, {"gpu": Partition(), "cpu": Partition()})
     assert [(place.name, place.findings[0].level) for place in (gpu, cpu)] == [("gpu", PROBLEM), ("cpu", WARNING)]
 
@@ -90,7 +90,7 @@ def test_one_partition_that_refuses_leaves_the_others_with_fake_slurm_commands(
 def test_what_interrupts_the_waiting_cancels_the_jobs_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    commands = fake_commands(sbatch="echo 71", squeue="echo 'RUNNING|None|n1'", scancel="")
+    commands = fake_commands(sbatch="echo 71", squeue="echo '71|RUNNING|None|n1'", scancel="")
 
     def interrupt(what: str, how_far: str) -> None:
         raise KeyboardInterrupt

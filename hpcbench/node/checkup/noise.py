@@ -18,14 +18,15 @@ _FINE, _FAIR = 0.01, 0.03  # differences that can be seen, and parts of the time
 
 
 class Noise(NamedTuple):
-    """Seconds and parts of one. `waited` and `stolen` are parts of the time that others had the CPU."""
+    """Times and their ratios. `waited` and `stolen` are the parts of the time for which others had the CPU.
+
+    The smallest difference is from the means of whole seconds: what short steps meet now and then, long ones always do.
+    """
 
     median_s: float
     p99_over_median: float
     slowest_over_fastest: float  # of the medians of whole seconds
-    smallest_difference: (
-        float  # from the means of whole seconds: what short steps now and then meet, long ones meet always
-    )
+    smallest_difference: float
     waited: float
     stolen: float
     seconds: int
