@@ -63,10 +63,16 @@ class Timeline:
     def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
         self.host: str = header["host"]
         self.interval_s: float = header["interval_s"]
+        self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
         self.facts: Dict[str, Any] = header["facts"]
         self.absent: Dict[str, str] = header["absent"]  # why, by source
         self.ended = ended  # None where the monitor was killed
         self._series = series
+
+    @property
+    def columns(self) -> List[str]:
+        """Those that were read."""
+        return [name for name in self._series if self.has(name)]
 
     def has(self, column: str) -> bool:
         return bool(self._series.get(column, _NONE).times_s)

@@ -13,7 +13,7 @@ from . import host, sources
 from .budget import allowances
 from .files import Files
 from .processes import OwnProcesses
-from .sources.base import Place, Source
+from .sources.base import GAUGE, Place, Source
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
@@ -59,23 +59,23 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
         "host": own_host,
         "interval_s": interval_s,
         "sources": {source.name: list(source.columns) for source in found},
+        "gauges": [name for source in found for name, kind in source.columns.items() if kind == GAUGE],
         "facts": {source.name: source.facts() for source in found if source.facts()},
         "absent": absent,
     }
-    now = time.monotonic()
+    now, used_s = time.monotonic(), time.process_time()
     os.makedirs(folder, exist_ok=True)
     writer = Writer(os.path.join(folder, file_name(own_host)), header, now)
     print("hpcbench: watching", flush=True)
     scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
     ticks = _run(scheduled, own, writer, interval_s)
-    usage = os.times()
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
     elapsed_s = time.monotonic() - now
     writer.end(
         {
             "ended_s": now + elapsed_s,
             "elapsed_s": elapsed_s,
-            "cpu_s": usage.user + usage.system,
+            "cpu_s": time.process_time() - used_s,
             "ticks": ticks,
             "failed": failed,
         }

@@ -41,7 +41,7 @@ class Own(Source):
             return [self._cpu.sum, self._minor.sum, self._major.sum, 0, 0]
         if not self._looked:
             self._looked = True
-            self._usage = _usage_file(own.cgroups(), self.place.root)
+            self._usage = _usage_file(own.cgroups, self.place.root)
         ticks = minor = major = pages = 0
         paths = [self.place.path("proc", str(pid), "stat") for pid in own.pids]
         for gone in self._paths.difference(paths):
