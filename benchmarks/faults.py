@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcbench.monitor.processes import MARK
 from hpcbench.node import watched
@@ -62,6 +62,7 @@ while True:
 """,
 }
 QUOTA = 0.5  # of its CPU
+_ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,23 @@ class Outcome:
     causes: frozenset[str]
 
 
-Fault = Callable[[int, Path], AbstractContextManager[None]]  # of the process to disturb, in a folder
+class Victims(NamedTuple):
+    """Whom a fault may do harm to."""
+
+    worker: int
+    monitor: int
+    folder: Path
 
 
-def no_fault(pid: int, folder: Path) -> AbstractContextManager[None]:
+Fault = Callable[[Victims], AbstractContextManager[None]]
+
+
+def no_fault(victims: Victims) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def no_monitor(victims: Victims) -> AbstractContextManager[None]:
+    os.kill(victims.monitor, signal.SIGKILL)
     return nullcontext()
 
 
@@ -84,9 +98,9 @@ def hog(kind: str, cpu: int) -> Fault:
     """Somebody else's process on a CPU."""
 
     @contextmanager
-    def running(pid: int, folder: Path) -> Iterator[None]:
+    def running(victims: Victims) -> Iterator[None]:
         code = f"import os\nos.sched_setaffinity(0, [{cpu}])\n{_HOGS[kind]}"
-        process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=victims.folder, env=_ONE_THREAD)
         try:
             yield
         finally:
@@ -97,16 +111,16 @@ def hog(kind: str, cpu: int) -> Fault:
 
 
 @contextmanager
-def quota(pid: int, folder: Path) -> Iterator[None]:
+def quota(victims: Victims) -> Iterator[None]:
     """A control group that gives the process half of a CPU. Needs root."""
-    group = _cpu_groups() / f"hpcbench-fault-{pid}"
+    group = _cpu_groups() / f"hpcbench-fault-{victims.worker}"
     group.mkdir()
     try:
         if (group / "cpu.max").exists():
             (group / "cpu.max").write_text(f"{int(QUOTA * 100_000)} 100000")
         else:
             (group / "cpu.cfs_quota_us").write_text(str(int(QUOTA * 100_000)))
-        (group / "cgroup.procs").write_text(str(pid))
+        (group / "cgroup.procs").write_text(str(victims.worker))
         yield
     finally:
         _leave(group)
@@ -148,7 +162,7 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         try:
             _said(worker, "measuring")
             time.sleep(0.5 + DELAY_S)  # its warm-up
-            with fault(worker.pid, folder):
+            with fault(Victims(worker.pid, monitor.pid, folder)):
                 samples: dict[str, Any] = json.loads(_line(worker))
             worker.wait()
         finally:
