@@ -23,8 +23,8 @@ HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
 
 TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
-MONITORED = 0.5  # part of the windows that a verdict must rest on
-UNSEEN_S = 0.5  # at the edges of a window, for which the monitor need not have been there
+MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
+NEEDED = ("own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
@@ -51,16 +51,25 @@ Found = Optional[List[Evidence]]  # of one window; None where nobody was watchin
 
 def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found]:
     """What disturbed each window; nothing where it is clean."""
-    found: List[Found] = [
-        _evidence(timeline, window) if timeline and timeline.covers(window.start_s, window.end_s, UNSEEN_S) else None
-        for window in windows
-    ]
+    found = [_evidence(timeline, window) if timeline else None for window in windows]
     return _without_harmless(found, windows)
 
 
-def _evidence(timeline: Timeline, window: Window) -> List[Evidence]:
-    view = View(timeline, window.start_s, window.end_s)
-    return [evidence for kind in KINDS for evidence in kind(view)]
+def _evidence(timeline: Timeline, window: Window) -> Found:
+    view = _watched_part(timeline, window)
+    return None if view is None else [evidence for kind in KINDS for evidence in kind(view)]
+
+
+def _watched_part(timeline: Timeline, window: Window) -> "Optional[View]":
+    """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
+    where that is too little of the window."""
+    spans = [span for span in map(timeline.span, NEEDED) if span]
+    if len(spans) < len(NEEDED):
+        return None
+    start_s = max(window.start_s, *(first_s for first_s, _ in spans))
+    end_s = min(window.end_s, *(last_s for _, last_s in spans))
+    enough = end_s - start_s >= MONITORED * (window.end_s - window.start_s)
+    return View(timeline, start_s, end_s) if enough and end_s > start_s else None
 
 
 class View:
@@ -80,8 +89,8 @@ class View:
         return (self.increase(column) or 0.0) / self.duration_us
 
     def gauge(self, column: str) -> List[float]:
-        """What a gauge showed from shortly before the window to shortly after."""
-        return self.timeline.values(column, self.start_s - UNSEEN_S, self.end_s + UNSEEN_S)
+        """What a gauge showed from the last reading before the window to the first after it."""
+        return self.timeline.around(column, self.start_s, self.end_s).values
 
     @property
     def gpus(self) -> List[str]:
@@ -182,12 +191,10 @@ KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, be
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
     """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
     without any."""
-    clean = [window.time_s for evidence, window in zip(found, windows) if evidence == [] and window.time_s]
-    suspected = [
-        window.time_s
-        for evidence, window in zip(found, windows)
-        if evidence and window.time_s and not any(each.convicts for each in evidence)
-    ]
+    timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
+    timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
+    clean = [time_s for evidence, time_s in timed if evidence == []]
+    suspected = [time_s for evidence, time_s in timed if evidence and not any(each.convicts for each in evidence)]
     if min(len(clean), len(suspected)) < FEWEST or max(suspected) > HARMLESS * min(clean):
         return found
     return [None if evidence is None else [each for each in evidence if each.convicts] for evidence in found]

@@ -10,6 +10,7 @@ from ..monitor.timeline import Timeline
 
 NO_MONITOR = "no monitor has left a timeline on %s"
 CUT_OFF = "the monitor on %s ended before the measurement did"
+UNSEEN = "the monitor on %s saw the processes for too short a time"
 
 
 def timelines(scratch: str) -> Dict[str, Timeline]:
@@ -39,7 +40,7 @@ def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -
         return None
     judged = {host: interference.judge(seen.get(host), each) for host, each in stretches.items()}
     found = interference.together(list(judged.values()))
-    reasons = [_why_unwatched(host, host in seen) for host, each in judged.items() if None in each]
+    reasons = [_why_unwatched(host, seen.get(host)) for host, each in judged.items() if None in each]
     return {
         "verdict": interference.verdict(found),
         "reason": "; ".join(reasons) or None,
@@ -68,8 +69,10 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     return {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
 
 
-def _why_unwatched(host: str, seen: bool) -> str:
-    return (CUT_OFF if seen else NO_MONITOR) % host
+def _why_unwatched(host: str, seen: Optional[Timeline]) -> str:
+    if seen is None:
+        return NO_MONITOR % host
+    return (UNSEEN if seen.ended else CUT_OFF) % host
 
 
 def _causes(evidence: Sequence[interference.Evidence]) -> str:
