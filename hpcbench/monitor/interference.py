@@ -24,7 +24,8 @@ FEWEST = 3  # windows of each kind to compare
 
 TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
 MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
-NEEDED = ("own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
+NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
+SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
@@ -56,24 +57,28 @@ def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found
 
 
 def _evidence(timeline: Timeline, window: Window) -> Found:
-    view = _watched_part(timeline, window)
+    view = _view(timeline, window)
     return None if view is None else [evidence for kind in KINDS for evidence in kind(view)]
 
 
-def _watched_part(timeline: Timeline, window: Window) -> "Optional[View]":
+def _view(timeline: Timeline, window: Window) -> "Optional[View]":
     """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
-    where that is too little of the window."""
+    where that is too little of the window. One that is shorter than what the kernel's ticks can tell is made longer."""
     spans = [span for span in map(timeline.span, NEEDED) if span]
     if len(spans) < len(NEEDED):
         return None
-    start_s = max(window.start_s, *(first_s for first_s, _ in spans))
-    end_s = min(window.end_s, *(last_s for _, last_s in spans))
-    enough = end_s - start_s >= MONITORED * (window.end_s - window.start_s)
-    return View(timeline, start_s, end_s) if enough and end_s > start_s else None
+    first_s, last_s = max(first_s for first_s, _ in spans), min(last_s for _, last_s in spans)
+    length_s = window.end_s - window.start_s
+    watched_s = min(window.end_s, last_s) - max(window.start_s, first_s)
+    if watched_s < max(0.0, MONITORED * length_s):
+        return None
+    margin_s = max(0.0, SHORTEST_S - length_s) / 2
+    start_s, end_s = max(window.start_s - margin_s, first_s), min(window.end_s + margin_s, last_s)
+    return View(timeline, start_s, end_s) if end_s > start_s else None
 
 
 class View:
-    """The timeline within one window."""
+    """The timeline between two times."""
 
     def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
         self.timeline = timeline

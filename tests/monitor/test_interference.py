@@ -18,7 +18,7 @@ from hpcbench.monitor.timeline import Series, Timeline
 
 Course = float | Callable[[float], float | None]  # of a gauge its value; of a counter, how fast it grows in a second
 
-GAUGES = {"cpu.own_count": 2, "cpu.count": 4}
+GAUGES = {"own.processes": 1, "cpu.own_count": 2, "cpu.count": 4}
 # Two threads busy on two CPUs of four, and nobody else.
 QUIET: dict[str, Course] = {
     **GAUGES,
@@ -311,7 +311,8 @@ def test_without_what_every_verdict_needs_no_window_was_watched(column: str) -> 
         (111.0, 112.0, False),
         (95.0, 114.0, True),
         (80.0, 110.0, False),
-        (102.0, 102.0, False),  # it has no length
+        (102.0, 102.0, True),  # it has no length
+        (99.0, 99.0, False),
         (103.0, 102.0, False),  # the clock went back
     ],
 )
@@ -335,10 +336,24 @@ def test_work_of_the_repetition_before_it_was_found_is_not_taken_for_somebody_el
     assert evidence(timeline, Window(START, START + 2, 2.0)) == []
 
 
-def test_a_window_shorter_than_a_tick_is_judged_by_the_tick_that_it_lies_in() -> None:
+def test_a_window_shorter_than_the_kernels_ticks_can_tell_is_judged_with_what_lies_around_it() -> None:
     timeline = watched(own__worst_wait_us=lambda time: 4e5 if 102.0 < time < 102.1 else 0.0)
-    assert evidence(timeline, Window(102.05, 102.051, 1e-3))[0].size == pytest.approx(0.4)
-    assert evidence(timeline, Window(102.15, 102.151, 1e-3)) == []
+    for length in (0.0, 1e-9, 1e-3, 0.1):
+        middle = Window(102.05 - length / 2, 102.05 + length / 2, 1e-3)
+        assert evidence(timeline, middle)[0].size == pytest.approx(0.1)
+    assert evidence(timeline, Window(102.3, 102.301, 1e-3)) == []
+
+
+def test_but_not_with_what_was_not_watched() -> None:
+    short = Window(START + 0.01, START + 0.02, 0.01)
+    assert evidence(watched(quota__throttled_us=100_000), short)[0].size == pytest.approx(0.1)
+    at_the_end = Window(END - 0.02, END - 0.01, 0.01)
+    assert evidence(watched(quota__throttled_us=100_000), at_the_end)[0].size == pytest.approx(0.1)
+
+
+def test_one_look_at_its_processes_tells_nothing() -> None:
+    glimpse = watched(own__processes=lambda time: 1 if 102.15 < time < 102.25 else None)
+    assert judge(glimpse, [Window(102.1, 102.3, 0.2), Window(102.2, 102.2, 0.0)]) == [None, None]
 
 
 def test_a_sample_of_ten_minutes_is_judged_by_all_of_them() -> None:

@@ -75,8 +75,12 @@ def running(tmp_path: Path) -> Iterator[Running]:
         yield Running(tmp_path, stack)
 
 
-def shown(found: Timeline, column: str) -> list[float]:
-    return found.values(column, 0.0, float("inf"))
+def shown(found: Timeline | None, column: str) -> list[float]:
+    return found.values(column, 0.0, float("inf")) if found else []
+
+
+def span(found: Timeline | None, column: str) -> tuple[float, float]:
+    return (found and found.span(column)) or (0.0, 0.0)
 
 
 WaitUntil = Callable[..., None]
@@ -99,20 +103,20 @@ def test_processes_that_begin_later_are_found_and_counted_until_they_end(
     running: Running, wait_until: WaitUntil
 ) -> None:
     monitor = running.monitor("m1", EAGER)
-
-    def seen(column: str) -> list[float]:
-        found = running.timeline("m1")
-        return shown(found, column) if found else []
-
     worker = running.worker("m1", "while os.times().user < 0.1: pass")
-    wait_until(lambda: 1 in seen("own.processes"))
+    wait_until(lambda: shown(running.timeline("m1"), "own.processes"))
     worker.communicate()
-    count = len(seen("own.processes"))
-    wait_until(lambda: 0 in seen("own.processes")[count:])
+
+    def since_its_end_s() -> float:
+        found = running.timeline("m1")
+        return span(found, "cpu.own_busy_ms")[1] - span(found, "own.processes")[1]
+
+    wait_until(lambda: since_its_end_s() > 0.2)
     found = running.ended(monitor, "m1")
-    first, last = found.span("own.cpu_ms") or (0.0, 0.0)
-    begun, ended = found.span("cpu.own_busy_ms") or (0.0, 0.0)
-    assert begun < first <= last < ended, "its own CPU time is told only while it was there"
+    first, last = span(found, "own.processes")
+    begun, ended = span(found, "cpu.own_busy_ms")
+    assert begun < first <= last < ended, "how many they are is told only while they are there"
+    assert (found.increase("own.cpu_ms", begun, ended) or 0) >= 50, "what it used before it was seen is its own, too"
 
 
 def test_monitors_with_different_marks_stand_side_by_side(running: Running) -> None:
@@ -123,7 +127,7 @@ def test_monitors_with_different_marks_stand_side_by_side(running: Running) -> N
     assert {mark: set(shown(each, "own.processes")) for mark, each in found.items()} == {
         "m1": {1},
         "m2": {2},
-        "nobody": {0},
+        "nobody": set(),
     }
 
 
@@ -205,7 +209,7 @@ sources.ALL = (sources.Cpu, Breaks, Refuses)
 
 def test_a_fake_source_that_fails_is_told_and_the_others_go_on(running: Running, wait_until: WaitUntil) -> None:
     monitor = running.monitor("m1", BROKEN + EAGER)
-    wait_until(lambda: len(shown(running.timeline("m1") or pytest.fail("no header"), "cpu.count")) > 4)
+    wait_until(lambda: len(shown(running.timeline("m1"), "cpu.count")) > 4)
     found = running.ended(monitor, "m1")
     assert shown(found, "breaks.count") == [1, 2]
     assert found.ended is not None

@@ -39,77 +39,79 @@ def tree(machine: Any) -> Any:
         machine.write(f"proc/{pid}/stat", stat(pid, **used))
 
     machine.show, machine.end = show, lambda pid: machine.remove(f"proc/{pid}/stat")
-    show(100, user=500, system=20, pages=3)
-    show(200, user=7, pages=1)
+    show(100, pages=3)
+    show(200, pages=1)
     machine.own.pids = [100, 200]
     machine.source = Own(machine.place)
     return machine
 
 
-def test_processes_are_added_up_from_when_they_were_first_seen(tree: Any) -> None:
+def test_processes_are_added_up_from_their_start(tree: Any) -> None:
+    """They are younger than the monitor: what they used before they were seen is theirs, too."""
+    tree.show(100, user=500, system=20, pages=3)
     assert tree.values(tree.source) == {
-        "own.cpu_ms": 0,
+        "own.cpu_ms": 520 * TICK_MS,
         "own.minor_faults": 0,
         "own.major_faults": 0,
         "own.processes": 2,
         "own.resident_bytes": 4 * PAGE,
     }
     tree.show(100, user=503, system=21, minor=10, major=1)
-    tree.show(200, user=9, minor=5)
+    tree.show(200, user=2, minor=5)
     found = tree.values(tree.source)
-    assert found["own.cpu_ms"] == 6 * TICK_MS
+    assert found["own.cpu_ms"] == 526 * TICK_MS
     assert (found["own.minor_faults"], found["own.major_faults"]) == (15, 1)
 
 
-def test_before_the_processes_are_found_and_after_they_have_ended_nothing_is_told(tree: Any) -> None:
-    """So that the first and the last reading say from when to when they were watched."""
+def test_before_the_processes_are_found_and_after_they_have_ended_their_number_is_not_known(tree: Any) -> None:
+    """So that the first reading of it and the last say from when to when they were watched."""
     tree.own.pids = []
-    assert tree.source.read() == [None, None, None, 0, 0]
+    assert tree.source.read() == [0, 0, 0, None, None]
     tree.own.pids = [100, 200]
-    assert tree.values(tree.source)["own.cpu_ms"] == 0
-    tree.show(100, user=600)
-    tree.values(tree.source)
+    assert tree.values(tree.source)["own.processes"] == 2
+    tree.show(100, user=5)
+    tree.source.read()
     tree.end(100)
     tree.end(200)
-    assert tree.source.read() == [None, None, None, 0, 0], "not looked for yet, but gone"
+    assert tree.source.read() == [5 * TICK_MS, 0, 0, None, None], "not looked for yet, but gone"
 
 
 def test_a_name_with_blanks_and_brackets_moves_no_column(tree: Any) -> None:
     tree.values(tree.source)
-    tree.show(100, user=530, name="a b) R 1 (c")
+    tree.show(100, user=10, name="a b) R 1 (c")
     assert tree.values(tree.source)["own.cpu_ms"] == 10 * TICK_MS
 
 
 def test_a_child_that_its_parent_waited_for_is_not_counted_twice(tree: Any) -> None:
     tree.values(tree.source)
-    tree.show(200, user=17)
+    tree.show(200, user=10)
     tree.values(tree.source)
     tree.end(200)
     tree.own.pids = [100]
-    tree.show(100, user=500, system=20, children=(17, 0))
+    tree.show(100, children=(10, 0))
     assert tree.values(tree.source)["own.cpu_ms"] == 10 * TICK_MS
 
 
 def test_a_child_too_short_to_be_seen_counts_once_its_parent_has_waited_for_it(tree: Any) -> None:
     tree.values(tree.source)
-    tree.show(100, user=500, system=20, children=(30, 2))
+    tree.show(100, children=(30, 2))
     assert tree.values(tree.source)["own.cpu_ms"] == 32 * TICK_MS
 
 
 def test_a_process_that_vanishes_makes_no_sum_fall(tree: Any) -> None:
+    tree.show(100, user=50)
     tree.values(tree.source)
     tree.end(100)
     found = tree.values(tree.source)
-    assert (found["own.cpu_ms"], found["own.processes"]) == (0, 1)
-    tree.show(200, user=10)
-    assert tree.values(tree.source)["own.cpu_ms"] == 3 * TICK_MS
+    assert (found["own.cpu_ms"], found["own.processes"]) == (50 * TICK_MS, 1)
+    tree.show(200, user=3)
+    assert tree.values(tree.source)["own.cpu_ms"] == 53 * TICK_MS
 
 
 @pytest.mark.parametrize("content", ["", "100", "100 (python) R 1 1 1", ")"])
 def test_a_process_that_is_cut_short_is_passed_over(tree: Any, content: str) -> None:
     tree.values(tree.source)
     tree.write("proc/100/stat", content)
-    tree.show(200, user=10)
     assert tree.values(tree.source)["own.processes"] == 1
 
 
@@ -123,7 +125,7 @@ def test_processes_that_have_gone_are_not_held_open(tree: Any) -> None:
 
 @pytest.fixture(params=["version 1", "version 2", "hybrid"])
 def job(tree: Any, request: pytest.FixtureRequest) -> Any:
-    """The job's own control group, with what Slurm's daemons in it have used, too. `use` sets that, in ms."""
+    """The job's own control group, in which the monitor is, too. `use` sets what it has used, in ms."""
     path = "/slurm/uid_0/job_7/step_0"
     lines, folder = {
         "version 1": (["3:memory:/x", f"2:cpu,cpuacct:{path}"], "cpuacct"),
@@ -138,10 +140,12 @@ def job(tree: Any, request: pytest.FixtureRequest) -> Any:
         else:
             tree.write(f"{base}/cpu.stat", f"usage_usec {int(ms * 1e3)}\nuser_usec 5\nsystem_usec 6")
 
-    tree.use, tree.own.cgroups = use, lines
+    tree.use = use
+    tree.write("proc/self/cgroup", "\n".join(lines))
     tree.hide = lambda: (tree.root / base / ("cpuacct.usage" if folder == "cpuacct" else "cpu.stat")).write_text("")
     use(10_000)
     (tree.root / f"{base}/step_0").mkdir()
+    tree.source = Own(tree.place)
     return tree
 
 
@@ -164,12 +168,10 @@ def test_a_control_group_that_tells_nothing_for_a_while_does_not_mix_with_the_pr
 
 
 def test_a_control_group_that_is_not_a_jobs_is_everybodys_and_not_taken(tree: Any) -> None:
-    tree.own.cgroups = ["0::/user.slice/user-7.slice"]
+    tree.write("proc/self/cgroup", "0::/user.slice/user-7.slice")
     tree.write("sys/fs/cgroup/user.slice/user-7.slice/cpu.stat", "usage_usec 1000000")
-    tree.values(tree.source)
-    tree.write("sys/fs/cgroup/user.slice/user-7.slice/cpu.stat", "usage_usec 9000000")
-    tree.show(100, user=501, system=20)
-    assert tree.values(tree.source)["own.cpu_ms"] == TICK_MS
+    tree.show(100, user=1)
+    assert tree.values(Own(tree.place))["own.cpu_ms"] == TICK_MS
 
 
 @pytest.fixture
@@ -185,40 +187,39 @@ def threads(machine: Any) -> Any:
 
     machine.run, machine.end = run, end
     machine.write("proc/self/schedstat", "123 4 5")
-    run(100, 5000, 100)
-    run(101, 8000, 0)
+    run(100, 0, 0)
+    run(101, 0, 0)
     machine.own.pids = [100]
     machine.source = Waiting(machine.place)
     return machine
 
 
 def test_threads_that_run_and_wait_are_added_up_and_the_worst_is_told(threads: Any) -> None:
-    assert list(threads.values(threads.source).values()) == [0, 0, 0, 2]
-    threads.run(100, 5500, 130)
-    threads.run(101, 8200, 20)
+    threads.run(100, 500, 30)
+    threads.run(101, 200, 20)
     assert list(threads.values(threads.source).values()) == [700, 50, 30, 2]
-    threads.run(101, 8200, 100)
+    threads.run(101, 200, 100)
     assert list(threads.values(threads.source).values()) == [700, 130, 110, 2], "another one was the worst this time"
 
 
 def test_threads_that_come_and_go_make_no_sum_fall(threads: Any) -> None:
-    threads.values(threads.source)
-    threads.run(102, 900_000, 900_000)
-    assert list(threads.values(threads.source).values()) == [0, 0, 0, 3]
-    threads.run(102, 900_010, 900_020)
+    threads.run(101, 200, 20)
+    threads.run(102, 10, 25)
+    assert list(threads.values(threads.source).values()) == [210, 45, 25, 3]
+    threads.run(102, 11, 25)
     threads.end(101)
-    assert list(threads.values(threads.source).values()) == [10, 20, 20, 2]
+    assert list(threads.values(threads.source).values()) == [211, 45, 25, 2]
     threads.end(102)
     threads.values(threads.source)
-    threads.run(102, 5, 5)  # its number is used again
-    assert list(threads.values(threads.source).values()) == [10, 20, 20, 2]
+    threads.run(102, 5, 6)  # its number is used again
+    assert list(threads.values(threads.source).values()) == [216, 51, 31, 2]
 
 
 @pytest.mark.parametrize("content", ["", "17"])
 def test_a_thread_that_vanishes_while_it_is_read_is_passed_over(threads: Any, content: str) -> None:
     threads.values(threads.source)
     threads.write("proc/100/task/101/schedstat", content)
-    threads.run(100, 5001, 100)
+    threads.run(100, 1, 0)
     assert list(threads.values(threads.source).values()) == [1, 0, 0, 1]
 
 
@@ -246,17 +247,14 @@ STATUS = "Name:\tpython\nThreads:\t2\nvoluntary_ctxt_switches:\t{}\nnonvoluntary
 
 
 def test_switches_of_all_threads_are_added_up(machine: Any) -> None:
-    for thread in (100, 101):
-        machine.write(f"proc/100/task/{thread}/status", STATUS.format(1000, 50))
+    machine.write("proc/100/task/100/status", STATUS.format(1000, 50))
+    machine.write("proc/100/task/101/status", STATUS.format(1, 7))
     machine.own.pids = [100]
     source = Switches(machine.place)
-    assert source.read() == [0, 0]
-    machine.write("proc/100/task/100/status", STATUS.format(1004, 51))
-    machine.write("proc/100/task/101/status", STATUS.format(1001, 57))
-    assert source.read() == [5, 8]
+    assert source.read() == [1001, 57]
     machine.write("proc/100/task/101/status", "State:\tZ (zombie)")
     machine.write("proc/100/task/100/status", STATUS.format(1005, 51))
-    assert source.read() == [6, 8]
+    assert source.read() == [1006, 58]
 
 
 def test_the_real_kernel_tells_of_this_process(machine: Any) -> None:
