@@ -65,8 +65,12 @@ def nodes_during(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> L
 
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     """The windows of each node: those of its first rank that has samples."""
-    hosts = {rank["host"]: rank for rank in reversed(ranks) if (rank["facts"] or {}).get("samples")}
-    return {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
+    found: Dict[str, List[Window]] = {}
+    for rank in ranks:
+        samples = (rank["facts"] or {}).get("samples")
+        if samples and rank["host"] not in found:
+            found[rank["host"]] = windows(samples)
+    return found
 
 
 def _why_unwatched(host: str, seen: Optional[Timeline]) -> str:

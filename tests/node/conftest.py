@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.monitor.timeline import Writer, file_name
 from hpcbench.node.planned import PlannedRun
 
 MEASURE = {
@@ -110,6 +111,41 @@ def make_rank(make_facts: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
         }
 
     return make
+
+
+@pytest.fixture
+def put_timeline() -> Callable[..., Path]:
+    """Leave in a folder what a monitor writes: ten readings a second of two busy CPUs, a part of the time throttled."""
+
+    def put(
+        folder: Path,
+        host: str = "n1",
+        *,
+        start: float = 4.0,
+        end: float = 7.0,
+        throttled: float = 0.0,
+        ended: bool = True,
+    ) -> Path:
+        columns = ["own.processes", "own.cpu_ms", "cpu.own_busy_ms", "quota.throttled_us"]
+        header = {
+            "host": host,
+            "interval_s": 0.1,
+            "sources": {"all": columns},
+            "gauges": columns[:1],
+            "facts": {},
+            "absent": {"rapl": "no RAPL"},
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / file_name(host)
+        writer = Writer(str(path), header, 0.0)
+        for tick in range(round((end - start) * 10) + 1):
+            writer.reading(0, start + tick / 10, [1, 200 * tick, 200 * tick, 1e5 * tick * throttled])
+        writer.flush(end)
+        if ended:
+            writer.end({"ended_s": end, "cpu_s": 0.01, "failed": {}})
+        return path
+
+    return put
 
 
 class SweepFolder:
