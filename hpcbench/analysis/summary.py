@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.statistics import median_interval, percentile
+from hpcbench.analysis.autocorrelation import effective_size
+from hpcbench.analysis.samples import SAMPLES, with_times_only
+from hpcbench.analysis.statistics import Floats, median_interval, median_of, percentile
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
-SAMPLES = "times_s"
 COMPLETED = "completed"
 THROUGHPUT = "throughput_items_per_s"
 # Cases may be compared only where all of these agree: equal work or no comparison.
@@ -24,6 +25,7 @@ _FRONT = ["sweep", "case", "status"]
 _MEASURED = [
     "repetitions",
     "samples",
+    "effective_samples",
     "time_median_s",
     "time_ci_low_s",
     "time_ci_high_s",
@@ -54,7 +56,8 @@ Row = dict[Any, Any]
 def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see add_speedup."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in repetitions.to_dict("records"):  # thousands of small frames would take far longer
+    # Thousands of small frames would take far longer.
+    for row in map(with_times_only, repetitions.to_dict("records")):
         groups.setdefault((row["sweep"], row["case"]), []).append(row)
     frame = pd.DataFrame([_case(rows) for rows in groups.values()])
     sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
@@ -117,7 +120,9 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         return measured
     pooled = np.concatenate(repetitions)
     estimate, low, high = median_interval(repetitions)
+    known = estimate > 0 and not pd.isna(items_per_step)
     measured.update(
+        effective_samples=sum(map(_effective_samples, repetitions)),
         time_median_s=estimate,
         time_ci_low_s=low,
         time_ci_high_s=high,
@@ -125,9 +130,13 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
         time_p95_s=percentile(pooled, 0.95),
         time_p99_s=percentile(pooled, 0.99),
-        throughput_items_per_s=None if pd.isna(items_per_step) else float(items_per_step) / estimate,
+        throughput_items_per_s=float(items_per_step) / estimate if known else None,
     )
     return measured
+
+
+def _effective_samples(samples: Floats) -> int:
+    return round(effective_size(samples, median_of(samples)))
 
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
@@ -172,8 +181,12 @@ def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
 
 
 def _speed(cases: pd.DataFrame) -> pd.Series[float]:
-    """Items per second; where a sample is no step of so many items, how often it could be done in a second."""
-    return cases["throughput_items_per_s"].astype(float).fillna(1 / cases["time_median_s"].astype(float))
+    """Items per second; where a sample is no step of so many items, how often it could be done in a second.
+
+    Nothing where the time was too short for the clock: what it is divided by must not be zero.
+    """
+    times = cases["time_median_s"].astype(float).replace(0, np.nan)
+    return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
 
 
 def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:

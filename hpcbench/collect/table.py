@@ -121,6 +121,7 @@ def _row(record: Record) -> dict[str, Any]:
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
         "cpu_model": record["nodes"][0]["cpu_model"] if record["nodes"] else None,
+        "gpu_model": ", ".join(dict.fromkeys(record["gpus"] or [])) or None,
         "job_id": _job_id(record["slurm"]),
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import click
 import pandas as pd
-from rich.markup import escape
 
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
-from hpcbench.collect.progress import survey_or_records, unfinished_record
-from hpcbench.collect.records import Record
 from hpcbench.collect.table import (
-    PARAMETERS,
     SAMPLES,
     TAG,
     MetricColumn,
@@ -19,11 +15,10 @@ from hpcbench.collect.table import (
     sample_table,
 )
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
+from hpcbench.commands.reading import latest_records, telling_apart
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
 from hpcbench.report import tables, terminal
-from hpcbench.submit.sweep import load
-from hpcbench.workspace import SweepPaths
 
 ITEMS = "throughput_items_per_s"
 
@@ -74,7 +69,7 @@ def report(
     workspace = workspace_of(context)
     records = []
     for name in dict.fromkeys(sweep or ("latest",)):
-        records += _records(workspace.find(name))
+        records += latest_records(workspace.find(name))
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
@@ -92,7 +87,7 @@ def report(
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
         out.print(_heading(repetitions), markup=False, soft_wrap=True)
-        terminal.print_report(cases, _telling_apart(cases), column, top, out, metrics)
+        terminal.print_report(cases, telling_apart(cases), column, top, out, metrics)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:
@@ -125,17 +120,6 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
     return found[0], better == "lower"
 
 
-def _records(paths: SweepPaths) -> list[Record]:
-    """The latest record of each repetition, after a word on what is still missing."""
-    progress = survey_or_records(load(paths))
-    for warning in progress.warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
-    missing = sum(not run.ended for run in progress.runs)
-    if missing:
-        err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
-    return [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
-
-
 def _heading(repetitions: pd.DataFrame) -> str:
     """Which sweeps on which machines."""
     sweeps = ", ".join(
@@ -143,11 +127,6 @@ def _heading(repetitions: pd.DataFrame) -> str:
     )
     processors = "; ".join(repetitions["cpu_model"].dropna().unique())
     return f"{sweeps} ({processors})" if processors else sweeps
-
-
-def _telling_apart(cases: pd.DataFrame) -> list[str]:
-    tags = [name for name in cases.columns if name.startswith(TAG)]
-    return ["sweep", *PARAMETERS, *tags]
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:

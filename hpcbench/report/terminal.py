@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
 from hpcbench.collect.table import TAG, MetricColumn
 from hpcbench.config.metrics import interval_columns
@@ -36,9 +37,7 @@ def print_report(
     metrics: Mapping[str, MetricColumn] | None = None,
 ) -> None:
     """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
-    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
-    if len(shown) > 1:  # what a command was made of says the same in fewer words
-        shown = [name for name in shown if name != "command"]
+    shown = telling(cases, candidates)
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
@@ -54,18 +53,31 @@ def print_report(
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
-    if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
-    if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 2, the interval rests on two runs and can be very wide; more repetitions narrow it.")
+    _say_of_intervals(cases, console)
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
-        label = " ".join(f"{name.removeprefix(TAG)}={_cell(case[name])}" for name in shown) or case["case"]
+        label = labelled(case, shown) or case["case"]
         reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
         console.print(Text.assemble((case["status"], "red"), f" {label}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
+
+
+def _say_of_intervals(cases: pd.DataFrame, console: Console) -> None:
+    """What they rest on, where that is little or not what one would think."""
+    if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
+        console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
+    if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
+        console.print("Where n is 2, the interval rests on two runs and can be very wide; more repetitions narrow it.")
+    # Of two to five repetitions, the interval rests on their medians alone.
+    by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= FEWEST_TO_RESAMPLE)
+    correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
+    if correlated.any():
+        console.print(
+            f"Samples of {correlated.sum():,} cases are autocorrelated: their intervals take them for fewer ones that "
+            "are independent; the column effective_samples of --csv says for how many."
+        )
 
 
 def _say_more(count: int, console: Console) -> None:
@@ -87,7 +99,21 @@ def _title_of_commands(cases: pd.DataFrame) -> str:
     return f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
 
 
-def _with_columns(shown: list[str]) -> Table:
+def telling(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
+    """The columns that tell the cases apart."""
+    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
+    if len(shown) > 1:  # what a command was made of says the same in fewer words
+        shown = [name for name in shown if name != "command"]
+    return shown
+
+
+def labelled(case: pd.Series[Any], shown: list[str]) -> str:
+    """`nodes=2 batch_size=4`."""
+    return " ".join(f"{name.removeprefix(TAG)}={cell(case[name])}" for name in shown)
+
+
+def table_with(shown: list[str]) -> Table:
+    """A table that begins with these columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in shown:
         header = name.removeprefix(TAG).replace("_", " ")
@@ -98,7 +124,7 @@ def _with_columns(shown: list[str]) -> Table:
 
 def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
     """Commands with their metrics and the time that they took; nothing is said of work that nobody knows."""
-    table = _with_columns(shown)
+    table = table_with(shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
     headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
     for name in (*(part for header in headers for part in (header, "95 % interval")), "time"):
@@ -121,7 +147,7 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
-    return _memory(case[name]) if name in _MEMORY else _cell(case[name])
+    return _memory(case[name]) if name in _MEMORY else cell(case[name])
 
 
 def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
@@ -129,18 +155,19 @@ def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
 
 
 def _table(cases: pd.DataFrame, shown: list[str]) -> Table:
-    table = _with_columns(shown)
+    table = table_with(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     for name in ("time", "95 % interval", *(("epochs", "accuracy") if learning else ("items/s",)), "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
         reached = (f"{case['epochs']:g}", f"{case['accuracy']:.4f}") if learning else ()
+        rate = case["throughput_items_per_s"]
         table.add_row(
             *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),
             _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
-            *(reached or (f"{case['throughput_items_per_s']:,.1f}",)),
+            *(reached or ("-" if pd.isna(rate) else f"{rate:,.1f}",)),
             speedup,
             str(case["repetitions"]),
         )
@@ -168,5 +195,5 @@ def _memory(size: Any) -> str:
     return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
     return "-" if value is None or value is pd.NA or value != value else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -121,7 +122,9 @@ def test_inner_medians_are_distributed_as_those_of_all_resamples(values: tuple[f
     """
     exact = Counter(float(np.median(resample)) for resample in itertools.product(values, repeat=len(values)))
     total = sum(exact.values())
-    draws = np.concatenate([statistics._bootstrap_medians(np.array(values), column) for column in range(200)])
+    draws = np.concatenate(
+        [statistics._bootstrap_medians(np.array(values), len(values), column) for column in range(200)]
+    )
     found = Counter(draws.tolist())
     assert set(found) == set(exact)
     medians = sorted(exact)
@@ -175,11 +178,33 @@ def test_another_unit_of_time_changes_the_unit_only(repetitions: list[Floats], f
         assert other == (None if value is None else pytest.approx(value * factor))
 
 
-@given(times, st.randoms(use_true_random=False))
-def test_the_order_of_the_samples_does_not_matter(samples: Floats, random: object) -> None:
-    shuffled = samples.copy()
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert median_interval([shuffled]) == median_interval([samples])
+@given(st.lists(times, min_size=2, max_size=5), st.randoms(use_true_random=False))
+def test_the_order_of_repetitions_does_not_matter_to_students_interval(
+    repetitions: list[Floats], random: random.Random
+) -> None:
+    shuffled = list(repetitions)
+    random.shuffle(shuffled)
+    assert median_interval(shuffled) == median_interval(repetitions)
+
+
+@pytest.mark.parametrize("repetitions", [1, 6])
+def test_samples_that_drift_have_a_wider_interval_than_the_same_in_any_order(repetitions: int) -> None:
+    generator = np.random.default_rng(6)
+    drifting = np.linspace(1.0, 1.2, 100) + generator.normal(0, 0.01, 100)
+    assert width([drifting] * repetitions) > 2 * width([generator.permutation(drifting)] * repetitions)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_what_is_not_a_number_is_an_error_and_never_part_of_a_median(count: int) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        median_interval([np.array([1.0, np.nan, 2.0])] * count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7])
+def test_samples_of_zero_have_a_median_and_perhaps_no_interval(count: int) -> None:
+    interval = median_interval([np.array([0.0, 0.0, 1e-9])] * count)
+    assert interval.estimate == 0
+    assert interval.low in (None, 0)
 
 
 def test_equal_samples_have_an_interval_of_no_width() -> None:

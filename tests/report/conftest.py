@@ -51,6 +51,8 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "experiment": "study",
             "intra_op_threads": None,
             "repetitions": 0 if failed else 3,
+            "samples": 0 if failed else 90,
+            "effective_samples": None if failed else 90,
             **(dict.fromkeys(measured) if failed else measured),
             "warnings": None,
             "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
