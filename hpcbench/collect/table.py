@@ -13,6 +13,7 @@ import pandas as pd
 from hpcbench.collect.records import Record
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES
+from hpcbench.monitor.interference import DISTURBED
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -48,7 +49,7 @@ _WHOLE += [
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
+_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 TAG = "tag_"  # before the names of their columns
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
@@ -90,6 +91,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
+    interference = record["interference"] or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -98,6 +100,7 @@ def _row(record: Record) -> dict[str, Any]:
         "site": record["site"],
         "repetition": record["repetition"],
         "attempt": record["attempt"],
+        "attempts": record.get("attempts"),
         "status": record["status"],
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record["framework_version"],
@@ -105,6 +108,11 @@ def _row(record: Record) -> dict[str, Any]:
         "data": _source(parameters["data"]),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),
+        "steady": samples.get("steady"),
+        "drift": samples.get("drift"),
+        "stopped": samples.get("stopped"),
+        "interference": interference.get("verdict"),
+        "disturbed_by": _causes(interference),
         "first_step_s": samples.get("first_step_s"),
         "import_s": record["import_s"],
         "build_s": record["build_s"],
@@ -133,6 +141,12 @@ def _row(record: Record) -> dict[str, Any]:
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+def _causes(interference: dict[str, Any]) -> str | None:
+    """What disturbed it, as `cpu, memory`."""
+    causes = dict.fromkeys(cause for found in interference.get("found", ()) for cause in found["causes"])
+    return ", ".join(causes) if interference.get("verdict") == DISTURBED else None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

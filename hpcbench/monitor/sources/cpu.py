@@ -22,6 +22,7 @@ class Cpu(Source):
         "cpu.own_steal_ms": COUNTER,
         "cpu.other_busy_ms": COUNTER,
         "cpu.own_count": GAUGE,
+        "cpu.count": GAUGE,
         "cpu.running": GAUGE,  # tasks that run or could, on the whole node: the run queue
     }
 
@@ -38,8 +39,9 @@ class Cpu(Source):
         for line in cpus.splitlines()[1:]:
             self._count(line.split())
         running = _RUNNING.search(rest)
-        busy, steal, other = (round(ticks * _MS_PER_TICK) for ticks in self._sums)
-        return [busy, steal, other, len(self.place.own.cpus), int(running.group(1)) if running else None]
+        times_ms = [round(ticks * _MS_PER_TICK) for ticks in self._sums]
+        tasks = int(running.group(1)) if running else None
+        return [*times_ms, len(self.place.own.cpus), len(self._counters), tasks]
 
     def _count(self, fields: List[bytes]) -> None:
         """Each CPU is counted for itself, for the repetition may move to others meanwhile."""
