@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis import verdicts
-from hpcbench.analysis.samples import SAMPLES, with_times_only
+from hpcbench.analysis.samples import SAMPLES
 from hpcbench.analysis.statistics import Floats, median_of
-from hpcbench.analysis.summary import COMPLETED, WORK, Row, case_table
+from hpcbench.analysis.summary import COMPLETED, WORK, Row, by_case, case_table, speaking
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
 from hpcbench.config.metrics import PREFIX
 
@@ -39,10 +39,12 @@ class _Side(NamedTuple):
     @classmethod
     def of(cls, repetitions: pd.DataFrame) -> _Side:
         found: dict[tuple[str, str], list[float]] = {}
-        for row in map(with_times_only, repetitions.to_dict("records")):
-            for quantity, value in _measured(row):
-                found.setdefault((row["case"], quantity), []).append(value)
-        cases = {case["case"]: case for case in case_table(repetitions).to_dict("records")}
+        for (_, case), rows in by_case(repetitions).items():
+            for row in speaking(rows):
+                for quantity, value in _measured(row):
+                    found.setdefault((case, quantity), []).append(value)
+        table = case_table(repetitions)
+        cases = {case["case"]: case for case in table.to_dict("records")}
         return cls(cases, {key: np.array(values) for key, values in found.items()})
 
 
@@ -138,13 +140,14 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     partly = sum(case["status"] != COMPLETED and case["repetitions"] > 0 for case in cases)
     if partly:
         said["some repetitions did not complete; the others are compared"] = partly
+    disturbed = sum(case["disturbed"] == case["repetitions"] > 0 for case in cases)
+    if disturbed:
+        said["somebody else disturbed every repetition; they are compared all the same"] = disturbed
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
-    """The quantities that a repetition has measured."""
-    if row["status"] != COMPLETED:
-        return
+    """The quantities of a repetition."""
     yield TIME, median_of(row[SAMPLES])
     for name, value in row.items():
         if name.startswith(PREFIX) and not pd.isna(value):

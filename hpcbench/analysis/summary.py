@@ -61,11 +61,7 @@ Row = dict[Any, Any]
 
 def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see add_speedup."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    # Thousands of small frames would take far longer.
-    for row in map(with_times_only, repetitions.to_dict("records")):
-        groups.setdefault((row["sweep"], row["case"]), []).append(row)
-    frame = pd.DataFrame([_case(rows) for rows in groups.values()])
+    frame = pd.DataFrame([_case(rows) for rows in by_case(repetitions).values()])
     sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
     frame = frame.sort_values(
         ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
@@ -81,11 +77,24 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     return frame[[*_FRONT, *parameters, *_MEASURED, *metrics, *rest[len(parameters) :], "error", "case_index"]]
 
 
-def _case(rows: list[Row]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, and that
-    nobody disturbed, if there are any."""
+def by_case(repetitions: pd.DataFrame) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each case, by its sweep and its id. Thousands of small frames would take far longer."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in map(with_times_only, repetitions.to_dict("records")):
+        groups.setdefault((row["sweep"], row["case"]), []).append(row)
+    return groups
+
+
+def speaking(rows: list[Row]) -> list[Row]:
+    """The repetitions that speak for a case: those that completed, and that nobody disturbed, if there are any."""
     completed = [row for row in rows if row["status"] == COMPLETED]
-    used = [row for row in completed if row["interference"] != DISTURBED] or completed
+    return [row for row in completed if row["interference"] != DISTURBED] or completed
+
+
+def _case(rows: list[Row]) -> Row:
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that speak."""
+    completed = [row for row in rows if row["status"] == COMPLETED]
+    used = speaking(rows)
     failed = [row for row in rows if row["status"] != COMPLETED]
     case = dict((used or rows)[0])
     for name in _PER_REPETITION:

@@ -232,3 +232,20 @@ def test_two_sweeps_of_which_nothing_completed_can_be_put_side_by_side(compared:
 def test_a_wider_margin_takes_more_for_the_same(compared: Compared) -> None:
     words = [only(compared({"a": 1.0}, {"a": 1.03}, margin=margin))["verdict"] for margin in (0.0, 0.01, 0.05)]
     assert words == ["slower", "slower", "same"]
+
+
+def disturbed(number: int) -> Row:
+    return {"interference": "disturbed", "disturbed_by": "cpu", "times_s": np.full(3, 1.4)}
+
+
+def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_others(compared: Compared) -> None:
+    found = compared({"a": 1.0}, {"a": {"each": lambda number: disturbed(number) if number == 2 else {}}})
+    row = only(found)
+    assert (row["verdict"], row["new_repetitions"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
+    assert found.warnings == []
+
+
+def test_a_case_of_which_every_repetition_was_disturbed_is_compared_and_it_is_said(compared: Compared) -> None:
+    found = compared({"a": 1.0}, {"a": {"each": disturbed}})
+    assert only(found)["new_repetitions"] == 5
+    assert found.warnings == ["NEW: somebody else disturbed every repetition; they are compared all the same"]
