@@ -86,7 +86,7 @@ def by_case(repetitions: pd.DataFrame) -> dict[tuple[str, str], list[Row]]:
 
 
 def speaking(rows: list[Row]) -> list[Row]:
-    """The repetitions that speak for a case: those that completed, and that nobody disturbed, if there are any."""
+    """The repetitions that speak for a case: the completed ones that nobody disturbed; all, if each was disturbed."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     return [row for row in completed if row["interference"] != DISTURBED] or completed
 

@@ -124,12 +124,13 @@ class _Run:
         best = _best(self.records)
         slurm_id = submission.slurm_id if submission else None
         entry = known.get((slurm_id, self.element)) if known and slurm_id else None
-        under_way = entry is not None and not entry.ended  # perhaps on its next attempt, after a disturbed one
-        if best is not None and best["status"] == outcomes.COMPLETED and not (under_way and is_disturbed(best)):
+        under_way = entry is not None and not entry.ended
+        final = best is not None and not (under_way and is_disturbed(best))  # else it is measured again just now
+        if best is not None and final and best["status"] == outcomes.COMPLETED:
             return self._ended(best)
         if bare is not None:
             return self._queued(*bare)
-        if best is not None and self._recorded(slurm_id):
+        if best is not None and final and self._recorded(slurm_id):
             return self._ended(best)
         if slurm_id is None:
             return self._at(PLANNED)

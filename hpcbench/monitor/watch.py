@@ -4,13 +4,12 @@ The job script holds the other end of that pipe. Whatever becomes of the script,
 """
 
 import os
-import platform
 import select
 import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from . import sources
+from . import host, sources
 from .files import Files
 from .processes import OwnProcesses
 from .sources.base import Place, Source
@@ -48,9 +47,9 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     """Write the timeline of this node to `folder`, until the standard input ends. Tells by a line when it has begun."""
     own = OwnProcesses(mark)
     found, absent = sources.present(Place(own, Files()))
-    host = platform.node()
+    own_host = host.name(os.environ)
     header: Dict[str, Any] = {
-        "host": host,
+        "host": own_host,
         "interval_s": interval_s,
         "sources": {source.name: list(source.columns) for source in found},
         "facts": {source.name: source.facts() for source in found if source.facts()},
@@ -58,7 +57,7 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     }
     now = time.monotonic()
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(os.path.join(folder, file_name(host)), header, now)
+    writer = Writer(os.path.join(folder, file_name(own_host)), header, now)
     print("hpcbench: watching", flush=True)
     scheduled = [_Scheduled(number, source, SHARE / len(found)) for number, source in enumerate(found)]
     ticks = _run(scheduled, own, writer, interval_s)

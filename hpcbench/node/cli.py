@@ -4,11 +4,10 @@ writes it down."""
 import argparse
 import json
 import os
-import platform
 import sys
 from typing import Any, Dict, List
 
-from ..monitor import quiet
+from ..monitor import host, quiet
 from ..monitor.interference import DISTURBED
 from ..monitor.watch import watch
 from . import outcomes, record, verdict
@@ -142,7 +141,7 @@ def _another(written: Dict[str, Any], arguments: Any) -> bool:
 def _quiet(arguments: Any) -> int:
     noise = quiet.wait(arguments.wait)
     if noise:
-        print("%s: %s" % (platform.node(), noise))
+        print("%s: %s" % (host.name(os.environ), noise))
     return 1 if noise else 0
 
 
