@@ -137,13 +137,13 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
     measured: Row = dict.fromkeys(_OF_TIMES)
     measured["repetitions"] = len(repetitions)
     measured["samples"] = sum(len(samples) for samples in repetitions)
+    measured["effective_samples"] = sum(map(_effective_samples, repetitions))
     if not measured["samples"]:
         return measured
     pooled = np.concatenate(repetitions)
     estimate, low, high = median_interval(repetitions)
     known = estimate > 0 and not pd.isna(items_per_step)
     measured.update(
-        effective_samples=sum(map(_effective_samples, repetitions)),
         time_median_s=estimate,
         time_ci_low_s=low,
         time_ci_high_s=high,

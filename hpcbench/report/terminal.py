@@ -74,9 +74,10 @@ def _say_of_intervals(cases: pd.DataFrame, console: Console) -> None:
     by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= FEWEST_TO_RESAMPLE)
     correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
     if correlated.any():
+        cases_of = "1 case" if correlated.sum() == 1 else f"{correlated.sum():,} cases"
         console.print(
-            f"Samples of {correlated.sum():,} cases are autocorrelated: their intervals take them for fewer ones that "
-            "are independent; the column effective_samples of --csv says for how many."
+            f"Samples of {cases_of} are autocorrelated: the interval takes them for fewer ones that are independent; "
+            "the column effective_samples of --csv says for how many."
         )
 
 

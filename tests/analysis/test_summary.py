@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,51 @@ def test_one_sample_has_a_median_and_neither_interval_nor_spread(repetition: Rep
     row = case_table(table(repetition(0, 0, [0.25]), repetition(1, 0, [0.25, 0.5]))).iloc[0]
     assert row["time_median_s"] == 0.25
     assert row[["time_ci_low_s", "time_ci_high_s", "time_std_s"]].isna().all()
+
+
+def test_samples_that_resemble_each_other_count_as_fewer(repetition: Rep, table: Table) -> None:
+    generator = np.random.default_rng(1)
+    alike, drifting = generator.normal(1, 0.01, 200), 1 + 0.01 * generator.normal(0, 1, 200).cumsum()
+    rows = [repetition(0, 0, alike), repetition(1, 0, abs(drifting)), repetition(2, 0, alike), repetition(2, 1, alike)]
+    cases = case_table(table(*rows))
+    assert list(cases["samples"]) == [200, 200, 400]
+    assert cases["effective_samples"][0] == 200
+    assert cases["effective_samples"][1] < 40
+    assert cases["effective_samples"][2] == 400
+
+
+ODD = [math.nan, math.inf, -1.0]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_sample_that_is_no_time_is_left_out_and_it_is_said(repetition: Rep, table: Table, odd: float) -> None:
+    row = case_table(table(repetition(0, 1, [0.25, odd, 0.25]), repetition(0, 2, [0.25], warnings="it is late"))).iloc[
+        0
+    ]
+    assert (row["time_median_s"], row["samples"], row["repetitions"]) == (0.25, 3, 2)
+    left_out = "1 of 3 samples of repetition 1 left out: not a number, infinite or negative"
+    assert row["warnings"] == f"{left_out}; it is late"
+
+
+@pytest.mark.parametrize("samples", [[odd] for odd in ODD] + [[]])
+def test_a_repetition_without_a_time_has_failed_whatever_its_record_says(
+    repetition: Rep, table: Table, samples: list[float]
+) -> None:
+    row = case_table(table(repetition(0, 1, [0.25]), repetition(0, 2, samples))).iloc[0]
+    assert (row["status"], row["repetitions"], row["time_median_s"]) == ("failed", 1, 0.25)
+    assert row["error"] in (
+        "it has no samples",
+        "none of its 1 samples is a time (not a number, infinite or negative)",
+    )
+
+
+def test_a_time_of_zero_is_a_time_that_nothing_is_divided_by(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, 0, [0.0, 0.0]), repetition(1, 0, [0.5]), repetition(2, 0, [0.0])))
+    assert list(cases["time_median_s"]) == [0.0, 0.5, 0.0]
+    assert list(cases["throughput_items_per_s"].notna()) == [False, True, False]
+    assert add_speedup(cases)["speedup"].isna().all(), "the base case took no time"
+    assert speedups(cases, base=1) == [None, 1.0, None]
+    assert list(ranked(cases, "throughput_items_per_s", False)["case"]) == ["case-1", "case-0", "case-2"]
 
 
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled"])

@@ -161,6 +161,19 @@ def test_what_few_runs_can_tell_is_said(make_cases: MakeCases, repetitions: int,
     assert re.findall(r"Where n is \d", text) == ([said] if said else [])
 
 
+@pytest.mark.parametrize(("repetitions", "said"), [(1, True), (3, False), (5, False), (6, True)])
+def test_where_autocorrelated_samples_narrow_an_interval_less_it_is_said(
+    make_cases: MakeCases, repetitions: int, said: bool
+) -> None:
+    text = printed(make_cases({"repetitions": repetitions, "effective_samples": 7}, {"repetitions": repetitions}))
+    assert ("Samples of 1 case are autocorrelated" in text) == said
+
+
+def test_a_step_too_short_for_the_clock_has_no_throughput(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"time_median_s": 0.0, "throughput_items_per_s": None, "speedup": None}))
+    assert re.search(r"0 ns +28\.8 ms - 29\.6 ms +- +3\b", text)
+
+
 def test_a_single_case_that_failed_is_named_by_its_id(make_cases: MakeCases) -> None:
     assert "failed case-0: it broke" in printed(make_cases({"status": "failed"}))
 
