@@ -51,6 +51,11 @@ def from_run_to_run(generator: np.random.Generator, trials: int, runs: int) -> F
     return 1 + generator.normal(0, 0.01, (trials, runs, 1)) + np.zeros(SAMPLES)
 
 
+def loud(generator: np.random.Generator, trials: int, runs: int) -> Floats:
+    """Normal noise of 10 % from run to run, far beyond any margin."""
+    return 1 + generator.normal(0, 0.1, (trials, runs, 1)) + np.zeros(SAMPLES)
+
+
 def two_modes_of_samples(generator: np.random.Generator, trials: int, runs: int) -> Floats:
     """By chance, every second sample takes 40 % longer: the median of a run is now in one mode, now in the other."""
     return independent(generator, trials, runs) * _slow(generator.random((trials, runs, SAMPLES)) < 0.5)

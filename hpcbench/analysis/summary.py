@@ -53,8 +53,10 @@ _PER_REPETITION = (
     SAMPLES,
 )
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
-_SENTENCES = ("warnings",)
-_TYPICAL = ("first_step_s", "import_s", "build_s", "epochs", "accuracy")  # the median of the repetitions
+_SENTENCES = ("warnings", "energy_reason")
+# The median of the repetitions.
+_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy")
+_ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
 Row = dict[Any, Any]
 
@@ -101,7 +103,7 @@ def _case(rows: list[Row]) -> Row:
         case.pop(name, None)
     for name in _LARGEST:
         case[name] = max(_present(rows, name), default=None)
-    for name in _TYPICAL:
+    for name in [name for name in case if name in _TYPICAL or (name.startswith(_ENERGY) and name not in _SENTENCES)]:
         values = _present(used, name)
         case[name] = median(values) if values else None
     for name in _JOINED:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect.records import Record
+from hpcbench.collect.energy import energy_columns
+from hpcbench.collect.records import Record, disturbed_by
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES
-from hpcbench.monitor.interference import DISTURBED
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -112,8 +113,9 @@ def _row(record: Record) -> dict[str, Any]:
         "drift": samples.get("drift"),
         "stopped": samples.get("stopped"),
         "interference": interference.get("verdict"),
-        "disturbed_by": _causes(interference),
+        "disturbed_by": disturbed_by(record),
         "first_step_s": samples.get("first_step_s"),
+        "compile_s": _compile_s(record),
         "import_s": record["import_s"],
         "build_s": record["build_s"],
         "effective_intra_op_threads": threads.get("intra_op"),
@@ -125,6 +127,7 @@ def _row(record: Record) -> dict[str, Any]:
         "math_mode": work.get("math_mode"),
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
+        **energy_columns(record),
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
@@ -143,10 +146,12 @@ def _row(record: Record) -> dict[str, Any]:
     return row
 
 
-def _causes(interference: dict[str, Any]) -> str | None:
-    """What disturbed it, as `cpu, memory`."""
-    causes = dict.fromkeys(cause for found in interference.get("found", ()) for cause in found["causes"])
-    return ", ".join(causes) if interference.get("verdict") == DISTURBED else None
+def _compile_s(record: Record) -> float | None:
+    """What the first step took beyond a usual one, where the execution traces or compiles it."""
+    samples, execution = record["samples"], record["parameters"].get("execution")
+    if not samples or samples["first_step_s"] is None or execution in (None, "eager"):
+        return None
+    return max(0.0, float(samples["first_step_s"]) - float(median(samples["times_s"])))
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

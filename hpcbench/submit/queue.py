@@ -58,7 +58,7 @@ def find_by_name(name: str) -> str | None:
     """The id of the array with this unique job name, in the queue or in the accounting."""
     for line in _squeue(["--me", f"--name={name}", "--format=%F"]):
         return line
-    for line in _sacct(["--name", name, "--starttime=now-30days", "--format=JobID"]):
+    for line in sacct(["--allocations", "--name", name, "--starttime=now-30days", "--format=JobID"]):
         return line.split("_")[0]
     return None
 
@@ -68,7 +68,7 @@ def _accounted(array_ids: set[str]) -> dict[Element, QueueEntry]:
     if not array_ids:
         return found
     jobs = ",".join(sorted(array_ids))
-    for line in _sacct([f"--jobs={jobs}", "--format=JobID,State,NodeList"]):
+    for line in sacct(["--allocations", f"--jobs={jobs}", "--format=JobID,State,NodeList"]):
         job_id, state, nodes = line.split("|", 2)
         array_id, _, indices = job_id.partition("_")
         for index in _indices(indices):
@@ -95,10 +95,10 @@ def _squeue(arguments: list[str]) -> list[str]:
         raise
 
 
-def _sacct(arguments: list[str]) -> list[str]:
-    """Many sites have no accounting: there sacct has nothing to say, and the records on disk must do."""
+def sacct(arguments: list[str]) -> list[str]:
+    """The lines that sacct prints. Many sites have no accounting: the records on disk must do there."""
     try:
-        return _lines(["sacct", "--allocations", "--noheader", "--parsable2", *arguments])
+        return _lines(["sacct", "--noheader", "--parsable2", *arguments])
     except UserError as error:
         if "accounting storage is disabled" in error.what or "was not found" in error.what:
             return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import noise
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from benchmarks import noise
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict, judge
 
 Floats = NDArray[np.float64]
@@ -150,6 +150,7 @@ KINDS = [
     noise.drift,
     noise.autocorrelated,
     noise.from_run_to_run,
+    noise.loud,
     noise.two_modes_of_samples,
     noise.two_modes_that_last,
     noise.two_modes_of_processes,
