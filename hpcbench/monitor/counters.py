@@ -28,8 +28,9 @@ class Counter:
     def _grown(self, difference: float) -> float:
         if difference >= 0:
             return difference
-        # A wrapped counter has come from near its end: a fall by less than half of its range is no wrap.
-        if self._wraps_at is not None and difference < -self._wraps_at / 2:
+        # A wrapped counter has come from near its end: a fall by less than half of its range is no wrap. One by more
+        # than all of it tells that the range is another.
+        if self._wraps_at is not None and -self._wraps_at <= difference < -self._wraps_at / 2:
             return difference + self._wraps_at
         self.resets += 1
         return 0

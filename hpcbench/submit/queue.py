@@ -88,7 +88,7 @@ def _indices(text: str) -> tuple[int, ...]:
 
 def _squeue(arguments: list[str]) -> list[str]:
     try:
-        return _lines(["squeue", "--noheader", "--states=all", *arguments])
+        return answer(["squeue", "--noheader", "--states=all", *arguments])
     except UserError as error:
         if "Invalid job id" in error.what:  # of a single job that Slurm has forgotten
             return []
@@ -98,7 +98,7 @@ def _squeue(arguments: list[str]) -> list[str]:
 def sacct(arguments: list[str]) -> list[str]:
     """The lines that sacct prints. Many sites have no accounting: the records on disk must do there."""
     try:
-        return _lines(["sacct", "--noheader", "--parsable2", *arguments])
+        return answer(["sacct", "--noheader", "--parsable2", *arguments])
     except UserError as error:
         if "accounting storage is disabled" in error.what or "was not found" in error.what:
             return []
@@ -116,7 +116,8 @@ def client_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
 
 
-def _lines(command: list[str]) -> list[str]:
+def answer(command: list[str]) -> list[str]:
+    """The lines that a Slurm command prints. Raises UserError, with its own words, where it fails."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, env=client_environment()
