@@ -137,12 +137,13 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     """What is odd about the cases of a side that the other has, too."""
     cases = [case for key, case in side.cases.items() if key in other.cases]
     said = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
-    partly = sum(case["status"] != COMPLETED and case["repetitions"] > 0 for case in cases)
-    if partly:
-        said["some repetitions did not complete; the others are compared"] = partly
-    disturbed = sum(case["disturbed"] == case["repetitions"] > 0 for case in cases)
-    if disturbed:
-        said["somebody else disturbed every repetition; they are compared all the same"] = disturbed
+    for case in cases:
+        if case["status"] != COMPLETED and case["repetitions"] > 0:
+            said["some repetitions did not complete; the others are compared"] += 1
+        if case["disturbed"] == case["repetitions"] > 0:
+            said["somebody else disturbed every repetition; they are compared all the same"] += 1
+        elif case["disturbed"]:
+            said["some repetitions were disturbed by somebody else; the others are compared"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
 

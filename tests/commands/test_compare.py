@@ -65,7 +65,7 @@ def written(plan: Any, job: str, element: int, run: Any, times: list[float], fac
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
-        "samples": {"times_s": times, "windows": [[0.0, 1.0, SAMPLES]], "steps_per_sample": 1, "warmup_steps": 3},
+        "samples": {"times_s": times, "windows": [[0.0, 1.0, SAMPLES]], "steps_per_sample": 1, "first_step_s": 0.1},
         "work": {"parameter_count": 1, "flops_per_item": 2, "math_mode": "matmul highest", **shape},
         "threads": {"intra_op": 1, "inter_op": 1},
         "framework_version": "2.13.0",
