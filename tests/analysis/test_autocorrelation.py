@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import lfilter
@@ -49,6 +49,26 @@ def test_the_time_of_an_autoregressive_process_is_found(coefficient: float) -> N
     series = [autoregressive(generator, coefficient, 20_000) for _ in range(20)]
     found = np.mean([correlation_time(samples > 0) for samples in series])
     assert found == pytest.approx(true_time(coefficient), rel=0.05)
+
+
+def by_its_definition(signs: NDArray[np.bool_]) -> float:
+    """Geyer's initial monotone sequence, from sums over all pairs of samples that are so many apart."""
+    series = signs - signs.mean()
+    covariances = np.correlate(series, series, "full")[series.size - 1 :]
+    total, last = 0.0, math.inf
+    for lag in range(0, series.size - 1, 2):
+        last = min(last, float(covariances[lag] + covariances[lag + 1]))
+        if last <= 0:
+            break
+        total += last
+    return max(1.0, 2 * total / float(covariances[0]) - 1)
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=70).filter(lambda signs: len(set(signs)) == 2).map(np.array))
+@example(np.repeat([True, False], 32))
+@example(np.tile([True, False], 20))
+def test_the_time_is_what_its_definition_says(signs: NDArray[np.bool_]) -> None:
+    assert correlation_time(signs) == pytest.approx(by_its_definition(signs), rel=1e-6, abs=1e-6)
 
 
 def test_independent_samples_are_worth_their_number_but_for_the_errors_of_the_test() -> None:

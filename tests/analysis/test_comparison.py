@@ -143,6 +143,10 @@ def test_samples_that_are_none_are_left_out_and_it_is_said(compared: Compared) -
     assert found.warnings == [f"BASE: {left_out}"]
 
 
+def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Compared) -> None:
+    assert compared({"a": 1.0, "b": {"warnings": "it is late"}}, {"a": 1.0}).warnings == []
+
+
 def test_times_of_zero_have_no_ratio(compared: Compared) -> None:
     row = only(compared({"a": 1.0}, {"a": 0.0}))
     assert (row["verdict"], row["reason"]) == ("not compared", "a value is not above 0, so that there is no ratio")

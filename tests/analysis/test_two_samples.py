@@ -59,6 +59,13 @@ def test_the_ratio_of_the_other_way_round_is_its_inverse(base: Floats, new: Floa
     assert found == pytest.approx((1 / other.estimate, 1 / other.high, 1 / other.low))  # type: ignore[operator]
 
 
+def test_an_interval_holds_the_ratio_of_the_medians_where_the_means_lie_elsewhere() -> None:
+    base, new = np.linspace(0.999, 1.001, 12), np.array([1.0] * 7 + [3.0] * 5)
+    ratio = ratio_of_medians(base, new)
+    assert ratio.low == ratio.estimate == 1.0
+    assert ratio.low == 1 / ratio_of_medians(new, base).high  # type: ignore[operator]
+
+
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 5), (5, 1)])
 def test_one_repetition_has_no_spread_and_the_ratio_no_interval(sizes: tuple[int, int]) -> None:
     ratio = ratio_of_medians(np.full(sizes[0], 2.0), np.full(sizes[1], 3.0))
