@@ -88,7 +88,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     elif least_rank_sum_p(pair.base.size, pair.new.size) > RANK_SUM_LEVEL:
         doubt = f"{_counts(pair)} are too few to be sure"
     elif ranks is None:
-        doubt = f"it could be noise (p = {p_value:.2g})"
+        doubt = f"it could be noise (corrected p = {p_value:.2g})"
     else:
         doubt = f"repetitions of both sides overlap (rank-sum p = {ranks:.2g})"
     needed = _needed(pair, ratio, margin)

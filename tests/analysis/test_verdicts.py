@@ -112,7 +112,7 @@ def test_a_difference_that_is_sure_alone_may_not_be_sure_among_a_hundred() -> No
     among = judge([one, *others])[0]
     assert among.word == CANNOT_TELL
     assert among.reason is not None
-    assert among.reason.startswith("it could be noise (p = ")
+    assert among.reason.startswith("it could be noise (corrected p = ")
 
 
 def test_pairs_that_have_no_interval_do_not_count_among_the_comparisons() -> None:
