@@ -6,9 +6,9 @@ sample is above the median (Gastwirth and Rubin, 1975, "The behavior of robust e
 Statistics 3). Signs do not mind heavy tails.
 
 An interval from so many independent samples holds the median more often than one from a circular block bootstrap with
-automatic lengths (Politis and White, 2004; Patton, Politis and White, 2009): `make bench-comparing` shows how often. Both
-are too narrow where a run has less than about 30 times tau samples, since it has then not seen enough of its own slow
-changes: only more repetitions tell.
+automatic lengths (Politis and White, 2004; Patton, Politis and White, 2009): `make bench-comparing` shows how often.
+Both are too narrow where a run has less than about 30 times tau samples, since it has then not seen enough of its own
+slow changes: only more repetitions tell.
 """
 
 from __future__ import annotations

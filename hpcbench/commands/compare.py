@@ -65,7 +65,12 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
 @click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE, or to stdout for -.")
 @click.option(
-    "--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help="Write JSON to FILE; to stdout where it is the last word."
+    "--json",
+    "json_file",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    help="Write JSON to FILE; to stdout where it is the last word.",
 )
 @click.pass_context
 def compare(
