@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.statistics import median_interval, percentile
+from hpcbench.analysis.latency import PERCENTILES, SAMPLES, latency_percentiles
+from hpcbench.analysis.statistics import median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
-SAMPLES = "times_s"
 COMPLETED = "completed"
 THROUGHPUT = "throughput_items_per_s"
 # Cases may be compared only where all of these agree: equal work or no comparison.
@@ -29,8 +29,7 @@ _MEASURED = [
     "time_ci_high_s",
     "time_mean_s",
     "time_std_s",
-    "time_p95_s",
-    "time_p99_s",
+    *PERCENTILES,
     "throughput_items_per_s",
     "speedup",
 ]
@@ -93,7 +92,8 @@ def _case(rows: list[Row]) -> Row:
     case["log"] = failed[0]["log"] if failed else None
     for name in [name for name in case if name.startswith(PREFIX)]:
         case.update(_metric(name, _present(completed, name)))
-    return {**case, **_times([row[SAMPLES] for row in completed], case["items_per_step"])}
+    times = _times([row[SAMPLES] for row in completed], case["items_per_step"])
+    return {**case, **times, **latency_percentiles(completed)}
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
@@ -123,8 +123,6 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         time_ci_high_s=high,
         time_mean_s=float(pooled.mean()),
         time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
-        time_p95_s=percentile(pooled, 0.95),
-        time_p99_s=percentile(pooled, 0.99),
         throughput_items_per_s=None if pd.isna(items_per_step) else float(items_per_step) / estimate,
     )
     return measured

@@ -6,6 +6,7 @@ import click
 import pandas as pd
 from rich.markup import escape
 
+from hpcbench.analysis.latency import with_percentiles
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
 from hpcbench.collect.progress import survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
@@ -86,7 +87,7 @@ def report(
     cases = ranked(cases, column, ascending).drop(columns="case_index")
     frames = {
         "case": lambda: cases,
-        "repetition": lambda: repetitions.drop(columns=[SAMPLES, "case_index"]),
+        "repetition": lambda: with_percentiles(repetitions).drop(columns=[SAMPLES, "case_index"]),
         "sample": lambda: sample_table(repetitions),
     }
     frame = frames[level]() if csv_file or parquet_file else cases

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.analysis.latency import INFERENCE, PERCENTILES
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
 from hpcbench.collect.table import TAG, MetricColumn
 from hpcbench.config.metrics import interval_columns
@@ -21,8 +22,10 @@ METRICS = {  # column: smaller is better
     "throughput_items_per_s": False,
     "speedup": False,
     "peak_memory_bytes": True,
+    **dict.fromkeys(PERCENTILES, True),
 }
-
+TAIL = "time_p99_s"  # of inference, beside the median
+MOST_COLUMNS = 10_000
 
 _MEMORY = ("peak_memory_bytes", "peak_device_bytes")
 
@@ -47,9 +50,9 @@ def print_report(
         own = varying(alike, shown) + memory
         commands = alike.iloc[0]["framework"] == COMMAND
         title = _title_of_commands(alike) if commands else _title(alike)
-        table = _commands(alike.head(top), own, metrics or {}) if commands else _table(alike.head(top), own)
         console.print(Text(title, style="italic"), soft_wrap=True)
-        console.print(table)
+        best, tail = alike.head(top), [metric] if metric in PERCENTILES else []
+        console.print(_commands(best, own, tail, metrics or {}) if commands else _models(best, own, tail, console))
         _say_more(len(alike) - top, console)
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -96,12 +99,12 @@ def _with_columns(shown: list[str]) -> Table:
     return table
 
 
-def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
+def _commands(cases: pd.DataFrame, shown: list[str], tail: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
     """Commands with their metrics and the time that they took; nothing is said of work that nobody knows."""
     table = _with_columns(shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
     headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
-    for name in (*(part for header in headers for part in (header, "95 % interval")), "time"):
+    for name in (*(part for header in headers for part in (header, "95 % interval")), "time", *_headers(tail)):
         table.add_column(Text(name), justify="right", no_wrap=True)
     if not measured:
         table.add_column("95 % interval", justify="right", no_wrap=True)
@@ -114,6 +117,7 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
             *(Text(_shown(case, name)) for name in shown),
             *(cell for pair in zip(cells, intervals, strict=True) for cell in pair),
             duration(case["time_median_s"]),
+            *(duration(case[name]) for name in tail),
             *([] if measured else [_between(case["time_ci_low_s"], case["time_ci_high_s"], duration)]),
             str(case["repetitions"]),
         )
@@ -128,10 +132,25 @@ def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
     return "" if pd.isna(low) else f"{written(low)} - {written(high)}"
 
 
-def _table(cases: pd.DataFrame, shown: list[str]) -> Table:
+def _models(cases: pd.DataFrame, shown: list[str], tail: list[str], console: Console) -> Table:
+    """Models, with the tail of inference where it is known and no word of the table has to be broken for it."""
+    if not tail and cases.iloc[0]["task"] == INFERENCE and cases[TAIL].notna().any():
+        table = _table(cases, shown, [TAIL])
+        wide = console.options.update(max_width=MOST_COLUMNS)
+        if console.measure(table, options=wide).minimum <= console.width:
+            return table
+    return _table(cases, shown, tail)
+
+
+def _headers(tail: list[str]) -> list[str]:
+    return [f"p{100 * PERCENTILES[name]:g}" for name in tail]
+
+
+def _table(cases: pd.DataFrame, shown: list[str], tail: list[str]) -> Table:
     table = _with_columns(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
-    for name in ("time", "95 % interval", *(("epochs", "accuracy") if learning else ("items/s",)), "speedup", "n"):
+    rate = ("epochs", "accuracy") if learning else ("items/s",)
+    for name in ("time", "95 % interval", *_headers(tail), *rate, "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
@@ -140,6 +159,7 @@ def _table(cases: pd.DataFrame, shown: list[str]) -> Table:
             *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),
             _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
+            *(duration(case[name]) for name in tail),
             *(reached or (f"{case['throughput_items_per_s']:,.1f}",)),
             speedup,
             str(case["repetitions"]),
@@ -155,7 +175,9 @@ def figure(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`."""
+    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`; a dash where they are not known."""
+    if pd.isna(seconds):
+        return "-"
     for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
         if seconds < 999.5 * factor:
             return f"{seconds / factor:.3g} {unit}"

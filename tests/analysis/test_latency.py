@@ -1,0 +1,75 @@
+"""Percentiles of single steps: pooled over repetitions, and none where the samples are means or too few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.analysis.latency import BLOCKS, PERCENTILES, REPLICAS, averaged, with_percentiles
+from hpcbench.analysis.summary import case_table
+
+Rep = Callable[..., dict[str, Any]]
+Table = Callable[..., pd.DataFrame]
+NAMES = list(PERCENTILES)
+SAMPLES = np.random.default_rng(1).permutation(np.linspace(0.1, 0.2, 3000))
+
+
+def test_the_percentiles_of_a_case_pool_the_samples_of_its_repetitions(repetition: Rep, table: Table) -> None:
+    """No repetition alone has enough samples for the higher ones."""
+    parts = np.array_split(SAMPLES, 100)
+    case = case_table(table(*(repetition(0, number, part) for number, part in enumerate(parts)))).iloc[0]
+    assert list(case[NAMES]) == pytest.approx(list(np.quantile(SAMPLES, list(PERCENTILES.values()))))
+
+
+@pytest.mark.parametrize(("size", "known"), [(4, 0), (5, 1), (29, 2), (59, 3), (298, 3), (299, 4), (2995, 5)])
+def test_a_percentile_is_empty_where_there_are_too_few_samples(
+    size: int, known: int, repetition: Rep, table: Table
+) -> None:
+    case = case_table(table(repetition(0, 0, SAMPLES[:size]), repetition(1, 0, SAMPLES))).iloc[0]
+    assert list(case[NAMES].notna()) == [number < known for number in range(5)]
+
+
+def test_means_of_blocks_of_steps_have_no_percentiles(repetition: Rep, table: Table) -> None:
+    """Neither where only one of the repetitions took blocks."""
+    rows = [repetition(0, number, SAMPLES, steps_per_sample=steps) for number, steps in enumerate([1, 7])]
+    frame = table(*rows)
+    assert averaged(rows[1]) == BLOCKS
+    assert case_table(frame).iloc[0][NAMES].isna().all()
+    assert with_percentiles(frame)[NAMES].notna().all(axis=1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "mean"),
+    [
+        ({"task": "inference"}, REPLICAS),
+        ({"task": "inference", "nodes": 1, "tasks_per_node": 2}, REPLICAS),
+        ({"task": "inference", "nodes": 1}, None),
+        ({"task": "inference", "strategy": "fsdp"}, None),
+        ({"task": "training"}, None),
+        ({"framework": "command", "task": "inference"}, None),
+    ],
+)
+def test_replicas_that_infer_have_means_for_samples_and_no_percentiles(
+    changes: dict[str, Any], mean: str | None, repetition: Rep, table: Table
+) -> None:
+    row = repetition(0, 0, SAMPLES, **{"nodes": 2, "strategy": "ddp", **changes})
+    assert averaged(row) == mean
+    assert case_table(table(row)).iloc[0][NAMES].isna().all() == (mean is not None)
+
+
+def test_each_repetition_has_percentiles_of_its_own(repetition: Rep, table: Table) -> None:
+    frame = table(repetition(0, 0, SAMPLES), repetition(0, 1, SAMPLES * 2), repetition(0, 2, status="failed"))
+    made = with_percentiles(frame)
+    expected = np.quantile(SAMPLES, list(PERCENTILES.values()))
+    assert made[NAMES].to_numpy()[:2] == pytest.approx(np.vstack([expected, 2 * expected]))
+    assert made[NAMES].loc[2].isna().all()
+    assert list(made.columns)[: list(made.columns).index("steps_per_sample")][-5:] == NAMES
+    assert not set(NAMES) & set(frame.columns)
+
+
+def test_a_case_without_a_completed_repetition_has_no_percentiles(repetition: Rep, table: Table) -> None:
+    assert case_table(table(repetition(0, 0, status="failed"), repetition(1))).iloc[0][NAMES].isna().all()
