@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.latency import PERCENTILES, SAMPLES, latency_percentiles
+from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, SAMPLES, latency
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.node.catalog import TIME_TO_ACCURACY
@@ -30,8 +30,10 @@ _MEASURED = [
     "time_mean_s",
     "time_std_s",
     *PERCENTILES,
+    AVERAGED_OVER,
     "throughput_items_per_s",
     "speedup",
+    "speedup_base",
 ]
 _LARGEST = ("peak_memory_bytes", "peak_device_bytes")
 _PER_REPETITION = (
@@ -44,7 +46,8 @@ _PER_REPETITION = (
     SAMPLES,
 )
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
-_SENTENCES = ("warnings",)
+# The same, of what holds commas.
+_SENTENCES = ("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings")
 _TYPICAL = ("first_step_s", "import_s", "build_s", "epochs", "accuracy")  # the median of the repetitions
 
 Row = dict[Any, Any]
@@ -93,7 +96,7 @@ def _case(rows: list[Row]) -> Row:
     for name in [name for name in case if name.startswith(PREFIX)]:
         case.update(_metric(name, _present(completed, name)))
     times = _times([row[SAMPLES] for row in completed], case["items_per_step"])
-    return {**case, **times, **latency_percentiles(completed)}
+    return {**case, **times, **latency(completed)}
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
@@ -153,12 +156,13 @@ def differing_work(cases: pd.DataFrame) -> list[str]:
 def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
     """The cases with `speedup`: throughput (or what is done, over its time) over the base case's, for equal work.
 
-    `base` is the index of a row; without one, the first measured case of each kind of work is its base. A case whose
-    work differs from the base case's has no speedup.
+    `base` is the index of a row; without one, the first measured case of each kind of work is its base: `speedup_base`
+    names it. A case whose work differs from the base case's has no speedup.
     """
     groups = work_groups(cases)
     result = cases.copy()
-    result["speedup"] = np.nan
+    result["speedup"], result["speedup_base"] = np.nan, None
+    names = case_names(cases)
     for number in sorted(set(groups[groups >= 0])):
         members = groups.index[groups == number]
         if cases.loc[members[0], "framework"] == COMMAND or (base is not None and base not in members):
@@ -166,7 +170,13 @@ def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
         reference = members[0] if base is None else base
         speed = _speed(cases.loc[members])
         result.loc[members, "speedup"] = speed / float(speed[reference])
+        result.loc[list(members), "speedup_base"] = names[reference]
     return result
+
+
+def case_names(cases: pd.DataFrame) -> pd.Series[str]:
+    """A name for each case that tells it from all others, also from the same case of another sweep."""
+    return cases["sweep"] + "/" + cases["case"]
 
 
 def _speed(cases: pd.DataFrame) -> pd.Series[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 
 from hpcbench.collect.records import Record
 from hpcbench.config.metrics import column_of
-from hpcbench.config.parameters import NAMES
+from hpcbench.config.parameters import NAMES, TAG
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -50,7 +51,6 @@ _WHOLE += [
 ]
 _WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
-TAG = "tag_"  # before the names of their columns
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
@@ -90,6 +90,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
+    git = record["git"] or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -120,10 +121,18 @@ def _row(record: Record) -> dict[str, Any]:
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
-        "cpu_model": record["nodes"][0]["cpu_model"] if record["nodes"] else None,
+        "cpu_model": _of_nodes(record, "cpu_model"),
+        "cpu_governor": _of_nodes(record, "governor"),
+        "cpu_turbo": _of_nodes(record, "turbo", {True: "on", False: "off"}),
+        "gpu_model": _listed(gpu for rank in record["ranks"] for gpu in rank.get("gpus") or ()),
+        "kernel": _of_nodes(record, "kernel"),
+        "software": _software(record),
         "job_id": _job_id(record["slurm"]),
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
+        "hpcbench_version": record["hpcbench_version"],
+        "git_commit": git.get("commit"),
+        "git_dirty": git.get("dirty"),
         "warnings": "; ".join(record["warnings"]) or None,
         "log": _log(record) if record["ended_at"] else None,
         "error": error.get("message"),
@@ -132,6 +141,22 @@ def _row(record: Record) -> dict[str, Any]:
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
     return row
+
+
+def _of_nodes(record: Record, name: str, words: Mapping[Any, str] | None = None) -> str | None:
+    """What the nodes of a repetition say, once each; nodes of earlier versions say less."""
+    found = [node.get(name) for node in record["nodes"]]
+    return _listed((words or {}).get(value, value) for value in found if value is not None)
+
+
+def _listed(values: Iterable[str]) -> str | None:
+    return "; ".join(dict.fromkeys(values)) or None
+
+
+def _software(record: Record) -> str | None:
+    """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
+    versions = {"python": record["python"], **(record["packages"] or {})}
+    return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
@@ -151,12 +176,18 @@ class MetricColumn:
     name: str
     unit: str
     better: str | None
+    reduce: str | None = None
+
+    @property
+    def averages_rates(self) -> bool:
+        """Whether it is the arithmetic mean of rates, which is not the rate of the whole."""
+        return self.reduce == "mean" and self.unit.endswith("/s")
 
 
 def metric_columns(records: list[Record]) -> dict[str, MetricColumn]:
     """The metrics that the records hold, by their columns."""
     return {
-        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"])
+        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"], found.get("reduce"))
         for record in records
         for name, found in _metrics(record).items()
     }

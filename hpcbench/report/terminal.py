@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.analysis.latency import INFERENCE, PERCENTILES
+from hpcbench.analysis.latency import INFERENCE, PERCENTILES, short_name
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
-from hpcbench.collect.table import TAG, MetricColumn
+from hpcbench.collect.table import MetricColumn
 from hpcbench.config.metrics import interval_columns
+from hpcbench.config.parameters import TAG
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
@@ -30,18 +31,28 @@ MOST_COLUMNS = 10_000
 _MEMORY = ("peak_memory_bytes", "peak_device_bytes")
 
 
+def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
+    """The columns, of those that may, by which a reader tells the cases apart."""
+    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
+    if len(shown) > 1:  # what a command was made of says the same in fewer words
+        shown = [name for name in shown if name != "command"]
+    return shown
+
+
+def label(case: pd.Series[Any], shown: list[str]) -> str:
+    """A case in words, as `nodes=2 batch_size=64`."""
+    return " ".join(f"{name.removeprefix(TAG)}={_cell(case[name])}" for name in shown) or str(case["case"])
+
+
 def print_report(
     cases: pd.DataFrame,
-    candidates: list[str],
+    shown: list[str],
     metric: str,
     top: int,
     console: Console,
     metrics: Mapping[str, MetricColumn] | None = None,
 ) -> None:
-    """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
-    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
-    if len(shown) > 1:  # what a command was made of says the same in fewer words
-        shown = [name for name in shown if name != "command"]
+    """Print ranked cases, the first `top` of each kind; `shown` are the columns that tell them apart."""
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
@@ -57,17 +68,12 @@ def print_report(
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
-    if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
-    if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 2, the interval rests on two runs and can be very wide; more repetitions narrow it.")
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
-        label = " ".join(f"{name.removeprefix(TAG)}={_cell(case[name])}" for name in shown) or case["case"]
         reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
-        console.print(Text.assemble((case["status"], "red"), f" {label}{reason}"), soft_wrap=True)
+        console.print(Text.assemble((case["status"], "red"), f" {label(case, shown)}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
 
 
@@ -104,7 +110,7 @@ def _commands(cases: pd.DataFrame, shown: list[str], tail: list[str], metrics: M
     table = _with_columns(shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
     headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
-    for name in (*(part for header in headers for part in (header, "95 % interval")), "time", *_headers(tail)):
+    for name in (*(part for header in headers for part in (header, "95 % interval")), "time", *map(short_name, tail)):
         table.add_column(Text(name), justify="right", no_wrap=True)
     if not measured:
         table.add_column("95 % interval", justify="right", no_wrap=True)
@@ -142,15 +148,11 @@ def _models(cases: pd.DataFrame, shown: list[str], tail: list[str], console: Con
     return _table(cases, shown, tail)
 
 
-def _headers(tail: list[str]) -> list[str]:
-    return [f"p{100 * PERCENTILES[name]:g}" for name in tail]
-
-
 def _table(cases: pd.DataFrame, shown: list[str], tail: list[str]) -> Table:
     table = _with_columns(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     rate = ("epochs", "accuracy") if learning else ("items/s",)
-    for name in ("time", "95 % interval", *_headers(tail), *rate, "speedup", "n"):
+    for name in ("time", "95 % interval", *map(short_name, tail), *rate, "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"

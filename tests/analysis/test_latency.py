@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.latency import BLOCKS, PERCENTILES, REPLICAS, averaged, with_percentiles
+from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, STEPS, TASKS, with_latency
 from hpcbench.analysis.summary import case_table
 
 Rep = Callable[..., dict[str, Any]]
@@ -37,37 +37,40 @@ def test_means_of_blocks_of_steps_have_no_percentiles(repetition: Rep, table: Ta
     """Neither where only one of the repetitions took blocks."""
     rows = [repetition(0, number, SAMPLES, steps_per_sample=steps) for number, steps in enumerate([1, 7])]
     frame = table(*rows)
-    assert averaged(rows[1]) == BLOCKS
-    assert case_table(frame).iloc[0][NAMES].isna().all()
-    assert with_percentiles(frame)[NAMES].notna().all(axis=1).tolist() == [True, False]
+    case, made = case_table(frame).iloc[0], with_latency(frame)
+    assert case[NAMES].isna().all()
+    assert case[AVERAGED_OVER] == STEPS
+    assert made[NAMES].notna().all(axis=1).tolist() == [True, False]
+    assert made[AVERAGED_OVER].dropna().to_dict() == {1: STEPS}
 
 
 @pytest.mark.parametrize(
     ("changes", "mean"),
     [
-        ({"task": "inference"}, REPLICAS),
-        ({"task": "inference", "nodes": 1, "tasks_per_node": 2}, REPLICAS),
+        ({"task": "inference"}, TASKS),
+        ({"task": "inference", "nodes": 1, "tasks_per_node": 2}, TASKS),
         ({"task": "inference", "nodes": 1}, None),
         ({"task": "inference", "strategy": "fsdp"}, None),
         ({"task": "training"}, None),
-        ({"framework": "command", "task": "inference"}, None),
+        ({"framework": "command", "task": None, "strategy": None}, None),
     ],
 )
 def test_replicas_that_infer_have_means_for_samples_and_no_percentiles(
     changes: dict[str, Any], mean: str | None, repetition: Rep, table: Table
 ) -> None:
     row = repetition(0, 0, SAMPLES, **{"nodes": 2, "strategy": "ddp", **changes})
-    assert averaged(row) == mean
-    assert case_table(table(row)).iloc[0][NAMES].isna().all() == (mean is not None)
+    case = case_table(table(row)).iloc[0]
+    assert (None if pd.isna(case[AVERAGED_OVER]) else case[AVERAGED_OVER]) == mean
+    assert case[NAMES].isna().all() == (mean is not None)
 
 
 def test_each_repetition_has_percentiles_of_its_own(repetition: Rep, table: Table) -> None:
     frame = table(repetition(0, 0, SAMPLES), repetition(0, 1, SAMPLES * 2), repetition(0, 2, status="failed"))
-    made = with_percentiles(frame)
+    made = with_latency(frame)
     expected = np.quantile(SAMPLES, list(PERCENTILES.values()))
     assert made[NAMES].to_numpy()[:2] == pytest.approx(np.vstack([expected, 2 * expected]))
     assert made[NAMES].loc[2].isna().all()
-    assert list(made.columns)[: list(made.columns).index("steps_per_sample")][-5:] == NAMES
+    assert list(made.columns)[: list(made.columns).index("steps_per_sample")][-6:] == [*NAMES, AVERAGED_OVER]
     assert not set(NAMES) & set(frame.columns)
 
 

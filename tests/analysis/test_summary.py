@@ -182,6 +182,12 @@ def test_cases_of_other_work_than_a_named_base_have_no_speedup(repetition: Rep, 
     assert speedups(case_table(table(*rows)), base=1) == [None, 1.0, None]
 
 
+def test_the_base_of_a_speedup_is_named_beside_it(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0), repetition(1), repetition(2, model="lstm"), repetition(3, status="failed")]
+    cases = add_speedup(case_table(table(*rows)), base=1)
+    assert cases["speedup_base"].fillna("").tolist() == ["sweep-1/case-1", "sweep-1/case-1", "", ""]
+
+
 def test_adding_the_speedup_leaves_the_cases_as_they_were(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition()))
     before = cases.copy()
@@ -279,6 +285,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "peak_memory_bytes": 1,
         "peak_device_bytes": 1,
         "nodes_used": "n1",
+        **dict.fromkeys(["cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"]),
         "job_id": "1",
         "warnings": None,
         "log": "",
