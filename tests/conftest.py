@@ -97,7 +97,7 @@ class CommandLine:
         content: dict[str, Any] = {
             "name": file,
             "parameters": {"framework": "pytorch", "model": "mlp", "model_options": {"hidden_size": 16}},
-            "measure": {"warmup_s": 0.0, "min_time_s": 0.05, "min_samples": 5, "repetitions": 1},
+            "measure": {"max_warmup_s": 0.0, "min_time_s": 0.05, "max_time_s": 0.1, "repetitions": 1, "retries": 0},
             "slurm": {"time": "00:02:00", "mem": "1G"},
         }
         for key, value in sections.items():

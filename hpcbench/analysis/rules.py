@@ -173,7 +173,10 @@ def unknown_tails(evidence: Evidence) -> Finding | None:
     causes = {
         STEPS: ("timed in blocks of steps", "a larger batch_size makes steps long enough to be timed one by one"),
         TASKS: ("means over tasks", "infer on a single task"),
-        _NOTHING: (f"with fewer than {fewest} samples", f"raise measure.min_samples, to {fewest} in all repetitions"),
+        _NOTHING: (
+            f"with fewer than {fewest} samples",
+            f"raise min_samples and max_time_s: {fewest} in all repetitions",
+        ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
     causes = {cause: told for cause, told in causes.items() if cause in counts}

@@ -11,6 +11,7 @@ import pandas as pd
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, SAMPLES, latency
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.monitor.interference import DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
@@ -21,8 +22,8 @@ WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mod
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
-_MEASURED = [
-    "repetitions",
+_COUNTS = ["repetitions", "disturbed", "unmonitored", "attempts"]
+_OF_TIMES = [
     "samples",
     "time_median_s",
     "time_ci_low_s",
@@ -35,12 +36,17 @@ _MEASURED = [
     "speedup",
     "speedup_base",
 ]
+_MEASURED = [*_COUNTS, *_OF_TIMES]
 _LARGEST = ("peak_memory_bytes", "peak_device_bytes")
 _PER_REPETITION = (
     "repetition",
     "attempt",
     "steps_per_sample",
     "warmup_steps",
+    "steady",
+    "drift",
+    "stopped",
+    "interference",
     "started_at",
     "ended_at",
     SAMPLES,
@@ -75,16 +81,18 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _case(rows: list[Row]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did."""
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, and
+    that nobody disturbed, if there are any."""
     completed = [row for row in rows if row["status"] == COMPLETED]
+    used = [row for row in completed if row["interference"] != DISTURBED] or completed
     failed = [row for row in rows if row["status"] != COMPLETED]
-    case = dict((completed or rows)[0])
+    case = dict((used or rows)[0])
     for name in _PER_REPETITION:
         case.pop(name, None)
     for name in _LARGEST:
         case[name] = max(_present(rows, name), default=None)
     for name in _TYPICAL:
-        values = _present(completed, name)
+        values = _present(used, name)
         case[name] = median(values) if values else None
     for name in _JOINED:
         case[name] = ",".join(dict.fromkeys(",".join(_present(rows, name)).split(","))) or None
@@ -94,9 +102,12 @@ def _case(rows: list[Row]) -> Row:
     case["error"] = failed[0]["error"] if failed else None
     case["log"] = failed[0]["log"] if failed else None
     for name in [name for name in case if name.startswith(PREFIX)]:
-        case.update(_metric(name, _present(completed, name)))
-    times = _times([row[SAMPLES] for row in completed], case["items_per_step"])
-    return {**case, **times, **latency(completed)}
+        case.update(_metric(name, _present(used, name)))
+    case["disturbed"] = sum(row["interference"] == DISTURBED for row in completed)
+    case["unmonitored"] = sum(row["interference"] == UNMONITORED for row in completed)
+    case["attempts"] = sum(_present(rows, "attempts"))
+    case["disturbed_by"] = ", ".join(dict.fromkeys(", ".join(_present(rows, "disturbed_by")).split(", "))) or None
+    return {**case, **_times([row[SAMPLES] for row in used], case["items_per_step"]), **latency(used)}
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
@@ -113,7 +124,7 @@ def _metric(column: str, values: list[Any]) -> Row:
 
 
 def _times(repetitions: list[Any], items_per_step: Any) -> Row:
-    measured: Row = dict.fromkeys(_MEASURED)
+    measured: Row = dict.fromkeys(_OF_TIMES)
     measured["repetitions"] = len(repetitions)
     measured["samples"] = sum(len(samples) for samples in repetitions)
     if not measured["samples"]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from hpcbench.collect.reconcile import reconcile
-from hpcbench.collect.records import Record, read_element, read_records
+from hpcbench.collect.records import Record, is_disturbed, read_element, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
@@ -123,7 +123,9 @@ class _Run:
         """Where it stands; `bare` is a job of this script that somebody submitted without hpcbench."""
         best = _best(self.records)
         slurm_id = submission.slurm_id if submission else None
-        if best is not None and best["status"] == outcomes.COMPLETED:
+        entry = known.get((slurm_id, self.element)) if known and slurm_id else None
+        under_way = entry is not None and not entry.ended  # perhaps on its next attempt, after a disturbed one
+        if best is not None and best["status"] == outcomes.COMPLETED and not (under_way and is_disturbed(best)):
             return self._ended(best)
         if bare is not None:
             return self._queued(*bare)
@@ -133,8 +135,7 @@ class _Run:
             return self._at(PLANNED)
         if known is None:
             return self._at(UNKNOWN, slurm_id)
-        entry = known.get((slurm_id, self.element))
-        if entry is not None and not entry.ended:
+        if entry is not None and under_way:
             return self._queued(slurm_id, entry)
         made_up = [record for record in self.records if record["attempt"] is None]
         late = [*made_up, *read_element(self.sweep.paths, self.job, self.element)]
@@ -156,7 +157,7 @@ class _Run:
         message = str((record["error"] or {}).get("message", ""))
         nodes = ",".join(node["hostname"] for node in record["nodes"])
         made = self._at(record["status"], record["slurm"].get("array_job_id"), message, nodes)
-        return replace(made, record=record)
+        return replace(made, record={**record, "attempts": len(self.records)})
 
     def _at(self, state: str, slurm_id: str | None = None, reason: str = "", nodes: str = "") -> RunProgress:
         return RunProgress(self.job, self.element, self.planned, state, slurm_id, reason, nodes)
@@ -172,9 +173,13 @@ def _latest_submissions(journal: Journal) -> dict[tuple[str, int], Submission]:
 
 
 def _best(records: list[Record]) -> Record | None:
-    """The last completed record, else the last one; what the job itself wrote counts before what was made up later."""
+    """The last completed record, if it can be one that nobody disturbed, else the last one.
+
+    What the job itself wrote counts before what was made up later.
+    """
     ordered = sorted(records, key=lambda record: (record["attempt"] is not None, str(record["ended_at"])))
-    chosen = [record for record in ordered if record["status"] == outcomes.COMPLETED] or ordered
+    completed = [record for record in ordered if record["status"] == outcomes.COMPLETED]
+    chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
     return chosen[-1] if chosen else None
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from hpcbench.collect.records import RECONCILED, Record
-from hpcbench.node import outcomes, verdict
+from hpcbench.node import outcomes, verdict, watched
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import states
@@ -69,7 +69,8 @@ def write(
     if len(ranks) == planned.tasks:
         ending = verdict.Ending(1, False, 0.0, float("inf"), 0.0, "")
         outcome = verdict.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
-    record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables)
+    seen = watched.timelines(str(left[-1])) if left else {}
+    record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables, seen)
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)
     node_record.append(record, str(sweep.paths.records / RECONCILED))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.errors import UserError
+from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.record import SCHEMA
 from hpcbench.workspace import SweepPaths
 
@@ -54,6 +55,11 @@ def read_element(paths: SweepPaths, job: str, element: int) -> list[Record]:
     except FileNotFoundError:
         return []
     return [record for record in map(_parsed, lines) if record is not None]
+
+
+def is_disturbed(record: Record) -> bool:
+    """Whether somebody else used the machine while it was measured."""
+    return (record["interference"] or {}).get("verdict") == DISTURBED
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ import pandas as pd
 from hpcbench.collect.records import Record
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.monitor.interference import DISTURBED
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -49,7 +50,7 @@ _WHOLE += [
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt", "steps_per_sample", "warmup_steps", "epochs"]
+_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
@@ -90,7 +91,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
-    git = record["git"] or {}
+    git, interference = record["git"] or {}, record["interference"] or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -99,6 +100,7 @@ def _row(record: Record) -> dict[str, Any]:
         "site": record["site"],
         "repetition": record["repetition"],
         "attempt": record["attempt"],
+        "attempts": record.get("attempts"),
         "status": record["status"],
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record["framework_version"],
@@ -106,6 +108,11 @@ def _row(record: Record) -> dict[str, Any]:
         "data": _source(parameters["data"]),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),
+        "steady": samples.get("steady"),
+        "drift": samples.get("drift"),
+        "stopped": samples.get("stopped"),
+        "interference": interference.get("verdict"),
+        "disturbed_by": _causes(interference),
         "first_step_s": samples.get("first_step_s"),
         "import_s": record["import_s"],
         "build_s": record["build_s"],
@@ -157,6 +164,12 @@ def _software(record: Record) -> str | None:
     """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
     versions = {"python": record["python"], **(record["packages"] or {})}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None
+
+
+def _causes(interference: dict[str, Any]) -> str | None:
+    """What disturbed it, as `cpu, memory`."""
+    causes = dict.fromkeys(cause for found in interference.get("found", ()) for cause in found["causes"])
+    return ", ".join(causes) if interference.get("verdict") == DISTURBED else None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

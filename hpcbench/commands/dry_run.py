@@ -33,7 +33,7 @@ def show(plan: Plan, workspace: Workspace, paths: SweepPaths, environments: Mapp
     )
     _price(plan, most.core_hours, most.gpu_hours)
     job = plan.jobs[0]
-    writer = ScriptWriter(workspace, paths, plan.site)
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment.measure)
     script = writer.render(job, environments[job.resources.environment].python)
     out.print(f"\n[bold]{job.name}.sh[/bold], from {escape(str(writer.template_file))}:", soft_wrap=True)
     sys.stdout.write(script)

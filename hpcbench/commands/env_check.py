@@ -130,7 +130,7 @@ def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
             "tasks_per_node": tasks,
             "environment": name,
         },
-        "measure": {"warmup_s": 0.0, "min_time_s": 0.001, "min_samples": 1, "repetitions": 1},
+        "measure": {"max_warmup_s": 0.0, "min_time_s": 0.001, "max_time_s": 0.001, "repetitions": 1, "retries": 0},
         "slurm": {"time": TIME},
     }
 

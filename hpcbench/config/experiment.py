@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hpcbench.config.axes import Axes, Range, axis_values
 from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
@@ -20,11 +20,35 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 class Measure(Model):
     """How each repetition is timed."""
 
-    warmup_s: float = Field(default=1.0, ge=0, description="seconds of steps that are thrown away first")
-    min_time_s: float = Field(default=3.0, gt=0, description="sample for at least this many seconds")
+    precision: float = Field(
+        default=0.01,
+        gt=0,
+        lt=1,
+        description="sample until the 95 % interval of the median is narrower than this part of it, or does not narrow "
+        "any more",
+    )
     min_samples: int = Field(default=10, ge=1, description="and take at least this many samples")
-    repetitions: int = Field(default=3, ge=1, le=1000, description="fresh processes for each case")
+    min_time_s: float = Field(default=1.0, gt=0, description="and sample for at least this many seconds")
+    max_time_s: float = Field(default=10.0, gt=0, description="but for no more than this many")
+    max_warmup_s: float = Field(
+        default=10.0, ge=0, description="steps are thrown away until they are steady, for at most this many seconds"
+    )
+    repetitions: int = Field(default=5, ge=1, le=1000, description="fresh processes for each case")
+    quiet: Literal["ignore", "wait", "require"] = Field(
+        default="ignore",
+        description="look first whether somebody else is using the node: `wait` until nobody is, for at most half of "
+        "the wall time, or `require` it; refuse otherwise",
+    )
+    retries: int = Field(
+        default=1, ge=0, le=100, description="measure again, this often at most, what somebody else has disturbed"
+    )
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Measure:
+        if self.max_time_s < self.min_time_s:
+            raise ValueError(f"max_time_s is {self.max_time_s:g}, less than min_time_s, {self.min_time_s:g}")
+        return self
 
 
 class Experiment(Model):

@@ -1,11 +1,16 @@
-"""The commands of the zipapp that a job script calls: spawn and rank run a repetition, record writes it down."""
+"""The commands of the zipapp that a job script calls: monitor watches the node, spawn and rank run a repetition, record
+writes it down."""
 
 import argparse
 import json
 import os
+import platform
 import sys
-from typing import Any, List
+from typing import Any, Dict, List
 
+from ..monitor import quiet
+from ..monitor.interference import DISTURBED
+from ..monitor.watch import watch
 from . import outcomes, record, verdict
 from .planned import read
 from .ranks import from_environment
@@ -13,6 +18,7 @@ from .spawn import spawn
 from .supervise import supervise
 
 CLOCK_S = 1.0  # bash counts whole seconds
+LONGER = 1.2  # than those before, that another attempt may take
 
 
 def main() -> int:
@@ -31,6 +37,14 @@ def _parser() -> argparse.ArgumentParser:
     launcher.add_argument("--cpus-per-task", type=int, required=True)
     launcher.add_argument("rest", nargs=argparse.REMAINDER)
     launcher.set_defaults(function=lambda a: spawn(a.tasks, a.cpus_per_task, _after_dashes(a.rest)))
+
+    monitor = commands.add_parser("monitor", help="write down what happens on this node, until standard input ends")
+    monitor.add_argument("scratch")
+    monitor.set_defaults(function=lambda a: watch(a.scratch, os.path.basename(a.scratch)))
+
+    looker = commands.add_parser("quiet", help="tell what others do on this node; status 1 where it is not quiet")
+    looker.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
+    looker.set_defaults(function=_quiet)
 
     rank = commands.add_parser("rank", help="run one task of a repetition, and watch over it")
     _add_run(rank)
@@ -51,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     writer.add_argument("--stopped", default="", help="the signal that told the script to end")
     writer.add_argument("--elapsed", type=float, required=True)
     writer.add_argument("--limit", type=float, required=True)
+    writer.add_argument("--attempt", type=int, default=1, help="of this script")
+    writer.add_argument("--noise", default="", help="why nothing was run: the node was not quiet")
     writer.set_defaults(function=_record)
     return parser
 
@@ -93,6 +109,7 @@ def _record(arguments: Any) -> int:
         limit_s=arguments.limit,
         margin_s=0.0 if "SLURM_JOB_ID" in os.environ else CLOCK_S,
         log=arguments.log,
+        noise=arguments.noise,
     )
     written = record.write(
         read(arguments.job_file, arguments.element),
@@ -106,7 +123,27 @@ def _record(arguments: Any) -> int:
     reason = ": %s" % written["error"]["message"] if written["error"] else ""
     named = (written["case_id"], written["repetition"], written["status"], reason)
     print("hpcbench: case %s repetition %d %s%s" % named)
-    return 0 if written["status"] == outcomes.COMPLETED else 1
+    if written["status"] != outcomes.COMPLETED:
+        return 1
+    return outcomes.MEASURE_AGAIN if _another(written, arguments) else 0
+
+
+def _another(written: Dict[str, Any], arguments: Any) -> bool:
+    """Whether to measure again what was disturbed: as often as asked, and as the wall time allows."""
+    disturbed = (written["interference"] or {}).get("verdict") == DISTURBED
+    if not disturbed or arguments.attempt > written["measure"]["retries"]:
+        return False
+    each_s = arguments.elapsed / arguments.attempt
+    enough: bool = arguments.elapsed + LONGER * each_s <= arguments.limit
+    print("hpcbench: disturbed; %s" % ("measuring again" if enough else "no time is left to measure again"))
+    return enough
+
+
+def _quiet(arguments: Any) -> int:
+    noise = quiet.wait(arguments.wait)
+    if noise:
+        print("%s: %s" % (platform.node(), noise))
+    return 1 if noise else 0
 
 
 def _after_dashes(words: List[str]) -> List[str]:

@@ -11,7 +11,7 @@ import resource
 import subprocess
 from typing import Any, Dict, Iterator, List, NamedTuple
 
-from . import hardware, metrics, outcomes
+from . import hardware, metrics, outcomes, sampling
 from .metrics import MetricError
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
@@ -53,7 +53,7 @@ def unsupported(reason: str) -> Dict[str, Any]:
     return {"warnings": [], "status": outcomes.UNSUPPORTED, "error": error}
 
 
-def facts(ending: Dict[str, Any], elapsed_s: float, complete: bool) -> Dict[str, Any]:
+def facts(ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool) -> Dict[str, Any]:
     """What a rank found out, in the form of a worker's: the one sample is how long the command took.
 
     `complete` says whether the copies hold all that was printed.
@@ -62,13 +62,7 @@ def facts(ending: Dict[str, Any], elapsed_s: float, complete: bool) -> Dict[str,
         "python": platform.python_version(),
         "warnings": [],
         "status": outcomes.FAILED if ending["exit_status"] else outcomes.COMPLETED,
-        "samples": {
-            "times_s": [elapsed_s],
-            "steps_per_sample": 1,
-            "warmup_steps": 0,
-            "warmup_s": 0.0,
-            "first_step_s": None,
-        },
+        "samples": sampling.of_whole(elapsed_s, end_s, None),
         "affinity": hardware.usable_cpus(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "output_complete": complete,

@@ -13,10 +13,11 @@ UNSUPPORTED = "unsupported"
 
 STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, SKIPPED, UNSUPPORTED)
 # Running these again would end the same way.
-FINAL = (COMPLETED, SKIPPED, UNSUPPORTED)
+FINAL = (COMPLETED, UNSUPPORTED)
 
 # The exit status by which a shell says that what it ran was killed, or told to end.
 KILLED, TERMINATED = 128 + 9, 128 + 15
+MEASURE_AGAIN = 75  # by which the record of a disturbed repetition asks its script for another attempt (EX_TEMPFAIL)
 LAST_LINES = 30  # of a log or a traceback, kept in a record
 
 

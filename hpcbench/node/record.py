@@ -6,10 +6,13 @@ import os
 import shutil
 from typing import Any, Dict, List, Mapping, Optional
 
-from . import catalog, outcomes, provenance, verdict
+from ..monitor.timeline import Timeline
+from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
 SCHEMA = 1
+TIMELINES = "timelines"  # the folder beside that of the records
+_UNSEEN: Mapping[str, Timeline] = {}
 
 
 def write(
@@ -24,9 +27,12 @@ def write(
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
     ranks = read_ranks(scratch)
     outcome = verdict.conclude(planned, sweep, ranks, ending, scratch)
-    record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ)
+    seen = watched.timelines(scratch)
+    record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ, seen)
     record["attempt"] = 1 + _lines_in(path)
     append(without_secrets(record, os.environ), path)
+    folder = os.path.join(os.path.dirname(path), "..", "..", TIMELINES, job)
+    watched.keep(scratch, os.path.normpath(folder), "%d-%d" % (element, record["attempt"]))
     shutil.rmtree(scratch, ignore_errors=True)
     return record
 
@@ -40,10 +46,12 @@ def assemble(
     outcome: verdict.Outcome,
     elapsed_s: float,
     environment: Mapping[str, str],
+    seen: Mapping[str, Timeline] = _UNSEEN,
 ) -> Dict[str, Any]:
     """The record of a repetition, whatever became of it. What was not measured is null."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     first = facts[0] if facts else {}
+    completed = outcome.status == outcomes.COMPLETED
     now = datetime.datetime.now(datetime.timezone.utc).timestamp()
     return {
         "schema": SCHEMA,
@@ -63,7 +71,8 @@ def assemble(
         "parameters": planned.parameters,
         "tags": planned.tags,
         "measure": planned.measure,
-        "samples": _joint_samples(facts, planned) if outcome.status == outcomes.COMPLETED else None,
+        "samples": _joint_samples(facts, planned) if completed else None,
+        "interference": watched.interference_of(ranks, seen) if completed else None,
         "metrics": outcome.metrics,
         "learning": first.get("learning"),
         "work": first.get("work"),

@@ -11,7 +11,7 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, machine, outcomes, sampling
+from . import catalog, frameworks, hardware, machine, outcomes, sampling, stopping
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -97,11 +97,11 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     if parameters["task"] == catalog.TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
-        facts["samples"] = sampling.Samples.of_whole(learned["seconds"], learned["first_step_s"]).as_record()
+        facts["samples"] = sampling.of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
     else:
-        settings = sampling.Settings(*(planned.measure[name] for name in sampling.Settings._fields))
+        settings = stopping.Settings(*(planned.measure[name] for name in stopping.Settings._fields))
         step = STEPS[parameters["task"]](network)
-        samples = sampling.measure(step, network.synchronize, settings, group.agree, group.size)
+        samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
     facts["warnings"] += _thread_warnings(facts) + network.remarks()

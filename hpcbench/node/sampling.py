@@ -1,53 +1,75 @@
-"""Timing one step: warm-up, then samples until there are enough.
+"""Timing one step: until it is steady, then samples until there are enough.
 
-A sample is the wall time of one step, the device synchronised before and after. Steps shorter than a millisecond are
+A sample is the wall time of one step, the device synchronised before and after. Steps that are too short for that are
 timed in blocks, and the sample is the block's time divided by its steps, so that the clock costs next to nothing.
 """
 
 import math
 import time
-from typing import Any, Callable, Dict, List, NamedTuple
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-MIN_SAMPLE_S = 1e-3
-DECISION_INTERVAL_S = 0.1  # how often several ranks agree on whether to go on
-WARMUP_INTERVAL_S = (
-    DECISION_INTERVAL_S / 4
-)  # more often: a step still gets faster, or slower, so it may well last longer
+from .steadiness import is_steady, trend
+from .stopping import MOST_SAMPLES, Settings, Stopping
+
+WINDOW_S = 0.5  # of samples, between two looks at whether there are enough; each gets a verdict of its own later
+WARMUP_WINDOW_S = 0.1
+SHORTEST_WARMUP_S = 0.5  # unless less is allowed: what changes slowly does not show in a moment
+CLOCK_SHARE = 1e-3  # of a sample, that reading the clock may take
+MOST_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
+MOST_STEPS = 1_000_000  # in a sample
+_EMPTY_SAMPLES = 101
+_RECENT = 20  # times that say how long a step takes now
+
+Clock = Callable[[], float]
 
 
-class Settings(NamedTuple):
-    warmup_s: float
-    min_time_s: float
-    min_samples: int
+class Window(NamedTuple):
+    """When a few samples were taken, on CLOCK_MONOTONIC of the node, as the monitor reads it."""
+
+    start_s: float
+    end_s: float
+    samples: int
 
 
 class Samples(NamedTuple):
     """`times_s` are seconds per step, in the order in which they were taken."""
 
     times_s: List[float]
+    windows: List[Window]
     steps_per_sample: int
-    warmup_steps: int
-    warmup_s: float
+    stopped: str  # why: a reason of stopping.py
+    clock_cost_s: float  # of reading the clock, and of synchronising a device that is done
     first_step_s: float
-
-    @classmethod
-    def of_whole(cls, elapsed_s: float, first_step_s: float) -> "Samples":
-        """One sample: all that was done, from beginning to end."""
-        return cls([elapsed_s], 1, 0, 0.0, first_step_s)
+    warmup_steps: int  # with the first step
+    warmup_s: float
+    steady: bool  # whether the warm-up ended because steps were steady
+    drift: float  # by what part of the median the samples still changed from the first to the last; 0 without a trend
 
     def as_record(self) -> Dict[str, Any]:
         return dict(self._asdict())
+
+
+def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> Dict[str, Any]:
+    """For the record: one sample, all that was done from beginning to end. What it has no use for is null."""
+    samples: Dict[str, Any] = dict.fromkeys(Samples._fields)
+    window = Window(end_s - elapsed_s, end_s, 1)
+    samples.update(times_s=[elapsed_s], windows=[window], steps_per_sample=1, first_step_s=first_step_s)
+    return samples
+
+
+class ClockError(RuntimeError):
+    """The clock went backwards: nothing that it measured can be believed."""
 
 
 def measure(
     step: Callable[[], Any],
     synchronize: Callable[[], Any],
     settings: Settings,
-    agree: Callable[[float], float] = lambda value: value,
-    ranks: int = 1,
-    clock: Callable[[], float] = time.perf_counter,
+    agree: Callable[[Any], Any] = lambda value: value,
+    clock: Clock = time.monotonic,
 ) -> Samples:
-    """Time `step`.
+    """Time `step`. Raises ClockError.
 
     `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that
     one rank alone takes would wait for the others for ever.
@@ -59,31 +81,78 @@ def measure(
         for _ in range(steps):
             step()
         synchronize()
-        return clock() - start
+        elapsed_s = clock() - start
+        if elapsed_s < 0:
+            raise ClockError("the clock went back by %g s during a sample" % -elapsed_s)
+        return elapsed_s
 
+    clock_cost_s = median(timed(0) for _ in range(_EMPTY_SAMPLES))
     first_step_s = timed(1)
-    warmup_start = clock()
-    warmup_steps = 1
-    shortest = first_step_s
-    while agree(float(clock() - warmup_start < settings.warmup_s)):
-        steps = int(agree(float(_steps_in(WARMUP_INTERVAL_S if ranks > 1 else 0.0, shortest))))
-        shortest = timed(steps) / steps
-        warmup_steps += steps
-    warmup_s = first_step_s + clock() - warmup_start
+    warmup = _warm_up(timed, clock_cost_s / CLOCK_SHARE, settings, agree, clock)
+    times, windows, stopped = _sample(timed, warmup, settings, agree, clock)
+    return Samples(
+        times_s=times,
+        windows=windows,
+        steps_per_sample=warmup.block,
+        stopped=stopped,
+        clock_cost_s=clock_cost_s,
+        first_step_s=first_step_s,
+        warmup_steps=1 + warmup.steps,
+        warmup_s=first_step_s + warmup.elapsed_s,
+        steady=warmup.steady,
+        drift=trend(times),
+    )
 
-    # The first step may have compiled or allocated: a step of its own tells how long one takes now.
-    shortest = min(shortest, timed(1))
-    steps_per_sample = int(agree(float(_steps_in(MIN_SAMPLE_S, shortest))))
-    chunk = int(agree(float(_steps_in(DECISION_INTERVAL_S, shortest * steps_per_sample)))) if ranks > 1 else 1
 
-    times: List[float] = []
+class _WarmUp(NamedTuple):
+    step_s: float  # that one takes at its end
+    block: int  # steps of a sample
+    steps: int
+    elapsed_s: float
+    steady: bool
+
+
+def _warm_up(
+    timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
+) -> _WarmUp:
+    """Take steps, at least one, until they are steady, and find out how many make a sample of `shortest_s`."""
     start = clock()
-    while agree(float(len(times) < settings.min_samples or clock() - start < settings.min_time_s)):
-        for _ in range(chunk):
-            times.append(timed(steps_per_sample) / steps_per_sample)
-    return Samples(times, steps_per_sample, warmup_steps + 1, warmup_s, first_step_s)
+    times: List[float] = []
+    steady, steps, block, count = False, 0, 1, 1
+    while count:
+        times += [timed(block) / block for _ in range(count)]
+        steps += count * block
+        step_s = median(times[-_RECENT:])
+        elapsed_s = clock() - start
+        steady = elapsed_s >= SHORTEST_WARMUP_S and is_steady(times, settings.precision)
+        done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MOST_SAMPLES
+        wanted = _number(shortest_s, step_s, MOST_STEPS)
+        count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MOST_IN_A_WINDOW), wanted])
+    return _WarmUp(step_s, block, steps, clock() - start, steady)
 
 
-def _steps_in(duration_s: float, step_s: float) -> int:
-    """Steps that fill `duration_s`, at least one."""
-    return max(1, math.ceil(duration_s / max(step_s, 1e-9)))
+def _sample(
+    timed: Callable[[int], float], warmup: _WarmUp, settings: Settings, agree: Callable[[Any], Any], clock: Clock
+) -> Tuple[List[float], List[Window], str]:
+    """Sample window after window, until there is a reason to stop."""
+    stopping = Stopping(settings)
+    start = clock()
+    times: List[float] = []
+    windows: List[Window] = []
+    step_s = warmup.step_s
+    while True:
+        elapsed_s = clock() - start
+        rest_s = min(WINDOW_S, settings.max_time_s - elapsed_s)
+        count = _number(rest_s, step_s * warmup.block, MOST_IN_A_WINDOW)
+        count, reason = agree([count, stopping.reason(times, elapsed_s)])
+        if reason:
+            return times, windows, reason
+        began_s = clock()
+        times += [timed(warmup.block) / warmup.block for _ in range(count)]
+        windows.append(Window(began_s, clock(), count))
+        step_s = median(times[-count:])
+
+
+def _number(duration_s: float, each_s: float, most: int) -> int:
+    """How many fill `duration_s`, at least one."""
+    return max(1, min(most, math.ceil(duration_s / max(each_s, 1e-9))))

@@ -14,6 +14,7 @@ import threading
 import time
 from typing import IO, Any, Callable, Deque, Dict, List, Optional
 
+from ..monitor.processes import MARK
 from . import command, hardware, machine, provenance, variables
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
@@ -33,6 +34,7 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     oom_kills = hardware.oom_kills()
     started = time.time()
     environment = variables.for_worker(planned.parameters, os.environ)
+    environment[MARK] = os.path.basename(scratch)  # by which the monitor knows what belongs to this repetition
     if planned.is_command:
         ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
     else:
@@ -76,29 +78,29 @@ def _run_command(
     missing = machine.what_is_missing(planned)
     if missing:
         return {**_ending(1, time.time(), stopper, last_lines), "facts": command.unsupported(missing)}
-    start = time.perf_counter()
+    start = time.monotonic()
     try:
         process = command.start(planned.parameters["command"], workspace, scratch, environment)
     except OSError as error:
         last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
         ending = _ending(1, time.time(), stopper, last_lines)
-        return {**ending, "facts": command.facts(ending, 0.0, True)}
+        return {**ending, "facts": command.facts(ending, 0.0, start, True)}
 
-    def end(number: int) -> None:
+    def kill(number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
 
-    stopper.ends(end)
+    stopper.ends(kill)
     copies = command.output_of(rank, scratch)
     pipes = ((process.stdout, 1, copies.standard), (process.stderr, 2, copies.error))
     echoes = [_Echo(pipe, descriptor, last_lines, copy) for pipe, descriptor, copy in pipes]
     returned = process.wait()
-    elapsed_s, ended_at = time.perf_counter() - start, time.time()
-    end(signal.SIGKILL)
+    end, ended_at = time.monotonic(), time.time()
+    kill(signal.SIGKILL)
     for echo in echoes:
         echo.join(timeout=DRAIN_S)
     ending = _ending(returned, ended_at, stopper, last_lines)
-    return {**ending, "facts": command.facts(ending, elapsed_s, all(echo.complete for echo in echoes))}
+    return {**ending, "facts": command.facts(ending, end - start, end, all(echo.complete for echo in echoes))}
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:

@@ -21,6 +21,7 @@ class Ending(NamedTuple):
     limit_s: float
     margin_s: float  # by how much its clock may lag behind the one that ended it
     log: str  # the script's own output so far
+    noise: str = ""  # why nothing was started: what others did on the node
 
 
 class Outcome(NamedTuple):
@@ -33,6 +34,9 @@ def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
     """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    if ending.noise:
+        message = "the node is not quiet: %s" % " ".join(ending.noise.split())
+        return Outcome(outcomes.SKIPPED, {"type": outcomes.SKIPPED, "message": message, "last_lines": []})
     outcome = judge(ranks, planned.tasks, ending)
     if outcome.status != outcomes.COMPLETED or not planned.is_command:
         return outcome

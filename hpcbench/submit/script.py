@@ -14,9 +14,11 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
 import hpcbench
+from hpcbench.config.experiment import Measure
 from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.errors import UserError
+from hpcbench.node.outcomes import MEASURE_AGAIN
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.resources import shipped
@@ -43,6 +45,7 @@ class ScriptWriter:
     workspace: Workspace
     paths: SweepPaths
     site: Site
+    measure: Measure
 
     def render(self, job: Job, python: str) -> str:
         """The script of one job; `python` is the interpreter of its environment."""
@@ -67,6 +70,9 @@ class ScriptWriter:
                 foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
                 launcher=self._launcher(job.resources, environment, container),
+                beside=self._beside(job.resources),
+                measure=self.measure,
+                again=MEASURE_AGAIN,
                 limit_s=walltime_s(job.resources.slurm.time),
             )
         except Exception as error:  # a template of the workspace can raise anything
@@ -122,6 +128,10 @@ class ScriptWriter:
         tasks = [f"--tasks={resources.tasks}", f"--cpus-per-task={resources.cpus_per_task}"]
         starts = "outside" if environment.container else "node"  # no container has the command that starts it
         return " ".join([f'"${{{starts}[@]}}"', "spawn", *tasks, "--"])
+
+    def _beside(self, resources: Resources) -> str:
+        """What starts one process on each node of the job, beside the tasks; nothing on this machine."""
+        return "" if self.site.scheduler == "local" else " ".join(srun_beside(resources)) + " "
 
     def _container(self, environment: Environment, resources: Resources) -> Words:
         if environment.container is None:
@@ -195,3 +205,10 @@ def srun_command(resources: Resources, site: Site) -> list[str]:
         "--kill-on-bad-exit=1",
         *site.launcher.srun,
     ]
+
+
+def srun_beside(resources: Resources) -> list[str]:
+    """The srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs."""
+    nodes = resources.nodes
+    each = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--cpus-per-task=1"]
+    return ["srun", "--overlap", *each, "--cpu-bind=none", "--mpi=none"]

@@ -111,7 +111,7 @@ def _check_data(plan: Plan, workspace: Workspace) -> None:
 def _write(
     folder: Path, paths: SweepPaths, plan: Plan, pythons: dict[str, str], workspace: Workspace, source: Path
 ) -> None:
-    writer = ScriptWriter(workspace, paths, plan.site)
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment.measure)
     (folder / "node.pyz").write_bytes(node_zipapp())
     shutil.copyfile(source, folder / "experiment.yaml")
     for job in plan.jobs:

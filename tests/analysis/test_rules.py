@@ -142,7 +142,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     assert found[8].remedy.split("; ") == [
         "a larger batch_size makes steps long enough to be timed one by one",
         "infer on a single task",
-        "raise measure.min_samples, to 299 in all repetitions",
+        "raise min_samples and max_time_s: 299 in all repetitions",
     ]
     assert judged(known) == []
 

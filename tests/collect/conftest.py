@@ -56,7 +56,13 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
         found = {
             "warnings": [],
             "status": status,
-            "samples": {"times_s": list(times_s), "steps_per_sample": 2, "warmup_steps": 5, "first_step_s": 0.9},
+            "samples": {
+                "times_s": list(times_s),
+                "windows": [[0.0, 1.0, len(times_s)]],
+                "steps_per_sample": 2,
+                "warmup_steps": 5,
+                "first_step_s": 0.9,
+            },
             "threads": {"intra_op": 4, "inter_op": 2},
             "packages": {"torch": "2.13.0+cpu", "numpy": "2.4.6"},
             "framework_version": "2.13.0+cpu",

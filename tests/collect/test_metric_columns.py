@@ -10,6 +10,7 @@ import pytest
 
 from hpcbench.analysis.summary import add_speedup, case_table, differing_work, ranked, work_groups
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
+from hpcbench.node import sampling
 
 MakeRecord = Callable[..., dict[str, Any]]
 COMMAND = {"framework": "command", "model": None, "command": "./bench"}
@@ -27,7 +28,7 @@ def make_command(make_record: MakeRecord) -> MakeRecord:
         changes.setdefault("metrics", found if completed else None)
         facts = {
             **nothing,
-            "samples": {"times_s": [2.0], "steps_per_sample": 1, "warmup_steps": 0, "first_step_s": None},
+            "samples": sampling.of_whole(2.0, 2.0, None),
         }
         return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
 

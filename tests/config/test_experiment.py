@@ -48,7 +48,7 @@ def test_an_unknown_key_is_refused_with_file_line_and_nearest_key(text: str, whe
         ("measure: {repetitions: 0}", "study.yaml:5: measure.repetitions: 0 is not valid"),
         ("measure: {repetitions: 2.5}", "study.yaml:5: measure.repetitions"),
         ("measure: {min_time_s: 0}", "study.yaml:5: measure.min_time_s"),
-        ('measure: {warmup_s: "1"}', "study.yaml:5: measure.warmup_s"),
+        ('measure: {max_warmup_s: "1"}', "study.yaml:5: measure.max_warmup_s"),
         ("description: [a]", "study.yaml:5: description"),
         ("tags: week", "study.yaml:5: tags"),
         ("slurm: {exclusive: maybe}", "study.yaml:5: slurm.exclusive: 'maybe' is not valid"),

@@ -7,9 +7,9 @@ import copy
 import os
 
 import torch
-from hpcbench_node.frameworks import pytorch_strategies
-from hpcbench_node.group import Group
-from hpcbench_node.ranks import from_environment
+from hpcbench_carried.node.frameworks import pytorch_strategies
+from hpcbench_carried.node.group import Group
+from hpcbench_carried.node.ranks import from_environment
 from probing import case, tell
 
 

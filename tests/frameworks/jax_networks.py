@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import jax
 import numpy
-from hpcbench_node import frameworks, problem
-from hpcbench_node.data import Items
-from hpcbench_node.frameworks import jax_data, jax_devices, jax_strategies
-from hpcbench_node.group import Group
-from hpcbench_node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
-from hpcbench_node.outcomes import Unsupported
-from hpcbench_node.ranks import from_environment
+from hpcbench_carried.node import frameworks, problem
+from hpcbench_carried.node.data import Items
+from hpcbench_carried.node.frameworks import jax_data, jax_devices, jax_strategies
+from hpcbench_carried.node.group import Group
+from hpcbench_carried.node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
+from hpcbench_carried.node.outcomes import Unsupported
+from hpcbench_carried.node.ranks import from_environment
 from probing import case, tell
 
 RANKS, STEPS = 2, 3

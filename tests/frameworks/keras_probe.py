@@ -6,8 +6,8 @@ PYTHONPATH=node.pyz python keras_probe.py FRAMEWORK PROBE
 import sys
 
 import keras
-from hpcbench_node import frameworks
-from hpcbench_node.frameworks import keras_layers
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.frameworks import keras_layers
 from probing import TINY, case, tell
 
 BOTH_WAYS = {"model_options": {**TINY["lstm"], "bidirectional": True}}

@@ -7,7 +7,7 @@ import os
 import resource
 from pathlib import Path
 
-from hpcbench_node import hardware, outcomes
+from hpcbench_carried.node import hardware, outcomes
 from probing import TINY, Probe, children, main, tell
 
 

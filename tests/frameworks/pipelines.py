@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 import numpy
-from hpcbench_node import frameworks, problem
-from hpcbench_node.group import Group
-from hpcbench_node.ranks import Ranks
+from hpcbench_carried.node import frameworks, problem
+from hpcbench_carried.node.group import Group
+from hpcbench_carried.node.ranks import Ranks
 
 
 def main(framework, execution, given, result):

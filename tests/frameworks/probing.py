@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy
-from hpcbench_node import frameworks, problem
-from hpcbench_node.group import Group
-from hpcbench_node.ranks import Ranks, from_environment
+from hpcbench_carried.node import frameworks, problem
+from hpcbench_carried.node.group import Group
+from hpcbench_carried.node.ranks import Ranks, from_environment
 
 TINY = {
     "mlp": {"input_size": 5, "hidden_size": 6, "classes": 3},

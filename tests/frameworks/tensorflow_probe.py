@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import numpy
 import tensorflow as tf
-from hpcbench_node import hardware, outcomes
-from hpcbench_node.data import Items
-from hpcbench_node.frameworks import tensorflow, tensorflow_data, tensorflow_strategies
+from hpcbench_carried.node import hardware, outcomes
+from hpcbench_carried.node.data import Items
+from hpcbench_carried.node.frameworks import tensorflow, tensorflow_data, tensorflow_strategies
 from probing import Probe, main
 
 

@@ -60,11 +60,11 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(found):
 
 def test_a_numpy_without_the_names_that_mxnet_asks_for_is_named_with_the_one_to_install(zipapp, environment_python):
     newer = "import numpy; numpy.__deprecated_attrs__.clear(); numpy.__version__ = '1.24.0'"  # what 1.24 has done
-    load = "from hpcbench_node import frameworks; frameworks.load('mxnet')"
+    load = "from hpcbench_carried.node import frameworks; frameworks.load('mxnet')"
     command = [environment_python("mxnet"), "-c", f"{newer}; {load}"]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(zipapp)}, capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("hpcbench_node.outcomes.Unsupported: MXNet does not import with NumPy 1.24.0 (")
+    assert last.startswith("hpcbench_carried.node.outcomes.Unsupported: MXNet does not import with NumPy 1.24.0 (")
     assert last.endswith("install numpy 1.23.5 there, as `hpcbench env build mxnet` does")
 
 

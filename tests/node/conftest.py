@@ -15,7 +15,17 @@ import pytest
 from hpcbench.config.parameters import Parameters
 from hpcbench.node.planned import PlannedRun
 
-MEASURE = {"warmup_s": 0.0, "min_time_s": 0.01, "min_samples": 2, "repetitions": 1, "shuffle_seed": 0}
+MEASURE = {
+    "precision": 0.01,
+    "min_samples": 2,
+    "min_time_s": 0.01,
+    "max_time_s": 0.02,
+    "max_warmup_s": 0.0,
+    "repetitions": 1,
+    "quiet": "ignore",
+    "retries": 0,
+    "shuffle_seed": 0,
+}
 SWEEP = {
     "name": "sweep-1",
     "experiment": {"name": "experiment-1"},
@@ -56,6 +66,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
     def make(**changes: Any) -> dict[str, Any]:
         samples = {
             "times_s": [0.010, 0.011, 0.012],
+            "windows": [[5.0, 5.033, 3]],
             "steps_per_sample": 1,
             "warmup_steps": 2,
             "warmup_s": 0.1,

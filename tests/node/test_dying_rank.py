@@ -20,9 +20,9 @@ SITECUSTOMIZE = """
 import os, sys, threading, time
 
 def tell():
-    while not hasattr(sys.modules.get("hpcbench_node.sampling"), "measure"):
+    while not hasattr(sys.modules.get("hpcbench_carried.node.sampling"), "measure"):
         time.sleep(0.01)
-    sampling = sys.modules["hpcbench_node.sampling"]
+    sampling = sys.modules["hpcbench_carried.node.sampling"]
     measure = sampling.measure
 
     def told(*arguments):
@@ -53,7 +53,7 @@ def test_the_other_rank_ends_soon_and_the_record_names_the_dead_one_and_the_sign
     (spy / "sitecustomize.py").write_text(SITECUSTOMIZE)
     environment = {**clean_environment, "PYTHONPATH": str(spy)}
     folder = make_folder(model="mlp", task="training", strategy="ddp", tasks_per_node=2)
-    folder.measure(min_time_s=600.0)
+    folder.measure(min_time_s=600.0, max_time_s=600.0)
     log = tmp_path / "log.out"
     with log.open("w") as output:
         words = folder.spawn_words(2, 1, folder.words("rank"))

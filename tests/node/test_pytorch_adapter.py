@@ -280,7 +280,7 @@ def test_float32_is_float32_whatever_the_environment_says(
 import sys
 sys.path.insert(0, {str(make_folder().zipapp)!r})
 import torch
-from hpcbench_node.frameworks import pytorch
+from hpcbench_carried.node.frameworks import pytorch
 backends = torch.backends.cuda.matmul, torch.backends.cudnn
 before = [each.allow_tf32 for each in backends]
 pytorch._set_arithmetic()
@@ -313,7 +313,7 @@ def test_threads_are_set_and_read_back_in_a_fresh_process(
     code = f"""
 import json, sys
 sys.path.insert(0, {str(zipapp)!r})
-from hpcbench_node.frameworks import load
+from hpcbench_carried.node.frameworks import load
 adapter = load("pytorch")
 adapter.set_threads({intra}, {inter})
 print(json.dumps(adapter.threads()))
@@ -356,10 +356,10 @@ TRAIN = """
 import json, os, sys
 zipapp, cases, out = sys.argv[1:]
 sys.path.insert(0, zipapp)
-from hpcbench_node import problem
-from hpcbench_node.frameworks import load
-from hpcbench_node.group import Group
-from hpcbench_node.ranks import from_environment
+from hpcbench_carried.node import problem
+from hpcbench_carried.node.frameworks import load
+from hpcbench_carried.node.group import Group
+from hpcbench_carried.node.ranks import from_environment
 import torch
 group = Group(from_environment(os.environ))
 torch.set_num_threads(1)

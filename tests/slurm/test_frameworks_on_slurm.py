@@ -92,7 +92,7 @@ def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(clu
     experiment = cluster.experiment(
         parameters={"intra_op_threads": 1, "batch_size": 4, "nodes": 2},
         zip=[{"framework": list(frameworks), "strategy": list(strategies)}],
-        measure={"min_time_s": 600},
+        measure={"min_time_s": 600, "max_time_s": 600},
         slurm={"mem": "3G", "time": "00:05:00"},
     )
     cluster("sweep", experiment, "--wait", expect=1)

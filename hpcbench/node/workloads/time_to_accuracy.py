@@ -34,6 +34,7 @@ def learn(network: Network) -> Dict[str, Any]:
         accuracy = curve[-1]["accuracy"]
         return {
             "seconds": seconds,
+            "ended_s": time.monotonic(),
             "first_step_s": first_step_s,
             "epochs": len(curve),
             "accuracy": accuracy,
@@ -41,14 +42,14 @@ def learn(network: Network) -> Dict[str, Any]:
         }
 
     network.synchronize()
-    start = time.perf_counter()
+    start = time.monotonic()
     _train(network, 1)
-    first_step_s = time.perf_counter() - start
+    first_step_s = time.monotonic() - start
     for epoch in range(1, parameters["max_epochs"] + 1):
         _train(network, steps - 1 if epoch == 1 else steps)
         correct = sum(group.gather(_correct(network, split)))
         accuracy = correct / sum(group.gather(split.counted))
-        elapsed = group.agree(time.perf_counter() - start)
+        elapsed = group.agree(time.monotonic() - start)
         curve.append({"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy})
         if accuracy >= parameters["target_accuracy"]:
             return told(elapsed)

@@ -1,0 +1,54 @@
+"""Where the control groups of a process are, in versions 1 and 2 and where both are mounted (cgroups(7))."""
+
+import os
+import re
+from typing import Dict, List, Optional, Tuple
+
+_JOB = re.compile(r"(.*/job_\d+)(/.*)?\Z")  # as Slurm's task/cgroup and proctrack/cgroup name them
+
+
+def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:
+    """The folders of the control group of `controller` and of all that it lies in, the innermost first.
+
+    `lines` are those of /proc/PID/cgroup. A container may show another tree: folders that are not there are left out.
+    """
+    base, path = _base_and_path(lines, controller, root)
+    if base is None:
+        return []
+    found = []
+    while True:
+        folder = os.path.join(base, path.strip("/"))
+        if os.path.isdir(folder):
+            found.append(folder.rstrip("/"))
+        if path in ("", "/"):
+            return found
+        path = os.path.dirname(path)
+
+
+def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
+    """The folder of the job's own control group; None where Slurm has not made one."""
+    for folder in folders(lines, controller, root):
+        match = _JOB.match(folder)
+        if match:
+            return match.group(1)
+    return None
+
+
+def _base_and_path(lines: List[str], controller: str, root: str) -> Tuple[Optional[str], str]:
+    paths: Dict[str, str] = {}
+    for line in lines:
+        _, names, path = line.split(":", 2)
+        paths.update(dict.fromkeys(names.split(","), path))
+    mounted = os.path.join(root, "sys/fs/cgroup")
+    if controller in paths:  # version 1; `cpu` and `cpuacct` may be mounted together
+        return os.path.join(mounted, controller), paths[controller]
+    if "" in paths:
+        unified = os.path.join(mounted, "unified")  # beside version 1 it has no controllers of its own
+        return (unified if os.path.isdir(unified) else mounted), paths[""]
+    return None, ""
+
+
+def values(content: bytes) -> Dict[str, int]:
+    """What a file of `name value` lines holds, such as cpu.stat."""
+    words = content.split()
+    return {name.decode(): int(value) for name, value in zip(words[::2], words[1::2])}

@@ -1,0 +1,35 @@
+"""Sums of what a counter of the system has counted since we first looked, whatever the counter does meanwhile."""
+
+from typing import Optional
+
+
+class Counter:
+    """Goes on where the counter wraps around. One that falls otherwise was set anew: what it counted unseen is lost."""
+
+    def __init__(self, wraps_at: Optional[float] = None) -> None:
+        self.sum: Optional[float] = None  # None while there has been no reading
+        self.resets = 0
+        self._wraps_at = wraps_at
+        self._last: Optional[float] = None
+
+    def add(self, reading: Optional[float]) -> Optional[float]:
+        """The sum with this reading. An absent reading adds nothing."""
+        if reading is not None:
+            self.step(reading)
+        return self.sum
+
+    def step(self, reading: float) -> float:
+        """By how much the sum grew with this reading."""
+        step = 0.0 if self._last is None else self._grown(reading - self._last)
+        self._last = reading
+        self.sum = (self.sum or 0) + step
+        return step
+
+    def _grown(self, difference: float) -> float:
+        if difference >= 0:
+            return difference
+        # A wrapped counter has come from near its end: a fall by less than half of its range is no wrap.
+        if self._wraps_at is not None and difference < -self._wraps_at / 2:
+            return difference + self._wraps_at
+        self.resets += 1
+        return 0

@@ -1,0 +1,204 @@
+"""Whether somebody else used the machine: a verdict on each window of samples, from what the monitor saw meanwhile.
+
+Evidence is of two kinds. What took time from the repetition itself (its threads waited for a CPU, a quota stopped them,
+the hypervisor ran somebody else, memory was reclaimed, a GPU was held back) slows it down by as much, and convicts.
+What others did beside it (on other cores, on the same disk or GPU) may slow it down through what they share, and no
+counter tells by how much: it convicts unless the run's own samples show that it made no difference.
+"""
+
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .timeline import Timeline
+
+CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
+
+# Below these parts of a window, or numbers of CPUs, a machine that nobody else uses is never quite still.
+WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
+BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
+OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
+MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
+LITTLE_IO = 1e6  # bytes in a window: less disturbs nobody
+HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
+FEWEST = 3  # windows of each kind to compare
+
+TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
+MONITORED = 0.5  # part of the windows that a verdict must rest on
+UNSEEN_S = 0.5  # at the edges of a window, for which the monitor need not have been there
+
+CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
+
+
+class Window(NamedTuple):
+    """A stretch of samples; `time_s` is their median."""
+
+    start_s: float
+    end_s: float
+    time_s: Optional[float]
+
+
+class Evidence(NamedTuple):
+    """Something that others did in a window. `size` is a part of the window's time, or a number of CPUs."""
+
+    causes: Tuple[str, ...]  # more than one where no counter tells them apart
+    size: float
+    what: str
+    convicts: bool = True
+
+
+Found = Optional[List[Evidence]]  # of one window; None where nobody was watching
+
+
+def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found]:
+    """What disturbed each window; nothing where it is clean."""
+    found: List[Found] = [
+        _evidence(timeline, window) if timeline and timeline.covers(window.start_s, window.end_s, UNSEEN_S) else None
+        for window in windows
+    ]
+    return _without_harmless(found, windows)
+
+
+def _evidence(timeline: Timeline, window: Window) -> List[Evidence]:
+    view = View(timeline, window.start_s, window.end_s)
+    return [evidence for kind in KINDS for evidence in kind(view)]
+
+
+class View:
+    """The timeline within one window."""
+
+    def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
+        self.timeline = timeline
+        self.start_s = start_s
+        self.end_s = end_s
+        self.duration_us = (end_s - start_s) * 1e6
+
+    def increase(self, column: str) -> Optional[float]:
+        return self.timeline.increase(column, self.start_s, self.end_s)
+
+    def part(self, column: str) -> float:
+        """What a counter of microseconds gained, as a part of the window; 0 where it is not known."""
+        return (self.increase(column) or 0.0) / self.duration_us
+
+    def gauge(self, column: str) -> List[float]:
+        """What a gauge showed from shortly before the window to shortly after."""
+        return self.timeline.values(column, self.start_s - UNSEEN_S, self.end_s + UNSEEN_S)
+
+    @property
+    def own_cpus(self) -> float:
+        return max(self.gauge("cpu.own_count"), default=0.0) or 1.0
+
+
+def throttled(view: View) -> Iterator[Evidence]:
+    size = view.part("quota.throttled_us")
+    if size >= THROTTLED:
+        yield Evidence((THROTTLING,), size, "a CPU quota stopped it")
+    if view.increase("cpu.thermal_events"):
+        yield Evidence((THROTTLING,), 1.0, "heat slowed its CPUs down")
+
+
+def waited(view: View) -> Iterator[Evidence]:
+    """Threads that could have run: for no CPU was free, nor the quota spent, nor did they wait for one another."""
+    wanted = view.part("own.run_us") + view.part("own.wait_us")
+    if wanted > OVERSUBSCRIBED * view.own_cpus:
+        foreign = _foreign_cpus(view, "cpu.own_busy_ms")
+        size = 0.0 if foreign is None else foreign / view.own_cpus
+        threshold = BUSY_CPUS / view.own_cpus
+    else:
+        size, threshold = view.part("own.worst_wait_us") - view.part("quota.throttled_us"), WAITED
+    if size >= threshold:
+        yield Evidence((CPU,), size, "other processes took its CPUs")
+
+
+def beside(view: View) -> Iterator[Evidence]:
+    """Cores share caches, memory bandwidth, and the power that lets one of them run fast."""
+    foreign = _foreign_cpus(view, "cpu.own_busy_ms", "cpu.other_busy_ms")
+    if foreign is not None and foreign >= busy_cpus(max(view.gauge("cpu.count"), default=0.0)):
+        yield Evidence((CPU, MEMORY), foreign, "CPUs were busy with other processes", convicts=False)
+
+
+def busy_cpus(count: float) -> float:
+    """How many CPUs may work for others on a node with so many: daemons never sleep all at once."""
+    return max(BUSY_CPUS, BUSY_PART * count)
+
+
+def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
+    """How many of these CPUs worked for others, on average."""
+    used = [view.increase(column) for column in busy]
+    own = view.increase("own.cpu_ms")
+    if own is None or None in used:
+        return None
+    return max(0.0, sum(ms or 0.0 for ms in used) - own) * 1e3 / view.duration_us
+
+
+def stolen(view: View) -> Iterator[Evidence]:
+    size = view.part("cpu.own_steal_ms") * 1e3 / view.own_cpus
+    if size >= STOLEN:
+        yield Evidence((STEAL,), size, "the hypervisor ran another machine")
+
+
+def reclaimed(view: View) -> Iterator[Evidence]:
+    size = view.part("pressure.memory_some_us")
+    if size >= STALLED:
+        yield Evidence((MEMORY,), size, "processes waited for memory")
+
+
+def disk(view: View) -> Iterator[Evidence]:
+    """Only for a repetition that reads or writes itself."""
+    own = _bytes(view, "own")
+    total = _bytes(view, "disk")
+    if own is None or total is None or own <= 0:
+        return
+    foreign = total - own
+    if foreign >= LITTLE_IO and foreign >= MUCH_IO * total:
+        yield Evidence((IO,), foreign / total, "of the bytes to and from disks were others'", convicts=False)
+
+
+def _bytes(view: View, whose: str) -> Optional[float]:
+    parts = [view.increase("%s.%s_bytes" % (whose, way)) for way in ("read", "written")]
+    return None if None in parts else sum(part or 0.0 for part in parts)
+
+
+KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, beside, stolen, reclaimed, disk)
+
+
+def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
+    """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
+    without any."""
+    clean = [window.time_s for evidence, window in zip(found, windows) if evidence == [] and window.time_s]
+    suspected = [
+        window.time_s
+        for evidence, window in zip(found, windows)
+        if evidence and window.time_s and not any(each.convicts for each in evidence)
+    ]
+    if min(len(clean), len(suspected)) < FEWEST or max(suspected) > HARMLESS * min(clean):
+        return found
+    return [None if evidence is None else [each for each in evidence if each.convicts] for evidence in found]
+
+
+def together(nodes: Sequence[List[Found]]) -> List[Found]:
+    """The windows of a repetition on several nodes: each is disturbed by what disturbed any of them."""
+    joined: List[Found] = []
+    for place in range(max(map(len, nodes), default=0)):
+        found = [node[place] for node in nodes if place < len(node)]
+        joined.append(None if None in found else [each for evidence in found for each in evidence or ()])
+    return joined
+
+
+def verdict(found: Sequence[Found]) -> str:
+    """On a repetition."""
+    watched = [evidence for evidence in found if evidence is not None]
+    if not watched or len(watched) < MONITORED * len(found):
+        return UNMONITORED
+    disturbed = sum(bool(evidence) for evidence in watched)
+    return DISTURBED if disturbed > TOO_MANY * len(watched) else CLEAN
+
+
+def summary(found: Sequence[Found]) -> List[Dict[str, object]]:
+    """What was found, by kind: its causes, in how many windows, and how large it was there at most."""
+    kinds: Dict[Tuple[Tuple[str, ...], str], List[float]] = {}
+    for evidence in found:
+        for each in evidence or ():
+            kinds.setdefault((each.causes, each.what), []).append(each.size)
+    return [
+        {"causes": list(causes), "what": what, "windows": len(sizes), "size": max(sizes)}
+        for (causes, what), sizes in kinds.items()
+    ]

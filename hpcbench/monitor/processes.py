@@ -1,0 +1,75 @@
+"""Which processes on this node belong to the repetition: those that its supervisors marked in their environment, and
+all that descend from them."""
+
+import os
+from typing import Dict, FrozenSet, List
+
+from .files import Files
+
+MARK = "HPCBENCH_MARK"  # the variable; its value is the repetition's own
+
+
+class OwnProcesses:
+    """The processes of one repetition on this node, found anew at each `refresh`."""
+
+    def __init__(self, mark: str, root: str = "/") -> None:
+        self._variable = ("%s=%s" % (MARK, mark)).encode()
+        self._proc = os.path.join(root, "proc")
+        self._files = Files()
+        self._looks: Dict[int, int] = {}  # how often a stranger was looked at
+        self.pids: List[int] = []  # parents before their children
+        self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
+
+    def refresh(self) -> None:
+        """Look for processes that have come or gone. A number used again between two looks is not noticed."""
+        present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
+        there = set(present)
+        own = {pid: None for pid in self.pids if pid in there}
+        looks = {}
+        for pid in present:
+            if pid in own:
+                continue
+            seen = self._looks.get(pid, 0)
+            if seen < 2:  # twice: it may have been between its fork and its exec
+                if self._is_own(pid, own):
+                    own[pid] = None
+                    continue
+                seen += 1
+            looks[pid] = seen
+        self._looks = looks
+        self.pids = list(own)
+        self.cpus = self._allowed()
+
+    def cgroups(self) -> List[str]:
+        """The lines of /proc/PID/cgroup of the first process that still has any."""
+        for pid in self.pids:
+            lines = self._once(pid, "cgroup").decode("utf-8", "replace").splitlines()
+            if lines:
+                return lines
+        return []
+
+    def _is_own(self, pid: int, own: Dict[int, None]) -> bool:
+        if parent(self._once(pid, "stat")) in own:
+            return True
+        return self._variable in self._once(pid, "environ").split(b"\0")
+
+    def _once(self, pid: int, name: str) -> bytes:
+        path = os.path.join(self._proc, str(pid), name)
+        content = self._files.read(path)
+        self._files.forget(path)
+        return content
+
+    def _allowed(self) -> FrozenSet[int]:
+        cpus: FrozenSet[int] = frozenset()
+        for pid in self.pids:
+            try:
+                cpus = cpus.union(os.sched_getaffinity(pid))
+            except OSError:  # it has just ended
+                continue
+        return cpus
+
+
+def parent(stat: bytes) -> int:
+    """The parent in a line of /proc/PID/stat; 0 where there is none. A name may hold blanks and brackets."""
+    fields = stat.rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0

@@ -1,0 +1,51 @@
+"""Whether a node is quiet, before anything is measured on it."""
+
+import time
+from typing import Optional
+
+from .files import Files
+from .interference import busy_cpus
+from .processes import OwnProcesses
+from .sources.base import Absent, Place
+from .sources.cpu import Cpu
+from .sources.pressure import Pressure
+
+LOOK_S = 1.0
+PAUSE_S = 2.0  # between two looks
+STALLED = 0.1  # of the time, some process waited for a disk
+
+
+def wait(limit_s: float) -> Optional[str]:
+    """Look until the node is quiet, for about `limit_s`, but once at least; what goes on there at the end, or None."""
+    end = time.monotonic() + limit_s
+    while True:
+        noise = look(Place(OwnProcesses(""), Files()))
+        if not noise or time.monotonic() + PAUSE_S + LOOK_S > end:
+            return noise
+        time.sleep(PAUSE_S)
+
+
+def look(place: Place) -> Optional[str]:
+    """What others do on this node for a second, in words; None where it is quiet."""
+    cpu = Cpu(place)
+    cpu.read()
+    try:
+        pressure = Pressure(place)
+        pressure.read()
+    except Absent:
+        pressure = None
+    time.sleep(LOOK_S)
+    seen = dict(zip(cpu.columns, cpu.read()))
+    if pressure:
+        seen.update(zip(pressure.columns, pressure.read()))
+    stalled = (seen.get("pressure.io_some_us") or 0) / 1e6 / LOOK_S
+    return noise((seen["cpu.other_busy_ms"] or 0) / 1e3 / LOOK_S, seen["cpu.count"] or 1, stalled)
+
+
+def noise(busy: float, count: float, stalled: float) -> Optional[str]:
+    """What is too much of it, in words."""
+    if busy >= busy_cpus(count):
+        return "%.1f of %d CPUs are busy" % (busy, count)
+    if stalled >= STALLED:
+        return "some process waits for a disk %.0f %% of the time" % (100 * stalled)
+    return None

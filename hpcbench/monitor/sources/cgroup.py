@@ -1,0 +1,36 @@
+"""Whether a quota has held the repetition back: that of its control group, or of one that it lies in."""
+
+import os
+from typing import Dict, List, Optional
+
+from .. import cgroups
+from ..counters import Counter
+from .base import COUNTER, Place, Source, Values
+
+
+class Quota(Source):
+    """`nr_throttled` and the time throttled, added up over the control groups from the repetition's own to the root."""
+
+    name = "quota"
+    columns = {"quota.periods": COUNTER, "quota.throttled_periods": COUNTER, "quota.throttled_us": COUNTER}
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._files: Optional[List[str]] = None
+        self._counters: Dict[str, List[Counter]] = {}
+        self._sums = [0.0, 0.0, 0.0]
+
+    def read(self) -> Values:
+        if self._files is None and self.place.own.pids:
+            lines = self.place.own.cgroups()
+            self._files = [
+                os.path.join(folder, "cpu.stat") for folder in cgroups.folders(lines, "cpu", self.place.root)
+            ]
+        for path in self._files or ():
+            found = cgroups.values(self.place.files.read(path))
+            throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
+            counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])
+            readings = (found.get("nr_periods", 0), found.get("nr_throttled", 0), throttled_us)
+            for place, (counter, reading) in enumerate(zip(counters, readings)):
+                self._sums[place] += counter.step(reading)
+        return [*self._sums]

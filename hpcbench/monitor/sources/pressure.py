@@ -1,0 +1,34 @@
+"""Pressure stall information of the whole node: how long some task, or all, had to wait for CPU, memory or I/O."""
+
+import re
+from typing import Dict
+
+from ..counters import Counter
+from .base import COUNTER, Place, Source, Values
+
+_TOTAL = re.compile(rb"(some|full) .*total=(\d+)")
+
+
+class Pressure(Source):
+    """Linux' Documentation/accounting/psi.rst."""
+
+    name = "pressure"
+    columns = {
+        "pressure.cpu_some_us": COUNTER,
+        "pressure.memory_some_us": COUNTER,
+        "pressure.memory_full_us": COUNTER,
+        "pressure.io_some_us": COUNTER,
+        "pressure.io_full_us": COUNTER,
+    }
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._paths = {name: place.readable("proc/pressure", name) for name in ("cpu", "memory", "io")}
+        self._counters = {column: Counter() for column in self.columns}
+
+    def read(self) -> Values:
+        totals: Dict[str, int] = {}
+        for name, path in self._paths.items():
+            for kind, total in _TOTAL.findall(self.place.files.read(path)):
+                totals["pressure.%s_%s_us" % (name, kind.decode())] = int(total)
+        return [counter.add(totals.get(column)) for column, counter in self._counters.items()]

@@ -1,0 +1,148 @@
+"""What a monitor writes: one file for each node and repetition.
+
+Its first line is a header, a JSON object: the host, the sources with their columns, and the sources that are absent
+with the reason. Each line after it is one reading of one source, a JSON array: the source's place in the header, the
+time in seconds of CLOCK_MONOTONIC, and a value for each column, null where it could not be read. The last line, where
+the monitor came to its end, is an object again: what watching has cost.
+"""
+
+import gzip
+import json
+import os
+from bisect import bisect_left, bisect_right
+from typing import IO, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+SCHEMA = 1
+FLUSH_S = 1.0  # a monitor that is killed loses no more than this
+PREFIX, SUFFIX = "monitor-", ".jsonl"
+
+
+def file_name(host: str) -> str:
+    """The name of the file that the monitor on `host` writes."""
+    return PREFIX + host + SUFFIX
+
+
+class Writer:
+    """Appends to a timeline."""
+
+    def __init__(self, path: str, header: Dict[str, Any], now: float) -> None:
+        self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16)  # noqa: SIM115 - until the end
+        self._flush_at = now
+        self._line(json.dumps(dict(header, schema=SCHEMA), separators=(",", ":")))
+        self.flush(now)
+
+    def reading(self, source: int, now: float, values: Sequence[Optional[float]]) -> None:
+        shown = ["null" if value is None else repr(value) for value in values]
+        self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
+
+    def flush(self, now: float) -> None:
+        """Write what is held back, if it is time to."""
+        if now >= self._flush_at:
+            self._file.flush()
+            self._flush_at = now + FLUSH_S
+
+    def end(self, costs: Dict[str, Any]) -> None:
+        self._line(json.dumps(costs, separators=(",", ":")))
+        self._file.close()
+
+    def _line(self, text: str) -> None:
+        self._file.write(text + "\n")
+
+
+class Series(NamedTuple):
+    """The readings of one column, without those that are null."""
+
+    times_s: List[float]
+    values: List[float]
+
+
+class Timeline:
+    """A timeline, read."""
+
+    def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
+        self.host: str = header["host"]
+        self.interval_s: float = header["interval_s"]
+        self.facts: Dict[str, Any] = header["facts"]
+        self.absent: Dict[str, str] = header["absent"]  # why, by source
+        self.ended = ended  # None where the monitor was killed
+        self._series = series
+
+    def has(self, column: str) -> bool:
+        return bool(self._series.get(column, _NONE).times_s)
+
+    def covers(self, start_s: float, end_s: float, tolerance_s: float) -> bool:
+        """Whether some column was read from before `start_s` until after `end_s`, but for `tolerance_s`."""
+        return any(
+            series.times_s[0] <= start_s + tolerance_s and series.times_s[-1] >= end_s - tolerance_s
+            for series in self._series.values()
+            if series.times_s
+        )
+
+    def increase(self, column: str, start_s: float, end_s: float) -> Optional[float]:
+        """By how much a counter grew between two times, interpolated; None where it was not read."""
+        series = self._series.get(column, _NONE)
+        if len(series.times_s) < 2 or start_s >= series.times_s[-1] or end_s <= series.times_s[0]:
+            return None
+        return _at(series, end_s) - _at(series, start_s)
+
+    def values(self, column: str, start_s: float, end_s: float) -> List[float]:
+        """What a gauge showed between two times; nothing where it was not read."""
+        series = self._series.get(column, _NONE)
+        return series.values[bisect_left(series.times_s, start_s) : bisect_right(series.times_s, end_s)]
+
+
+_NONE = Series([], [])
+
+
+def _at(series: Series, time_s: float) -> float:
+    place = bisect_left(series.times_s, time_s)
+    if place == 0:
+        return series.values[0]
+    if place == len(series.times_s):
+        return series.values[-1]
+    before, after = series.times_s[place - 1], series.times_s[place]
+    part = (time_s - before) / (after - before) if after > before else 1.0
+    return series.values[place - 1] + part * (series.values[place] - series.values[place - 1])
+
+
+def read(path: str) -> Optional[Timeline]:
+    """The timeline in a file, also one that was cut off; None where there is not even a header."""
+    lines = _lines(path)
+    header = lines[0] if lines else None
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        return None
+    columns: List[List[Tuple[str, Series]]] = [
+        [(name, Series([], [])) for name in source] for source in header["sources"].values()
+    ]
+    ended = None
+    for line in lines[1:]:
+        if isinstance(line, dict):
+            ended = line
+            continue
+        for (_, series), value in zip(columns[line[0]], line[2:]):
+            if value is not None:
+                series.times_s.append(line[1])
+                series.values.append(value)
+    return Timeline(header, {name: series for source in columns for name, series in source}, ended)
+
+
+def _lines(path: str) -> List[Any]:
+    """What the whole lines hold; the last may have been cut off."""
+    parsed = []
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            try:
+                parsed.append(json.loads(line))
+            except ValueError:
+                break
+    return parsed
+
+
+def keep(path: str, kept: str) -> None:
+    """Put a timeline away, compressed."""
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    unfinished = kept + ".part"
+    with open(path, "rb") as plain, gzip.open(unfinished, "wb", compresslevel=6) as packed:
+        packed.write(plain.read())
+    os.replace(unfinished, kept)

@@ -1,0 +1,90 @@
+"""When there are samples enough: rules that know the samples so far, and nothing else."""
+
+import math
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+PRECISION = "precision"  # the interval of the median is as narrow as asked
+SETTLED = "settled"  # it does not get narrower: what is left is no noise that more samples would average away
+MAX_TIME = "max_time"
+MAX_SAMPLES = "max_samples"
+
+MOST_SAMPLES = 100_000  # a record holds them all
+_Z = 1.959964  # of the normal distribution: 95 %, two-sided
+_PARTS = 16  # of a series, for the variance of what goes on for longer than a sample
+_SHRUNK = 0.9  # independent samples narrow the interval to 0.71 when they double
+
+
+class Settings(NamedTuple):
+    """What is asked of a measurement."""
+
+    precision: float  # the width of the 95 % interval of the median, relative to the median
+    min_samples: int
+    min_time_s: float
+    max_time_s: float
+    max_warmup_s: float
+
+
+class Stopping:
+    """Asked after every few samples whether to stop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._widths: List[Tuple[int, float]] = []  # at numbers of samples that each at least double the one before
+
+    def reason(self, times_s: Sequence[float], elapsed_s: float) -> Optional[str]:
+        """Why to stop now; None to go on. The time limit wins over all else, but for the first sample."""
+        settings, count = self._settings, len(times_s)
+        if not count:
+            return None
+        if elapsed_s >= settings.max_time_s:
+            return MAX_TIME
+        if count >= MOST_SAMPLES:
+            return MAX_SAMPLES
+        if count < settings.min_samples or elapsed_s < settings.min_time_s:
+            return None
+        width = relative_width(times_s)
+        if width is None:
+            return None
+        if width <= settings.precision:
+            return PRECISION
+        return SETTLED if self._settled(count, width) else None
+
+    def _settled(self, count: int, width: float) -> bool:
+        """Whether the interval has hardly narrowed while the samples doubled, and doubled again."""
+        if self._widths and count < 2 * self._widths[-1][0]:
+            return False
+        self._widths.append((count, width))
+        last = [width for _, width in self._widths[-3:]]
+        return len(last) == 3 and last[1] > _SHRUNK * last[0] and last[2] > _SHRUNK * last[1]
+
+
+def relative_width(times_s: Sequence[float]) -> Optional[float]:
+    """The width of the 95 % interval of the median, relative to it; None where the samples do not suffice for one.
+
+    Order statistics (Conover, 1999, "Practical Nonparametric Statistics", section 3.2): no shape is assumed. The ranks
+    lie sqrt(inflation) times as far apart as they would for independent samples.
+    """
+    ordered = sorted(times_s)
+    count = len(ordered)
+    middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    reach = _Z * math.sqrt(count * inflation(times_s, middle)) / 2
+    low, high = math.ceil(count / 2 - reach), math.ceil(count / 2 + reach)  # ranks from 1
+    if low < 1 or high > count or middle <= 0:
+        return None
+    return (ordered[high - 1] - ordered[low - 1]) / middle
+
+
+def inflation(times_s: Sequence[float], middle: float) -> float:
+    """How many times as large the variance of the median is as for independent samples, at least 1.
+
+    It is that of the share of samples below the median, here from the shares in equal parts of the series: batch means
+    of the indicator (Heidelberger and Lewis, 1984, "Quantile estimation in dependent sequences", Operations Research
+    32). Independent samples give each share a variance of 1/4 over the number of samples in it.
+    """
+    size = len(times_s) // _PARTS
+    if size < 1:
+        return 1.0
+    shares = [sum(time < middle for time in times_s[part * size : (part + 1) * size]) / size for part in range(_PARTS)]
+    mean = sum(shares) / _PARTS
+    variance = sum((share - mean) ** 2 for share in shares) / (_PARTS - 1)
+    return max(1.0, variance * size / 0.25)

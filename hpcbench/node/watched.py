@@ -1,0 +1,69 @@
+"""What the monitors saw of a repetition: their timelines put beside the windows of its samples."""
+
+import os
+from statistics import median
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ..monitor import interference, timeline
+from ..monitor.interference import Window
+from ..monitor.timeline import Timeline
+
+NO_MONITOR = "no monitor has left a timeline on %s"
+CUT_OFF = "the monitor on %s ended before the measurement did"
+
+
+def timelines(scratch: str) -> Dict[str, Timeline]:
+    """Those that the monitors have left in a folder, by host."""
+    found = [timeline.read(path) for path in files(scratch)]
+    return {each.host: each for each in found if each}
+
+
+def keep(scratch: str, folder: str, name: str) -> None:
+    """Put the timelines of a folder away, compressed, as FOLDER/NAME-HOST.jsonl.gz."""
+    for path in files(scratch):
+        host = os.path.basename(path)[len(timeline.PREFIX) :]
+        timeline.keep(path, os.path.join(folder, "%s-%s.gz" % (name, host)))
+
+
+def files(scratch: str) -> List[str]:
+    """The timelines in a folder."""
+    names = os.listdir(scratch) if os.path.isdir(scratch) else []
+    names = [name for name in names if name.startswith(timeline.PREFIX) and name.endswith(timeline.SUFFIX)]
+    return [os.path.join(scratch, name) for name in sorted(names)]
+
+
+def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
+    """The verdict on a repetition whose ranks have samples, and what it rests on; None where there are none."""
+    hosts = {rank["host"]: rank for rank in reversed(ranks) if (rank["facts"] or {}).get("samples")}  # its first rank
+    if not hosts:
+        return None
+    stretches = {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
+    judged = {host: interference.judge(seen.get(host), each) for host, each in stretches.items()}
+    found = interference.together(list(judged.values()))
+    reasons = [_why_unwatched(host, host in seen) for host, each in judged.items() if None in each]
+    return {
+        "verdict": interference.verdict(found),
+        "reason": "; ".join(reasons) or None,
+        "found": interference.summary(found),
+        "windows": [None if evidence is None else _causes(evidence) for evidence in found],
+    }
+
+
+def _why_unwatched(host: str, seen: bool) -> str:
+    return (CUT_OFF if seen else NO_MONITOR) % host
+
+
+def _causes(evidence: Sequence[interference.Evidence]) -> str:
+    """As `cpu,memory`; empty for a clean window."""
+    return ",".join(dict.fromkeys(cause for each in evidence for cause in each.causes))
+
+
+def windows(samples: Dict[str, Any]) -> List[Window]:
+    """The windows of a rank's samples, with the medians of their times."""
+    found = []
+    first = 0
+    for start_s, end_s, count in samples["windows"]:
+        times = samples["times_s"][first : first + count]
+        found.append(Window(start_s, end_s, median(times) if times else None))
+        first += count
+    return found
