@@ -121,7 +121,7 @@ def single_runs(evidence: Evidence) -> Finding | None:
     single = evidence.measured[evidence.measured["repetitions"] == 1]
     if single.empty:
         return None
-    lacking = f"{_share(single, evidence.measured)} ran once: an interval within one run says nothing about the next"
+    lacking = f"{_share(single, evidence.measured)} rest on one run, whose interval says nothing about the next"
     return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
 
 
@@ -207,9 +207,7 @@ def few_runs(evidence: Evidence) -> Finding | None:
     few = evidence.measured[evidence.measured["repetitions"].between(2, FEWEST_TO_RESAMPLE - 1)]
     if few.empty:
         return None
-    lacking = (
-        f"{_share(few, evidence.measured)} ran fewer than {FEWEST_TO_RESAMPLE} times, and runs are taken for log-normal"
-    )
+    lacking = f"{_share(few, evidence.measured)} rest on fewer than {FEWEST_TO_RESAMPLE} runs, taken for log-normal"
     return Finding(6, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more, which assumes nothing")
 
 

@@ -82,7 +82,7 @@ def test_rule_3_a_metric_that_is_a_mean_of_rates_is_named(case: Case, judged: Ju
 def test_rule_5_a_single_run_tells_nothing_about_the_next(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, runs=1)])
     assert finding.rule == 5
-    assert "1 of 2 cases ran once" in finding.lacking
+    assert "1 of 2 cases rest on one run" in finding.lacking
     assert "measure.repetitions to 6" in finding.remedy
 
 
@@ -97,7 +97,7 @@ def test_rule_5_wide_intervals_are_counted_and_the_widest_named(case: Case, judg
 def test_rule_6_few_runs_are_taken_for_log_normal(runs: int, case: Case, judged: Judged) -> None:
     found = judged([*case(0, runs=runs, spread=1e-5), *case(1)])
     assert [finding.rule for finding in found] == [6]
-    assert "1 of 2 cases ran fewer than 6 times" in found[0].lacking
+    assert "1 of 2 cases rest on fewer than 6 runs" in found[0].lacking
 
 
 def test_rule_7_neighbours_whose_intervals_overlap_are_counted(case: Case, judged: Judged) -> None:
