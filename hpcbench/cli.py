@@ -19,6 +19,7 @@ COMMANDS = {
     "cancel": "Cancel the jobs of a sweep that have not ended.",
     "report": "Print the results, best first; write CSV or Parquet.",
     "env": "Build and check the environments that frameworks run in.",
+    "doctor": "Say what works here, and what makes numbers worse.",
     "completion": "Print the code that makes your shell complete commands.",
 }
 

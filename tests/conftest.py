@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +128,28 @@ class CommandLine:
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Put shell scripts of these names on a PATH that has nothing else but a few tools. They run in the folder
+    that is returned, where each also writes its arguments, a line for each, to NAME.called."""
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_"))]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "fake commands"
+    folder.mkdir()
+    for tool in ("env", "cat", "sleep"):
+        (folder / tool).symlink_to(str(shutil.which(tool)))
+    monkeypatch.setenv("PATH", str(folder))
+
+    def fake(**scripts: str) -> Path:
+        for name, text in scripts.items():
+            script = folder / name
+            script.write_text(f'#!/bin/sh\ncd "{folder}"\nprintf "%s\\n" "$@" >> {name}.called\n{text}\n')
+            script.chmod(0o755)
+        return folder
+
+    return fake
 
 
 @pytest.fixture(scope="session")

@@ -53,8 +53,10 @@ _PER_REPETITION = (
 )
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
 # The same, of what holds commas.
-_SENTENCES = ("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings")
-_TYPICAL = ("first_step_s", "import_s", "build_s", "epochs", "accuracy")  # the median of the repetitions
+_SENTENCES = ("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings", "energy_reason")
+# The median of the repetitions.
+_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy")
+_ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
 Row = dict[Any, Any]
 
@@ -81,8 +83,8 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _case(rows: list[Row]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, and
-    that nobody disturbed, if there are any."""
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that did, without
+    those that somebody disturbed, unless that is all of them."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     used = [row for row in completed if row["interference"] != DISTURBED] or completed
     failed = [row for row in rows if row["status"] != COMPLETED]
@@ -91,7 +93,7 @@ def _case(rows: list[Row]) -> Row:
         case.pop(name, None)
     for name in _LARGEST:
         case[name] = max(_present(rows, name), default=None)
-    for name in _TYPICAL:
+    for name in [name for name in case if name in _TYPICAL or (name.startswith(_ENERGY) and name not in _SENTENCES)]:
         values = _present(used, name)
         case[name] = median(values) if values else None
     for name in _JOINED:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from hpcbench.collect.reconcile import reconcile
-from hpcbench.collect.records import Record, is_disturbed, read_element, read_records
+from hpcbench.collect.records import Record, disturbed_by, is_disturbed, read_element, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
@@ -35,6 +35,11 @@ class RunProgress:
     record: Record | None = None
 
     @property
+    def is_disturbed(self) -> bool:
+        """Whether its best record is that of a run that others disturbed."""
+        return self.record is not None and is_disturbed(self.record)
+
+    @property
     def ended(self) -> bool:
         return self.state in outcomes.STATUSES
 
@@ -59,10 +64,11 @@ class Progress:
         """Repetitions by state, in the order in which a repetition goes through them."""
         return _ordered(Counter(run.state for run in self.runs))
 
-    def to_do(self) -> list[RunProgress]:
-        """What `resume` runs: all that is missing or did not complete, and is not under way."""
+    def to_do(self, *, disturbed: bool = False) -> list[RunProgress]:
+        """What `resume` runs: all that is missing or did not complete, and is not under way; and, if asked, what
+        completed and was `disturbed` each time."""
         done = (*ACTIVE, UNKNOWN, *outcomes.FINAL)
-        return [run for run in self.runs if run.state not in done]
+        return [run for run in self.runs if run.state not in done or (disturbed and run.is_disturbed)]
 
 
 def _ordered(counted: Counter[str]) -> dict[str, int]:
@@ -124,12 +130,13 @@ class _Run:
         best = _best(self.records)
         slurm_id = submission.slurm_id if submission else None
         entry = known.get((slurm_id, self.element)) if known and slurm_id else None
-        under_way = entry is not None and not entry.ended  # perhaps on its next attempt, after a disturbed one
-        if best is not None and best["status"] == outcomes.COMPLETED and not (under_way and is_disturbed(best)):
+        under_way = entry is not None and not entry.ended
+        final = best is not None and not (under_way and is_disturbed(best))  # else it is measured again just now
+        if best is not None and final and best["status"] == outcomes.COMPLETED:
             return self._ended(best)
         if bare is not None:
             return self._queued(*bare)
-        if best is not None and self._recorded(slurm_id):
+        if best is not None and final and self._recorded(slurm_id):
             return self._ended(best)
         if slurm_id is None:
             return self._at(PLANNED)
@@ -154,7 +161,8 @@ class _Run:
         return self._at(phase, slurm_id, reason, entry.nodes)
 
     def _ended(self, record: Record) -> RunProgress:
-        message = str((record["error"] or {}).get("message", ""))
+        causes = disturbed_by(record)
+        message = str((record["error"] or {}).get("message", f"disturbed: {causes}" if causes else ""))
         nodes = ",".join(node["hostname"] for node in record["nodes"])
         made = self._at(record["status"], record["slurm"].get("array_job_id"), message, nodes)
         return replace(made, record={**record, "attempts": len(self.records)})

@@ -62,6 +62,13 @@ def is_disturbed(record: Record) -> bool:
     return (record["interference"] or {}).get("verdict") == DISTURBED
 
 
+def disturbed_by(record: Record) -> str | None:
+    """The causes, as `cpu, memory`; None where it was not disturbed."""
+    if not is_disturbed(record):
+        return None
+    return ", ".join(dict.fromkeys(cause for found in record["interference"]["found"] for cause in found["causes"]))
+
+
 def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*.jsonl"))
     yield from sorted(folder.glob("*/*.jsonl"))

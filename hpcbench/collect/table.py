@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect.records import Record
+from hpcbench.collect.energy import energy_columns
+from hpcbench.collect.records import Record, disturbed_by
+from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG
-from hpcbench.monitor.interference import DISTURBED
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -91,7 +92,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
-    git, interference = record["git"] or {}, record["interference"] or {}
+    interference = record["interference"] or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -112,8 +113,9 @@ def _row(record: Record) -> dict[str, Any]:
         "drift": samples.get("drift"),
         "stopped": samples.get("stopped"),
         "interference": interference.get("verdict"),
-        "disturbed_by": _causes(interference),
+        "disturbed_by": disturbed_by(record),
         "first_step_s": samples.get("first_step_s"),
+        "compile_s": _compile_s(record),
         "import_s": record["import_s"],
         "build_s": record["build_s"],
         "effective_intra_op_threads": threads.get("intra_op"),
@@ -125,21 +127,14 @@ def _row(record: Record) -> dict[str, Any]:
         "math_mode": work.get("math_mode"),
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
+        **energy_columns(record),
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
-        "cpu_model": _of_nodes(record, "cpu_model"),
-        "cpu_governor": _of_nodes(record, "governor"),
-        "cpu_turbo": _of_nodes(record, "turbo", {True: "on", False: "off"}),
-        "gpu_model": _listed(gpu for rank in record["ranks"] for gpu in rank.get("gpus") or ()),
-        "kernel": _of_nodes(record, "kernel"),
-        "software": _software(record),
+        **setup_columns(record),
         "job_id": _job_id(record["slurm"]),
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
-        "hpcbench_version": record["hpcbench_version"],
-        "git_commit": git.get("commit"),
-        "git_dirty": git.get("dirty"),
         "warnings": "; ".join(record["warnings"]) or None,
         "log": _log(record) if record["ended_at"] else None,
         "error": error.get("message"),
@@ -150,26 +145,12 @@ def _row(record: Record) -> dict[str, Any]:
     return row
 
 
-def _of_nodes(record: Record, name: str, words: Mapping[Any, str] | None = None) -> str | None:
-    """What the nodes of a repetition say, once each; nodes of earlier versions say less."""
-    found = [node.get(name) for node in record["nodes"]]
-    return _listed((words or {}).get(value, value) for value in found if value is not None)
-
-
-def _listed(values: Iterable[str]) -> str | None:
-    return "; ".join(dict.fromkeys(values)) or None
-
-
-def _software(record: Record) -> str | None:
-    """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
-    versions = {"python": record["python"], **(record["packages"] or {})}
-    return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None
-
-
-def _causes(interference: dict[str, Any]) -> str | None:
-    """What disturbed it, as `cpu, memory`."""
-    causes = dict.fromkeys(cause for found in interference.get("found", ()) for cause in found["causes"])
-    return ", ".join(causes) if interference.get("verdict") == DISTURBED else None
+def _compile_s(record: Record) -> float | None:
+    """What the first step took beyond a usual one, where the execution traces or compiles it."""
+    samples, execution = record["samples"], record["parameters"].get("execution")
+    if not samples or samples["first_step_s"] is None or execution in (None, "eager"):
+        return None
+    return max(0.0, float(samples["first_step_s"]) - float(median(samples["times_s"])))
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

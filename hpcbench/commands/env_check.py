@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
-from hpcbench.collect.progress import survey
 from hpcbench.collect.records import Record
 from hpcbench.commands.common import err, out
-from hpcbench.commands.local_run import ended_like_ctrl_c, run_repetition
-from hpcbench.config.experiment import load_experiment
-from hpcbench.config.loading import load_yaml
+from hpcbench.commands.trial import trial
 from hpcbench.config.site import Site
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import catalog, outcomes
-from hpcbench.plan.plan import make_plan
-from hpcbench.submit.sweep import create
-from hpcbench.workspace import SweepPaths, Workspace, check_root
+from hpcbench.workspace import Workspace
 
 HOROVOD = "horovod-"
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
@@ -74,7 +63,7 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
     with err.status(what) if err.is_terminal else contextlib.nullcontext():
         if not err.is_terminal:
             err.print(what, markup=False)
-        record = _run(workspace, site, name, framework, strategy)
+        record, _ = trial(workspace, site, _experiment(name, framework, strategy))
     seconds = time.monotonic() - start
     if record["status"] != outcomes.COMPLETED:
         _complain(name, record)
@@ -103,20 +92,6 @@ def _complain(name: str, record: Record) -> None:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 
 
-def _run(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> Record:
-    """The record of the one repetition. It runs in a hidden folder of the workspace, which containers mount."""
-    check_root(workspace.root, "local")
-    with _hidden_folder(workspace) as folder, ended_like_ctrl_c():
-        source = folder / "check.yaml"
-        source.write_text(json.dumps(_experiment(name, framework, strategy)), encoding="utf-8")
-        document = load_yaml(source)
-        plan = make_plan(load_experiment(document), document, site)
-        paths = SweepPaths("check", folder / "jobs" / "check", folder / "results" / "check")
-        sweep = create(workspace, paths, plan, source)
-        (run,) = survey(sweep).runs
-        return run_repetition(sweep, run)
-
-
 def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
     tasks = min(2, len(os.sched_getaffinity(0))) if strategy != "single" else 1
     return {
@@ -133,17 +108,3 @@ def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
         "measure": {"max_warmup_s": 0.0, "min_time_s": 0.001, "max_time_s": 0.001, "repetitions": 1, "retries": 0},
         "slurm": {"time": TIME},
     }
-
-
-@contextmanager
-def _hidden_folder(workspace: Workspace) -> Iterator[Path]:
-    jobs = workspace.root / "jobs"
-    jobs.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".check-", dir=jobs))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # it was there before
-            jobs.rmdir()

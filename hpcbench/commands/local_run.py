@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.reconcile import reconcile_local
-from hpcbench.collect.records import Record, read_element
+from hpcbench.collect.records import Record, disturbed_by, read_element
 from hpcbench.commands.common import err
 from hpcbench.node import outcomes
 from hpcbench.submit.local import run_one
@@ -50,7 +50,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
 def _line(sweep: Sweep, run: RunProgress, record: Record, place: str) -> Text:
     values = {**run.planned.parameters, **run.planned.tags}
     axes = " ".join(f"{name}={values[name]}" for name in sweep.description["axes"] if name in values)
-    reason = f": {record['error']['message']}" if record["error"] else ""
+    causes = disturbed_by(record)
+    reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
     return Text(
         f"{place} {axes or run.planned.case_id} repetition {run.planned.repetition}: {record['status']}{reason}"
     )

@@ -19,6 +19,7 @@ EPILOG = """\b
 Examples:
   hpcbench resume latest
   hpcbench resume lstm-threads-20260311-101500 --wait
+  hpcbench resume latest --disturbed      and what others disturbed
 
 Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mistake; 130 interrupted.
 """
@@ -26,9 +27,10 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 
 @click.command(epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
 @sweep_argument()
+@click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
 @click.pass_context
-def resume(context: click.Context, sweep: str, wait: bool) -> int:
+def resume(context: click.Context, sweep: str, disturbed: bool, wait: bool) -> int:
     """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
 
     What has completed, waits in the queue, runs, or cannot run here, is left alone.
@@ -38,25 +40,25 @@ def resume(context: click.Context, sweep: str, wait: bool) -> int:
     paths = found.paths
     with resumable(paths.name), locked(paths.jobs):
         if found.scheduler == "local":
-            return run_here(found, _missing(found, workspace))
-        _submit_missing(found, workspace, Journal.read(paths.journal))
+            return run_here(found, _missing(found, workspace, disturbed))
+        _submit_missing(found, workspace, disturbed, Journal.read(paths.journal))
     return wait_for(found) if wait else 0
 
 
-def _submit_missing(sweep: Sweep, workspace: Workspace, journal: Journal) -> None:
+def _submit_missing(sweep: Sweep, workspace: Workspace, disturbed: bool, journal: Journal) -> None:
     from hpcbench.commands.submitting import submit_with_progress
     from hpcbench.submit.slurm import adopt_orphans
 
     adopt_orphans(sweep.paths, journal)
-    missing = _missing(sweep, workspace)
+    missing = _missing(sweep, workspace, disturbed)
     if missing:
         submit_with_progress(sweep, list(_by_job(missing).items()), journal)
 
 
-def _missing(sweep: Sweep, workspace: Workspace) -> list[RunProgress]:
+def _missing(sweep: Sweep, workspace: Workspace, disturbed: bool) -> list[RunProgress]:
     """What is to run. Raises UserError where its environment is gone."""
     progress = survey(sweep)
-    missing = progress.to_do()
+    missing = progress.to_do(disturbed=disturbed)
     err.print(f"{sweep.paths.name}: {plural(len(missing), 'repetition')} to run")
     refused = sum(run.state == outcomes.UNSUPPORTED for run in progress.runs)
     if refused:

@@ -8,6 +8,7 @@ counter tells by how much: it convicts unless the run's own samples show that it
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from .sources import gpu
 from .timeline import Timeline
 
 CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
@@ -17,7 +18,7 @@ WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
 BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
 OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
 MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
-LITTLE_IO = 1e6  # bytes in a window: less disturbs nobody
+LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal of a file system writes as much
 HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
 
@@ -83,6 +84,11 @@ class View:
         return self.timeline.values(column, self.start_s - UNSEEN_S, self.end_s + UNSEEN_S)
 
     @property
+    def gpus(self) -> List[str]:
+        ends = ".throttle_reasons"
+        return [column[: -len(ends)] for column in self.timeline.columns if column.endswith(ends)]
+
+    @property
     def own_cpus(self) -> float:
         return max(self.gauge("cpu.own_count"), default=0.0) or 1.0
 
@@ -142,13 +148,14 @@ def reclaimed(view: View) -> Iterator[Evidence]:
 
 
 def disk(view: View) -> Iterator[Evidence]:
-    """Only for a repetition that reads or writes itself."""
-    own = _bytes(view, "own")
-    total = _bytes(view, "disk")
-    if own is None or total is None or own <= 0:
+    """Only for a repetition that reads or writes itself. What it wrote earlier may reach the disk only now."""
+    own, total = _bytes(view, "own"), _bytes(view, "disk")
+    if not own or not total:
         return
-    foreign = total - own
-    if foreign >= LITTLE_IO and foreign >= MUCH_IO * total:
+    before = View(view.timeline, 0.0, view.start_s)
+    backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
+    foreign = total - own - backlog
+    if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:
         yield Evidence((IO,), foreign / total, "of the bytes to and from disks were others'", convicts=False)
 
 
@@ -157,7 +164,19 @@ def _bytes(view: View, whose: str) -> Optional[float]:
     return None if None in parts else sum(part or 0.0 for part in parts)
 
 
-KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, beside, stolen, reclaimed, disk)
+def gpus(view: View) -> Iterator[Evidence]:
+    """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
+    for name in view.gpus:
+        reasons = view.gauge(name + ".throttle_reasons")
+        held_back = sum(bool(int(reason) & (gpu.HEAT | gpu.POWER_BRAKE)) for reason in reasons)
+        if held_back:
+            yield Evidence((THROTTLING,), held_back / len(reasons), "heat or power slowed %s down" % name)
+        others = max(view.gauge(name + ".foreign_processes"), default=0.0)
+        if others:
+            yield Evidence((GPU,), others, "other processes were on %s" % name, convicts=False)
+
+
+KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, beside, stolen, reclaimed, disk, gpus)
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:

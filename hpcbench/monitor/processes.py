@@ -19,6 +19,7 @@ class OwnProcesses:
         self._looks: Dict[int, int] = {}  # how often a stranger was looked at
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
+        self.cgroups: List[str] = []  # the lines of /proc/PID/cgroup of the first of them
 
     def refresh(self) -> None:
         """Look for processes that have come or gone. A number used again between two looks is not noticed."""
@@ -39,14 +40,8 @@ class OwnProcesses:
         self._looks = looks
         self.pids = list(own)
         self.cpus = self._allowed()
-
-    def cgroups(self) -> List[str]:
-        """The lines of /proc/PID/cgroup of the first process that still has any."""
-        for pid in self.pids:
-            lines = self._once(pid, "cgroup").decode("utf-8", "replace").splitlines()
-            if lines:
-                return lines
-        return []
+        contents = (self._once(pid, "cgroup") for pid in self.pids)
+        self.cgroups = next(filter(None, contents), b"").decode("utf-8", "replace").splitlines()
 
     def _is_own(self, pid: int, own: Dict[int, None]) -> bool:
         if parent(self._once(pid, "stat")) in own:

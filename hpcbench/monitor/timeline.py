@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 from bisect import bisect_left, bisect_right
+from math import isfinite
 from typing import IO, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 SCHEMA = 1
@@ -32,7 +33,7 @@ class Writer:
         self.flush(now)
 
     def reading(self, source: int, now: float, values: Sequence[Optional[float]]) -> None:
-        shown = ["null" if value is None else repr(value) for value in values]
+        shown = [repr(value) if value is not None and isfinite(value) else "null" for value in values]
         self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
 
     def flush(self, now: float) -> None:
@@ -62,10 +63,16 @@ class Timeline:
     def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
         self.host: str = header["host"]
         self.interval_s: float = header["interval_s"]
+        self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
         self.facts: Dict[str, Any] = header["facts"]
         self.absent: Dict[str, str] = header["absent"]  # why, by source
         self.ended = ended  # None where the monitor was killed
         self._series = series
+
+    @property
+    def columns(self) -> List[str]:
+        """Those that were read."""
+        return [name for name in self._series if self.has(name)]
 
     def has(self, column: str) -> bool:
         return bool(self._series.get(column, _NONE).times_s)
@@ -89,6 +96,13 @@ class Timeline:
         """What a gauge showed between two times; nothing where it was not read."""
         series = self._series.get(column, _NONE)
         return series.values[bisect_left(series.times_s, start_s) : bisect_right(series.times_s, end_s)]
+
+    def around(self, column: str, start_s: float, end_s: float) -> Series:
+        """What was read between two times, with the last reading at or before them and the first at or after them."""
+        series = self._series.get(column, _NONE)
+        first = max(bisect_right(series.times_s, start_s) - 1, 0)
+        last = bisect_left(series.times_s, end_s) + 1
+        return Series(series.times_s[first:last], series.values[first:last])
 
 
 _NONE = Series([], [])

@@ -4,33 +4,39 @@ The job script holds the other end of that pipe. Whatever becomes of the script,
 """
 
 import os
-import platform
 import select
 import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from . import sources
+from . import host, sources
+from .budget import allowances
 from .files import Files
 from .processes import OwnProcesses
-from .sources.base import Place, Source
+from .sources.base import GAUGE, Place, Source
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
 REFRESH_S = 1.0  # between two looks for new processes
-SHARE = 0.004  # of one core, that reading may take in all: a source that costs more is read less often
+SHARE = 0.004  # of one core, that reading may take in all: what costs more is read less often
 
 
 class _Scheduled:
     """A source, and when it is due."""
 
-    def __init__(self, number: int, source: Source, share: float) -> None:
+    def __init__(self, number: int, source: Source, interval_s: float) -> None:
         self.number = number
         self.source = source
         self.due = 0.0
         self.failed: Optional[str] = None
-        self._share = share
+        self.share = SHARE
+        self._period_s = max(source.period_s, interval_s)
         self._cost_s = 0.0
+
+    @property
+    def demand(self) -> float:
+        """The part of a core that reading it as often as it wants would take."""
+        return 0.0 if self.failed else self._cost_s / self._period_s
 
     def read(self, now: float, writer: Writer) -> None:
         started = time.thread_time()
@@ -41,35 +47,35 @@ class _Scheduled:
             return
         cost_s = time.thread_time() - started
         self._cost_s += 0.2 * (cost_s - self._cost_s)
-        self.due = now + max(self.source.period_s, self._cost_s / self._share)
+        self.due = now + max(self.source.period_s, self._cost_s / self.share)
 
 
 def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     """Write the timeline of this node to `folder`, until the standard input ends. Tells by a line when it has begun."""
     own = OwnProcesses(mark)
     found, absent = sources.present(Place(own, Files()))
-    host = platform.node()
+    own_host = host.name(os.environ)
     header: Dict[str, Any] = {
-        "host": host,
+        "host": own_host,
         "interval_s": interval_s,
         "sources": {source.name: list(source.columns) for source in found},
+        "gauges": [name for source in found for name, kind in source.columns.items() if kind == GAUGE],
         "facts": {source.name: source.facts() for source in found if source.facts()},
         "absent": absent,
     }
-    now = time.monotonic()
+    now, used_s = time.monotonic(), time.process_time()
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(os.path.join(folder, file_name(host)), header, now)
+    writer = Writer(os.path.join(folder, file_name(own_host)), header, now)
     print("hpcbench: watching", flush=True)
-    scheduled = [_Scheduled(number, source, SHARE / len(found)) for number, source in enumerate(found)]
+    scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
     ticks = _run(scheduled, own, writer, interval_s)
-    usage = os.times()
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
     elapsed_s = time.monotonic() - now
     writer.end(
         {
             "ended_s": now + elapsed_s,
             "elapsed_s": elapsed_s,
-            "cpu_s": usage.user + usage.system,
+            "cpu_s": time.process_time() - used_s,
             "ticks": ticks,
             "failed": failed,
         }
@@ -87,6 +93,8 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
         now = time.monotonic()
         if now >= refresh_at:
             own.refresh()
+            for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
+                each.share = share
             refresh_at = now + REFRESH_S
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
@@ -95,4 +103,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
         ticks += 1
         rest_s = interval_s - time.monotonic() % interval_s
         if poll.poll(rest_s * 1000) and not os.read(sys.stdin.fileno(), 4096):
+            for each in scheduled:  # those that were not due: their counters have gone on
+                if not each.failed:
+                    each.read(time.monotonic(), writer)
             return ticks

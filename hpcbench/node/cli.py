@@ -1,17 +1,16 @@
 """The commands of the zipapp that a job script calls: monitor watches the node, spawn and rank run a repetition, record
-writes it down."""
+writes it down. Of `hpcbench doctor --on-node`: checkup looks at the node, placement at what a task was given."""
 
 import argparse
 import json
 import os
-import platform
 import sys
 from typing import Any, Dict, List
 
-from ..monitor import quiet
+from ..monitor import host, quiet
 from ..monitor.interference import DISTURBED
 from ..monitor.watch import watch
-from . import outcomes, record, verdict
+from . import hardware, outcomes, record, verdict
 from .planned import read
 from .ranks import from_environment
 from .spawn import spawn
@@ -68,6 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     writer.add_argument("--attempt", type=int, default=1, help="of this script")
     writer.add_argument("--noise", default="", help="why nothing was run: the node was not quiet")
     writer.set_defaults(function=_record)
+
+    doctor = commands.add_parser("checkup", help="what makes numbers worse on this machine, as lines of JSON")
+    doctor.add_argument("--seconds", type=int, required=True, help="how long to look at the noise floor")
+    doctor.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
+    doctor.set_defaults(function=_checkup)
+
+    task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
+    task.set_defaults(function=_placement)
     return parser
 
 
@@ -142,8 +149,25 @@ def _another(written: Dict[str, Any], arguments: Any) -> bool:
 def _quiet(arguments: Any) -> int:
     noise = quiet.wait(arguments.wait)
     if noise:
-        print("%s: %s" % (platform.node(), noise))
+        print("%s: %s" % (host.name(os.environ), noise))
     return 1 if noise else 0
+
+
+def _checkup(arguments: Any) -> int:
+    from .checkup import look, system, turn
+
+    with turn.turn(arguments.turns):
+        print(json.dumps(hardware.describe()))
+        for group, finding in look.look(system.this_system(), arguments.seconds):
+            print(json.dumps({"group": group, **finding._asdict()}))
+    return 0
+
+
+def _placement(arguments: Any) -> int:
+    from .checkup import placement, system
+
+    print(json.dumps(placement.placement(system.this_system(), os.environ)))
+    return 0
 
 
 def _after_dashes(words: List[str]) -> List[str]:

@@ -12,7 +12,6 @@ _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
-_CPUS = "/sys/devices/system/cpu"
 _SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
 
 
@@ -37,23 +36,8 @@ def describe() -> Dict[str, Any]:
         "cpu_count": os.cpu_count(),
         "memory_bytes": memory_bytes(),
         "kernel": platform.release(),
-        "governor": governor(),
-        "turbo": turbo(),
         "machine": platform.machine(),
     }
-
-
-def governor() -> Optional[str]:
-    """How the frequency of the CPUs is governed; None where the kernel does not tell, as on most virtual machines."""
-    return next(iter(_lines("%s/cpu%d/cpufreq/scaling_governor" % (_CPUS, usable_cpus()[0]))), None)
-
-
-def turbo() -> Optional[bool]:
-    """Whether the CPUs may run above their base frequency; None where the kernel does not tell."""
-    for path, allowed in (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1")):
-        for line in _lines("%s/%s" % (_CPUS, path)):
-            return line == allowed
-    return None
 
 
 def usable_cpus() -> List[int]:
@@ -68,7 +52,7 @@ def cores_first(cpus: List[int]) -> List[int]:
     taken: Dict[str, int] = {}
     turns = {}
     for cpu in cpus:
-        core = "".join(_lines("%s/cpu%d/topology/thread_siblings_list" % (_CPUS, cpu))) or "cpu%d" % cpu
+        core = "".join(_lines("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)) or "cpu%d" % cpu
         turns[cpu] = taken[core] = taken.get(core, 0) + 1
     return sorted(cpus, key=turns.__getitem__)
 

@@ -3,10 +3,11 @@
 Variables of srun: sbatch(1) and srun(1), OUTPUT ENVIRONMENT VARIABLES.
 """
 
-import platform
 import re
 import socket
 from typing import Mapping, NamedTuple
+
+from ..monitor import host
 
 
 class Ranks(NamedTuple):
@@ -30,7 +31,7 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
             size=int(environment["HPCBENCH_RANKS"]),
             meeting=launcher,
             token="local-%d" % launcher,
-            host=platform.node(),
+            host=host.name(environment),
         )
     if "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:
         job, step = int(environment.get("SLURM_JOB_ID", 0)), int(environment["SLURM_STEP_ID"])
@@ -40,10 +41,10 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
             address=_first_address(environment),
             meeting=job * _STEPS + step,
             token="slurm-%s-%d.%d" % (environment.get("SLURM_CLUSTER_NAME", ""), job, step),
-            host=environment.get("SLURMD_NODENAME") or platform.node(),
+            host=host.name(environment),
             bound=True,
         )
-    return Ranks(0, 1, host=platform.node())
+    return Ranks(0, 1, host=host.name(environment))
 
 
 _STEPS = 101  # jobs that follow each other begin to look for a port this far apart

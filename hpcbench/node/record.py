@@ -73,6 +73,7 @@ def assemble(
         "measure": planned.measure,
         "samples": _joint_samples(facts, planned) if completed else None,
         "interference": watched.interference_of(ranks, seen) if completed else None,
+        "watched": watched.nodes_during(ranks, seen) if completed else [],
         "metrics": outcome.metrics,
         "learning": first.get("learning"),
         "work": first.get("work"),

@@ -4,7 +4,7 @@ import os
 from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ..monitor import interference, timeline
+from ..monitor import energy, interference, timeline, usage
 from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
@@ -34,10 +34,9 @@ def files(scratch: str) -> List[str]:
 
 def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
     """The verdict on a repetition whose ranks have samples, and what it rests on; None where there are none."""
-    hosts = {rank["host"]: rank for rank in reversed(ranks) if (rank["facts"] or {}).get("samples")}  # its first rank
-    if not hosts:
+    stretches = _stretches(ranks)
+    if not stretches:
         return None
-    stretches = {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
     judged = {host: interference.judge(seen.get(host), each) for host, each in stretches.items()}
     found = interference.together(list(judged.values()))
     reasons = [_why_unwatched(host, host in seen) for host, each in judged.items() if None in each]
@@ -47,6 +46,26 @@ def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -
         "found": interference.summary(found),
         "windows": [None if evidence is None else _causes(evidence) for evidence in found],
     }
+
+
+def nodes_during(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> List[Dict[str, Any]]:
+    """Of each node that was watched, from the first sample to the last: what it did, and the energy that it took."""
+    found = []
+    for host, stretch in _stretches(ranks).items():
+        if host not in seen or not stretch:
+            continue
+        start_s, end_s = stretch[0].start_s, stretch[-1].end_s
+        energies = energy.as_json(energy.of_window(seen[host], start_s, end_s))
+        used = usage.of_window(seen[host], start_s, end_s)
+        told: Dict[str, Any] = {"host": host, "seconds": end_s - start_s, "energy": energies, "usage": used}
+        found.append({**told, "absent": seen[host].absent, "monitor": seen[host].ended})
+    return found
+
+
+def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
+    """The windows of each node: those of its first rank that has samples."""
+    hosts = {rank["host"]: rank for rank in reversed(ranks) if (rank["facts"] or {}).get("samples")}
+    return {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
 
 
 def _why_unwatched(host: str, seen: bool) -> str:

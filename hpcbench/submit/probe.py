@@ -32,7 +32,7 @@ def slurm_answers() -> bool:
     if shutil.which("scontrol") is None:
         return False
     # ping says at once that a slurmctld is down, where sinfo tries again for a long time.
-    answer = _ask(["scontrol", "ping"])
+    answer = ask(["scontrol", "ping"])
     if any("is UP" in line for line in answer or []):
         return True
     if "SLURM_CONF" not in os.environ and not Path("/etc/slurm/slurm.conf").exists():
@@ -45,21 +45,21 @@ def slurm_answers() -> bool:
 
 def probe() -> Probe:
     """The cluster that the Slurm commands reach. Never fails: what it cannot learn it says."""
-    config = _config()
+    told = config()
     result = Probe(
         {
-            "name": _plain(config.get("ClusterName", "")),
+            "name": _plain(told.get("ClusterName", "")),
             "scheduler": "slurm",
             "partitions": {},
             "limits": {},
             "environments": {},
         }
     )
-    if not config:
+    if not told:
         result.unknown.append("limits of the cluster: scontrol show config gave no answer")
-    _limits(config, result)
+    _limits(told, result)
     _partitions(result)
-    _associations(config, result)
+    _associations(told, result)
     result.unknown.append("prices: cost.core_hour and cost.gpu_hour are not known to Slurm")
     return result
 
@@ -73,7 +73,7 @@ def _limits(config: dict[str, str], result: Probe) -> None:
 
 
 def _partitions(result: Probe) -> None:
-    lines = _ask(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
+    lines = ask(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
     if lines is None:
         result.unknown.append("partitions: sinfo gave no answer")
         return
@@ -98,7 +98,7 @@ def _associations(config: dict[str, str], result: Probe) -> None:
         result.unknown.append("accounts and QOS: this cluster keeps no accounting")
         return
     command = ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={getpass.getuser()}"]
-    lines = _ask([*command, "format=account,maxsubmitjobs"])
+    lines = ask([*command, "format=account,maxsubmitjobs"])
     if not lines:
         result.unknown.append("accounts and QOS: sacctmgr knows no association of yours")
         return
@@ -112,17 +112,19 @@ def _associations(config: dict[str, str], result: Probe) -> None:
 
 def cluster_name() -> str | None:
     """The name of the cluster that the Slurm commands reach."""
-    name = _config().get("ClusterName")
+    name = config().get("ClusterName")
     return None if name is None else _plain(name)
 
 
-def _config() -> dict[str, str]:
-    lines = _ask(["scontrol", "show", "config"]) or []
+def config() -> dict[str, str]:
+    """What `scontrol show config` says; empty where it gives no answer."""
+    lines = ask(["scontrol", "show", "config"]) or []
     pairs = (line.partition("=") for line in lines)
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
-def _ask(command: list[str]) -> list[str] | None:
+def ask(command: list[str]) -> list[str] | None:
+    """The lines that a command prints; None where it fails, or is not there."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -58,7 +58,7 @@ def find_by_name(name: str) -> str | None:
     """The id of the array with this unique job name, in the queue or in the accounting."""
     for line in _squeue(["--me", f"--name={name}", "--format=%F"]):
         return line
-    for line in _sacct(["--name", name, "--starttime=now-30days", "--format=JobID"]):
+    for line in sacct(["--allocations", "--name", name, "--starttime=now-30days", "--format=JobID"]):
         return line.split("_")[0]
     return None
 
@@ -68,7 +68,7 @@ def _accounted(array_ids: set[str]) -> dict[Element, QueueEntry]:
     if not array_ids:
         return found
     jobs = ",".join(sorted(array_ids))
-    for line in _sacct([f"--jobs={jobs}", "--format=JobID,State,NodeList"]):
+    for line in sacct(["--allocations", f"--jobs={jobs}", "--format=JobID,State,NodeList"]):
         job_id, state, nodes = line.split("|", 2)
         array_id, _, indices = job_id.partition("_")
         for index in _indices(indices):
@@ -88,17 +88,17 @@ def _indices(text: str) -> tuple[int, ...]:
 
 def _squeue(arguments: list[str]) -> list[str]:
     try:
-        return _lines(["squeue", "--noheader", "--states=all", *arguments])
+        return answer(["squeue", "--noheader", "--states=all", *arguments])
     except UserError as error:
         if "Invalid job id" in error.what:  # of a single job that Slurm has forgotten
             return []
         raise
 
 
-def _sacct(arguments: list[str]) -> list[str]:
-    """Many sites have no accounting: there sacct has nothing to say, and the records on disk must do."""
+def sacct(arguments: list[str]) -> list[str]:
+    """The lines that sacct prints. Many sites have no accounting: the records on disk must do there."""
     try:
-        return _lines(["sacct", "--allocations", "--noheader", "--parsable2", *arguments])
+        return answer(["sacct", "--noheader", "--parsable2", *arguments])
     except UserError as error:
         if "accounting storage is disabled" in error.what or "was not found" in error.what:
             return []
@@ -116,7 +116,8 @@ def client_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
 
 
-def _lines(command: list[str]) -> list[str]:
+def answer(command: list[str]) -> list[str]:
+    """The lines that a Slurm command prints. Raises UserError, with its own words, where it fails."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, env=client_environment()

@@ -38,6 +38,29 @@ def quoted(value: object) -> str:
     return shlex.quote(text)
 
 
+def template_file(workspace: Workspace, name: str) -> Path:
+    """The workspace's own template where it has one, else the shipped one."""
+    own = workspace.root / "templates" / name
+    return own if own.is_file() else shipped("templates") / name
+
+
+def load_template(file: Path) -> jinja2.Template:
+    """A template whose values the filter `sh` makes shell words. Raises UserError where it cannot be read."""
+    sandbox = SandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(file.parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    sandbox.filters["sh"] = quoted
+    try:
+        return sandbox.get_template(file.name)
+    except (jinja2.TemplateError, OSError) as error:
+        raise UserError(f"the template cannot be read: {error}", where=str(file)) from error
+
+
 @dataclass(frozen=True)
 class ScriptWriter:
     """Renders the scripts of one sweep."""
@@ -93,34 +116,17 @@ class ScriptWriter:
 
     @property
     def template_file(self) -> Path:
-        """The workspace's own template where it has one, else the shipped one."""
-        own = self.workspace.root / "templates" / TEMPLATE
-        return own if own.is_file() else shipped("templates") / TEMPLATE
+        """The template of these scripts."""
+        return template_file(self.workspace, TEMPLATE)
 
     @cached_property
     def _template(self) -> jinja2.Template:
-        sandbox = SandboxedEnvironment(
-            loader=jinja2.FileSystemLoader(self.template_file.parent),
-            undefined=jinja2.StrictUndefined,
-            autoescape=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        sandbox.filters["sh"] = quoted
-        try:
-            return sandbox.get_template(TEMPLATE)
-        except (jinja2.TemplateError, OSError) as error:
-            raise UserError(f"the template cannot be read: {error}", where=str(self.template_file)) from error
+        return load_template(self.template_file)
 
     def _options(self, job: Job) -> list[str]:
         if self.site.scheduler == "local":
             return []
-        options = sbatch_options(job, self.paths)
-        for option in options:
-            if _NEWLINE.search(option):
-                raise ValueError(f"an sbatch option cannot contain a line break: {option!r}")
-        return options
+        return checked(sbatch_options(job, self.paths))
 
     def _launcher(self, resources: Resources, environment: Environment, container: Words) -> str:
         if self.site.scheduler == "slurm":
@@ -159,16 +165,32 @@ def _foreign(environment: Environment, name: str) -> bool:
     return not (environment.modules or environment.setup or name == COMMAND)
 
 
+def checked(options: list[str]) -> list[str]:
+    """The same options. Raises ValueError for one that would break out of its #SBATCH line."""
+    for option in options:
+        if _NEWLINE.search(option):
+            raise ValueError(f"an sbatch option cannot contain a line break: {option!r}")
+    return options
+
+
 def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:
     """The #SBATCH lines of a job, without the leading dashes."""
-    r, slurm = job.resources, job.resources.slurm
+    slurm = job.resources.slurm
     log = paths.logs(job.name) / "%A_%a_0_log.out"
     last = len(job.runs) - 1
     throttle = f"%{slurm.max_running}" if slurm.max_running else ""
-    options = [
+    return [
         f"job-name={paths.name}.{job.name}",
         f"array=0-{last}{throttle}",
         f"output={log}",
+        *resource_options(job.resources),
+    ]
+
+
+def resource_options(resources: Resources) -> list[str]:
+    """The #SBATCH lines that say what a job asks for."""
+    r, slurm = resources, resources.slurm
+    options = [
         f"nodes={r.nodes}",
         f"ntasks-per-node={r.tasks_per_node}",
         f"cpus-per-task={r.cpus_per_task}",

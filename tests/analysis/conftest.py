@@ -39,6 +39,7 @@ def repetition() -> Callable[..., Row]:
             "attempts": 1,
             "interference": None if failed else "clean",
             "disturbed_by": None,
+            "energy_reason": None,
             "status": "completed",
             "framework": "pytorch",
             "framework_version": "2.13.0",

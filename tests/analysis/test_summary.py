@@ -263,9 +263,6 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "framework": "pytorch",
         "framework_version": "2.13.0",
         "status": "completed",
-        "interference": "clean",
-        "disturbed_by": None,
-        "attempts": 1,
         "model": "mlp",
         "task": "training",
         "strategy": "single",
@@ -293,6 +290,10 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "warnings": None,
         "log": "",
         "error": None,
+        "attempts": 1,
+        "interference": "clean",
+        "disturbed_by": None,
+        "energy_reason": None,
     }
     rows = [
         {**base, "case": f"case-{number}", "case_index": number, "times_s": np.array([1.0 + number % 4])}

@@ -47,32 +47,6 @@ def test_usable_cpus_are_those_of_the_affinity() -> None:
     assert hardware.usable_cpus() == sorted(allowed)
 
 
-TOLD = "/sys/devices/system/cpu/"
-
-
-@pytest.mark.parametrize(
-    ("files", "governor", "turbo"),
-    [
-        ({}, None, None),  # a virtual machine
-        ({"cpufreq/boost": "1"}, None, True),
-        ({"cpufreq/boost": "0"}, None, False),
-        ({"intel_pstate/no_turbo": "0"}, None, True),
-        ({"intel_pstate/no_turbo": "1", "cpufreq/boost": "1"}, None, False),
-        ({"cpu%d/cpufreq/scaling_governor": "powersave"}, "powersave", None),
-    ],
-)
-def test_governor_and_turbo_are_what_a_made_up_kernel_tells(
-    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], governor: str | None, turbo: bool | None
-) -> None:
-    there = {
-        TOLD + (name % min(os.sched_getaffinity(0)) if "%" in name else name): text for name, text in files.items()
-    }
-    monkeypatch.setattr(hardware, "_lines", lambda path: [there[path]] if path in there else [])
-    assert (hardware.governor(), hardware.turbo()) == (governor, turbo)
-    described = hardware.describe()
-    assert (described["governor"], described["turbo"]) == (governor, turbo)
-
-
 def topology(monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str]) -> None:
     """The machine tells these siblings of a CPU, and nothing of the others."""
 

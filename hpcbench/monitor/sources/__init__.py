@@ -2,15 +2,27 @@
 
 from typing import Dict, List, Tuple, Type
 
+from .amd import Amd, AmdEnergy, AmdProcesses
 from .base import Absent, Place, Source
 from .cgroup import Quota
 from .cpu import Cpu
+from .cray import Cray
+from .disk import Disk, OwnIo
 from .frequency import Frequency
+from .infiniband import InfiniBand
+from .lustre import Lustre
 from .memory import Memory
+from .network import Network
+from .nvidia import Nvidia, NvidiaEnergy, NvidiaProcesses
 from .own import Own, Switches, Waiting
 from .pressure import Pressure
+from .rapl import Rapl
 
-ALL: Tuple[Type[Source], ...] = (Cpu, Own, Waiting, Switches, Quota, Pressure, Memory, Frequency)
+_NODE: Tuple[Type[Source], ...] = (Cpu, Own, Waiting, Switches, Quota, Pressure, Memory, Frequency)
+_TRANSFERS: Tuple[Type[Source], ...] = (Disk, OwnIo, Network, Lustre, InfiniBand)
+_GPUS: Tuple[Type[Source], ...] = (Nvidia, NvidiaEnergy, NvidiaProcesses, Amd, AmdEnergy, AmdProcesses)
+_ENERGY: Tuple[Type[Source], ...] = (Rapl, Cray)
+ALL = (*_NODE, *_TRANSFERS, *_GPUS, *_ENERGY)
 
 
 def present(place: Place) -> Tuple[List[Source], Dict[str, str]]:

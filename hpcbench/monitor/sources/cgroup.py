@@ -1,7 +1,7 @@
 """Whether a quota has held the repetition back: that of its control group, or of one that it lies in."""
 
 import os
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 from .. import cgroups
 from ..counters import Counter
@@ -16,17 +16,17 @@ class Quota(Source):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self._files: Optional[List[str]] = None
+        self._cgroups: List[str] = []
+        self._files: List[str] = []
         self._counters: Dict[str, List[Counter]] = {}
         self._sums = [0.0, 0.0, 0.0]
 
     def read(self) -> Values:
-        if self._files is None and self.place.own.pids:
-            lines = self.place.own.cgroups()
-            self._files = [
-                os.path.join(folder, "cpu.stat") for folder in cgroups.folders(lines, "cpu", self.place.root)
-            ]
-        for path in self._files or ():
+        if self._cgroups != self.place.own.cgroups:  # it may be moved to another
+            self._cgroups = self.place.own.cgroups
+            folders = cgroups.folders(self._cgroups, "cpu", self.place.root)
+            self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
+        for path in self._files:
             found = cgroups.values(self.place.files.read(path))
             throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
             counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from .. import cgroups
 from ..counters import Counter
@@ -33,6 +33,7 @@ class Own(Source):
         self._cpu, self._minor, self._major = Counter(), Counter(), Counter()
         self._usage: Optional[str] = None
         self._looked = False
+        self._paths: Set[str] = set()
 
     def read(self) -> Values:
         own = self.place.own
@@ -40,10 +41,14 @@ class Own(Source):
             return [self._cpu.sum, self._minor.sum, self._major.sum, 0, 0]
         if not self._looked:
             self._looked = True
-            self._usage = _usage_file(own.cgroups(), self.place.root)
+            self._usage = _usage_file(own.cgroups, self.place.root)
         ticks = minor = major = pages = 0
-        for pid in own.pids:
-            fields = self.place.files.read(self.place.path("proc", str(pid), "stat")).rpartition(b")")[2].split()
+        paths = [self.place.path("proc", str(pid), "stat") for pid in own.pids]
+        for gone in self._paths.difference(paths):
+            self.place.files.forget(gone)
+        self._paths = set(paths)
+        for path in paths:
+            fields = self.place.files.read(path).rpartition(b")")[2].split()
             if len(fields) > _RESIDENT:
                 ticks += sum(int(fields[place]) for place in _TIMES)
                 minor += int(fields[_FAULTS[0]]) + int(fields[_FAULTS[1]])

@@ -1,0 +1,202 @@
+"""A measured run on one CPU with the monitor beside it, and faults that are let loose in the midst of it.
+
+Everything is real: the sampling, the monitor in its own process, the hogs, the quota of a control group.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from hpcbench.monitor.processes import MARK
+from hpcbench.node import watched
+from hpcbench.submit.node_code import node_zipapp
+
+DELAY_S = 0.5  # of the samples, before a fault begins
+
+# What is measured: a step of arithmetic, one that streams through memory, one that writes to a disk.
+WORKLOADS = {
+    "compute": "import numpy; a = numpy.random.rand(640, 640); step = lambda: a @ a",
+    "memory": "import numpy; a = numpy.zeros(8_000_000); b = a.copy(); step = lambda: numpy.copyto(a, b)",
+    "io": """
+import os
+file = os.open("steps", os.O_CREAT | os.O_WRONLY)
+block = os.urandom(1 << 18)
+def step():
+    os.pwrite(file, block, 0)
+    os.fsync(file)
+""",
+}
+_WORKER = """
+import json, os, sys
+os.sched_setaffinity(0, [int(sys.argv[1])])
+{workload}
+from hpcbench.node.sampling import measure
+from hpcbench.node.stopping import Settings
+settings = Settings(1e-9, 10, float(sys.argv[2]), float(sys.argv[2]), 0.5)
+step()
+print("measuring", flush=True)
+print(json.dumps(measure(step, lambda: None, settings).as_record()))
+"""
+
+_HOGS = {
+    "cpu": "while True: pass",
+    "memory": "import numpy; a = numpy.zeros(8_000_000); b = a.copy()\nwhile True: numpy.copyto(a, b)",
+    "io": """
+file = os.open("hog", os.O_CREAT | os.O_WRONLY)
+block = os.urandom(1 << 24)
+while True:
+    os.pwrite(file, block, 0)
+    os.fsync(file)
+""",
+}
+QUOTA = 0.5  # of its CPU
+_ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: the median time of a step, and what was said of it."""
+
+    time_s: float
+    verdict: str
+    causes: frozenset[str]
+
+
+class Victims(NamedTuple):
+    """Whom a fault may do harm to."""
+
+    worker: int
+    monitor: int
+    folder: Path
+
+
+Fault = Callable[[Victims], AbstractContextManager[None]]
+
+
+def no_fault(victims: Victims) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def no_monitor(victims: Victims) -> AbstractContextManager[None]:
+    os.kill(victims.monitor, signal.SIGKILL)
+    return nullcontext()
+
+
+def hog(kind: str, cpu: int) -> Fault:
+    """Somebody else's process on a CPU."""
+
+    @contextmanager
+    def running(victims: Victims) -> Iterator[None]:
+        code = f"import os\nos.sched_setaffinity(0, [{cpu}])\n{_HOGS[kind]}"
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=victims.folder, env=_ONE_THREAD)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+    return running
+
+
+@contextmanager
+def quota(victims: Victims) -> Iterator[None]:
+    """A control group that gives the process half of a CPU. Needs root."""
+    group = _cpu_groups() / f"hpcbench-fault-{victims.worker}"
+    group.mkdir()
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text(f"{int(QUOTA * 100_000)} 100000")
+        else:
+            (group / "cpu.cfs_quota_us").write_text(str(int(QUOTA * 100_000)))
+        (group / "cgroup.procs").write_text(str(victims.worker))
+        yield
+    finally:
+        _leave(group)
+
+
+def _leave(group: Path) -> None:
+    """Whoever is in it goes one up; a process that has ended may be listed for a moment."""
+    for _ in range(100):
+        try:
+            for each in (group / "cgroup.procs").read_text().split():
+                (group.parent / "cgroup.procs").write_text(each)
+            group.rmdir()
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
+def _cpu_groups() -> Path:
+    """Where control groups for CPUs are made, in version 1 or 2."""
+    first = Path("/sys/fs/cgroup/cpu")
+    return first if first.is_dir() else Path("/sys/fs/cgroup")
+
+
+def can_set_a_quota() -> bool:
+    return os.access(_cpu_groups(), os.W_OK)
+
+
+def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
+    """Measure a step for so long, and let `fault` loose a moment after the samples have begun."""
+    with tempfile.TemporaryDirectory(prefix="hpcbench-fault-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        scratch = folder / "run"
+        (folder / "node.pyz").write_bytes(node_zipapp())
+        monitor = _start([str(folder / "node.pyz"), "monitor", str(scratch)], folder, {})
+        _said(monitor, "watching")
+        code = _WORKER.format(workload=WORKLOADS[workload])
+        mark = {MARK: scratch.name, "OMP_NUM_THREADS": "1"}
+        worker = _start(["-c", code, str(cpu), str(seconds)], folder, mark)
+        try:
+            _said(worker, "measuring")
+            time.sleep(0.5 + DELAY_S)  # its warm-up
+            with fault(Victims(worker.pid, monitor.pid, folder)):
+                samples: dict[str, Any] = json.loads(_line(worker))
+            worker.wait()
+        finally:
+            worker.kill()
+            monitor.communicate(timeout=30)
+        ranks = [{"host": _host(scratch), "facts": {"samples": samples}}]
+        found = watched.interference_of(ranks, watched.timelines(str(scratch)))
+    assert found is not None
+    causes = frozenset(cause for each in found["found"] for cause in each["causes"])
+    return Outcome(median(samples["times_s"]), found["verdict"], causes)
+
+
+def _start(words: list[str], folder: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def _said(process: subprocess.Popen[str], word: str) -> None:
+    line = _line(process)
+    if word not in line:
+        raise RuntimeError(f"it said {line!r}, not {word!r}")
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def _host(scratch: Path) -> str:
+    return next(iter(watched.timelines(str(scratch))))

@@ -1,0 +1,121 @@
+"""The small job that looks at a node of a partition: what it asks for, its script, and what it found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hpcbench
+from hpcbench.config.site import Partition, Site
+from hpcbench.config.slurm_options import walltime_s
+from hpcbench.doctor.binding import Task, judge
+from hpcbench.doctor.place import Place, machine_in_words
+from hpcbench.errors import UserError
+from hpcbench.node.checkup.finding import PROBLEM, Finding
+from hpcbench.plan.packing import Resources
+from hpcbench.submit.script import checked, load_template, quoted, resource_options, srun_command, template_file
+from hpcbench.workspace import Workspace
+
+TEMPLATE = "doctor.sh.j2"
+NAME = "hpcbench-doctor"
+LIMIT = "00:10:00"  # several of these may share a node, and take turns there
+_TASKS = 2
+_LAST_LINES = 5
+NODE, BINDING = "node", "binding"
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """The job of one partition, and its files in a folder that the nodes see."""
+
+    partition: str
+    folder: Path
+    number: int
+    asked: Resources
+
+    @property
+    def name(self) -> str:
+        return f"job-{self.number}"
+
+    @property
+    def script(self) -> Path:
+        return self.folder / f"{self.name}.sh"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    def write(self, workspace: Workspace, site: Site, seconds: int) -> None:
+        """Write the script. Raises UserError where the template of the workspace cannot be used."""
+        file = template_file(workspace, TEMPLATE)
+        options = [f"job-name={NAME}", f"output={self.log}", *resource_options(self.asked)]
+        try:
+            text = load_template(file).render(
+                version=hpcbench.__version__,
+                options=checked(options),
+                folder=self.folder,
+                name=self.name,
+                outside=sys.executable,
+                srun=" ".join(map(quoted, srun_command(self.asked, site))),
+                seconds=seconds,
+            )
+        except Exception as error:  # a template of the workspace can raise anything
+            raise UserError(f"the template cannot be rendered: {error}", where=str(file)) from error
+        self.script.write_text(text, encoding="utf-8")
+
+    def read(self) -> Place:
+        """What the job found on its node, after its end."""
+        place = of_partition(self.partition)
+        tasks = [Task.read(told) for told in _lines(self.folder / f"{self.name}.tasks")]
+        node, *found = _lines(self.folder / f"{self.name}.found") or [{}]
+        if node:
+            place.facts = machine_in_words({**node, "hostname": tasks[0].host if tasks else node["hostname"]})
+        place.add(BINDING, judge(self.asked, sorted(tasks, key=lambda task: task.rank)))
+        for told in found:
+            place.add(told.pop("group"), [Finding(**told)])
+        if not found:
+            place.add(NODE, [self._failed()])
+        return place
+
+    def _failed(self) -> Finding:
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            lines = []
+        said = " / ".join(line.strip() for line in lines[-_LAST_LINES:] if line.strip())
+        means = "Nothing is known of the nodes, and sweeps may fail there in the same way."
+        mend = "Do the nodes see the workspace, and have they a Python 3.8 or newer?"
+        return Finding("job", PROBLEM, f"it ended without a result: {said or 'it printed nothing'}", means, mend)
+
+
+def of_partition(name: str) -> Place:
+    return Place(name, f"partition {name}")
+
+
+def what_to_ask(site: Site, name: str, partition: Partition) -> Resources:
+    """Two tasks with two CPUs each, less where a node has less, and a GPU for each task where it has GPUs."""
+    cpus, gpus = partition.cpus_per_node or _TASKS, partition.gpus_per_node or 0
+    tasks = min(_TASKS, cpus, gpus or _TASKS)
+    limit_s = min(walltime_s(LIMIT), partition.max_time_s or walltime_s(LIMIT))
+    slurm = site.slurm.model_copy(update={"partition": name, "time": f"{max(1, limit_s // 60)}"})
+    return Resources(1, tasks, min(2, cpus // tasks), min(1, gpus), "", slurm)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    """The lines of JSON in a file; what a job printed between them, or left unfinished, is left out."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError:
+        return []
+    found = []
+    for line in text.splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(told, dict):
+            found.append(told)
+    return found

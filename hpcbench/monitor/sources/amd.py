@@ -1,0 +1,174 @@
+"""AMD's GPUs, asked through AMD SMI (the package amdsmi, which comes with ROCm)."""
+
+import contextlib
+import io
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+from .base import Absent, Place, Values
+from .gpu import (
+    HARDWARE_SLOWDOWN,
+    HARDWARE_THERMAL,
+    POWER_CAP,
+    Gpu,
+    GpuEnergy,
+    GpuProcesses,
+    GpuState,
+    Power,
+    Process,
+    chosen,
+)
+
+VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")  # the first that is set
+
+# Times held back, of MI300 and later, in NVML's terms. amdsmi_get_violation_status tells them, too, but sleeps 0.1 s.
+_RESIDENCIES = {
+    "ppt_residency_acc": POWER_CAP,
+    "prochot_residency_acc": HARDWARE_SLOWDOWN,
+    "socket_thm_residency_acc": HARDWARE_THERMAL,
+    "vr_thm_residency_acc": HARDWARE_THERMAL,
+    "hbm_thm_residency_acc": HARDWARE_THERMAL,
+}
+# Of older ones the bindings tell only whether something holds the clock back, not what.
+_EITHER = POWER_CAP | HARDWARE_THERMAL
+_PACKAGE_REMARK = "of the whole package: both dies of an MI250X, the CPU cores of an MI300A, too"
+
+
+class AmdGpu(Gpu):
+    remark = _PACKAGE_REMARK
+
+    def __init__(self, smi: Any, handle: Any) -> None:
+        self._smi, self._handle = smi, handle
+        self._times: Dict[str, float] = {}
+        asic = self._ask("amdsmi_get_gpu_asic_info") or {}
+        driver = self._ask("amdsmi_get_gpu_driver_info") or {}
+        cap_uw = _number((self._ask("amdsmi_get_power_cap_info") or {}).get("power_cap"))
+        self.uuid = self._ask("amdsmi_get_gpu_device_uuid") or ""
+        self._power_key = _power_key(self._ask("amdsmi_get_power_info") or {})
+        self.power_sensor = "amd current power" if self._power_key == "current_socket_power" else "amd average power"
+        self.energy_sensor = "amd energy counter"
+        self.description: Dict[str, Any] = {
+            "name": asic.get("market_name"),
+            "uuid": self.uuid,
+            "architecture": asic.get("target_graphics_version"),
+            "driver": driver.get("driver_version"),
+            "power_limit_w": None if cap_uw is None else cap_uw / 1e6,
+            "power_sensor": self.power_sensor,
+        }
+
+    def state(self) -> Values:
+        smi = self._smi
+        return [
+            _number((self._ask("amdsmi_get_gpu_activity") or {}).get("gfx_activity")),
+            _number(self._ask("amdsmi_get_gpu_memory_usage", smi.AmdSmiMemoryType.VRAM)),
+            self._clock(smi.AmdSmiClkType.GFX),
+            self._clock(smi.AmdSmiClkType.MEM),
+            self._temperature(),
+            self._reasons(),
+        ]
+
+    def power(self) -> Power:
+        power_w = _number((self._ask("amdsmi_get_power_info") or {}).get(self._power_key))
+        count = self._ask("amdsmi_get_energy_count") or {}
+        energy = _number(count.get("energy_accumulator", count.get("power")))  # renamed in 6.2
+        resolution_uj = _number(count.get("counter_resolution"))
+        energy_mj = None if energy is None or resolution_uj is None else energy * resolution_uj / 1e3
+        return Power(power_w, energy_mj)
+
+    def processes(self) -> Optional[List[Process]]:
+        running = self._ask("amdsmi_get_gpu_process_list")
+        if running is None:
+            return None
+        return [
+            Process(int(each["pid"]), _whole(each.get("memory_usage", {}).get("vram_mem", each.get("mem"))))
+            for each in running
+        ]
+
+    def _clock(self, kind: Any) -> Optional[float]:
+        found = self._ask("amdsmi_get_clock_info", kind) or {}
+        return _number(found.get("clk", found.get("cur_clk")))  # renamed in 6.2
+
+    def _temperature(self) -> Optional[float]:
+        """At the hottest place of the chip; Instinct has no sensor at its edge."""
+        kinds, current = self._smi.AmdSmiTemperatureType, self._smi.AmdSmiTemperatureMetric.CURRENT
+        return _number(self._ask("amdsmi_get_temp_metric", kinds.HOTSPOT, current))
+
+    def _reasons(self) -> Optional[int]:
+        metrics = self._ask("amdsmi_get_gpu_metrics_info") or {}
+        before, self._times = self._times, {name: _number(metrics.get(name)) or 0 for name in _RESIDENCIES}
+        if any(_number(metrics.get(name)) is not None for name in _RESIDENCIES):
+            bits = 0
+            for name, time in self._times.items():
+                bits |= _RESIDENCIES[name] if time > before.get(name, time) else 0
+            return bits
+        held = metrics.get("indep_throttle_status")
+        return None if not isinstance(held, bool) else _EITHER if held else 0
+
+    def _ask(self, function: str, *arguments: Any) -> Any:
+        """What the library answers; None where it has no answer. Its own bindings fail where versions differ."""
+        try:
+            return getattr(self._smi, function)(self._handle, *arguments)
+        except (self._smi.AmdSmiException, AttributeError, KeyError, TypeError, ValueError, OSError):
+            return None
+
+
+def _power_key(answer: Dict[str, Any]) -> str:
+    """Instinct MI300 has the power of now, MI200 and older an average."""
+    current = "current_socket_power"
+    return current if _number(answer.get(current)) else "average_socket_power"
+
+
+def find(place: Place) -> List[Gpu]:
+    """The GPUs that the job may use. Raises Absent."""
+    smi = _library(place)
+    try:
+        gpus = [AmdGpu(smi, handle) for handle in smi.amdsmi_get_processor_handles()]
+    except (smi.AmdSmiException, AttributeError) as error:
+        raise Absent("AMD SMI does not list the GPUs: %s" % error) from None
+    name = next((name for name in VISIBLE if name in os.environ), VISIBLE[0])
+    places = chosen(os.environ.get(name), [gpu.uuid for gpu in gpus])
+    if not places:
+        raise Absent("the driver shows no AMD GPU" + (" among %s=%s" % (name, os.environ[name]) if gpus else ""))
+    return [gpus[index] for index in places]
+
+
+def _library(place: Place) -> Any:
+    if not os.path.exists(place.path("sys/module/amdgpu")):
+        raise Absent("no AMD GPU driver on this node")
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints where it does not find its library
+            import amdsmi
+    except ImportError:
+        raise Absent("%s lacks AMD SMI: pip install /opt/rocm/share/amd_smi" % sys.executable) from None
+    except (OSError, KeyError, AttributeError) as error:
+        raise Absent("the package amdsmi does not fit the ROCm on this node: %s" % error) from None
+    try:
+        amdsmi.amdsmi_init()
+    except amdsmi.AmdSmiException as error:
+        raise Absent("AMD SMI does not start: %s" % error) from None
+    return amdsmi
+
+
+def _number(answer: Any) -> Optional[float]:
+    """`N/A` stands for what this GPU does not have."""
+    return answer if isinstance(answer, (int, float)) and not isinstance(answer, bool) else None
+
+
+def _whole(answer: Any) -> Optional[int]:
+    return answer if isinstance(answer, int) else None
+
+
+class Amd(GpuState):
+    name = "amd"
+    find = staticmethod(find)
+
+
+class AmdEnergy(GpuEnergy):
+    name = "amd_energy"
+    find = staticmethod(find)
+
+
+class AmdProcesses(GpuProcesses):
+    name = "amd_processes"
+    find = staticmethod(find)

@@ -1,0 +1,98 @@
+"""Block devices of the node, and what of it the repetition's processes asked for."""
+
+import os
+from typing import Any, Dict, List, Set
+
+from ..counters import Counter
+from .base import COUNTER, Absent, Place, Source, Values
+
+_SECTOR = 512  # bytes, whatever the device's own are (Linux' Documentation/admin-guide/iostats.rst)
+_READ, _WRITTEN, _BUSY_MS = 5, 9, 12  # places in a line of /proc/diskstats
+_READ_BYTES, _WRITE_BYTES = 9, 11  # and in /proc/PID/io
+_WRAPS_AT = 2.0**32  # the time is kept in 32 bits
+
+
+class Disk(Source):
+    """/proc/diskstats of whole devices that are hardware. A partition, loop, or device mapper counts on its device."""
+
+    name = "disk"
+    columns = {
+        "disk.read_bytes": COUNTER,
+        "disk.written_bytes": COUNTER,
+        "disk.busy_ms": COUNTER,  # of whichever device was busiest between two readings: that one makes others wait
+    }
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._path = place.readable("proc/diskstats")
+        self._devices = {
+            name.encode(): (Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(place)
+        }
+        if not self._devices:
+            raise Absent("this node has no disk of its own")
+        self._sums = [0.0, 0.0, 0.0]
+
+    def read(self) -> Values:
+        busiest = 0.0
+        for line in self.place.files.read(self._path).splitlines():
+            fields = line.split()
+            counters = self._devices.get(fields[2])
+            if counters:
+                read, written, busy = counters
+                self._sums[0] += read.step(int(fields[_READ])) * _SECTOR
+                self._sums[1] += written.step(int(fields[_WRITTEN])) * _SECTOR
+                busiest = max(busiest, busy.step(int(fields[_BUSY_MS])))
+        self._sums[2] += busiest
+        return [*self._sums]
+
+    def facts(self) -> Dict[str, Any]:
+        return {"devices": sorted(name.decode() for name in self._devices)}
+
+
+def _hardware(place: Place) -> List[str]:
+    """Loop, ram and device mapper have no `device`; the paths below a multipath NVMe namespace are `hidden`."""
+    folder = place.path("sys/block")
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [
+        name
+        for name in names
+        if os.path.exists(os.path.join(folder, name, "device"))
+        and place.files.read(os.path.join(folder, name, "hidden")).strip() != b"1"
+    ]
+
+
+class OwnIo(Source):
+    """What the repetition's processes caused to be read from and written to storage (proc_pid_io(5)).
+
+    A write counts when its page is made dirty. The device may see it half a minute later (vm.dirty_expire_centisecs).
+    """
+
+    name = "own_io"
+    columns = {"own.read_bytes": COUNTER, "own.written_bytes": COUNTER}
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        if not os.path.exists(place.path("proc/self/io")):
+            raise Absent("this kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)")
+        self._read, self._written = Counter(), Counter()
+        self._pids: Set[int] = set()
+
+    def read(self) -> Values:
+        own = set(self.place.own.pids)
+        for gone in self._pids - own:
+            self.place.files.forget(self.place.path("proc", str(gone), "io"))
+        self._pids = own
+        read = written = 0
+        for pid in own:
+            path = self.place.path("proc", str(pid), "io")
+            fields = self.place.files.read(path).split()
+            if len(fields) > _WRITE_BYTES:
+                read += int(fields[_READ_BYTES])
+                written += int(fields[_WRITE_BYTES])
+            elif os.path.exists(path):  # another user's, or one that protects itself: the sum would be too small
+                return [None, None]
+        # One that has ended counts with the parent that waited for it, as in the kernel, or else as it was last seen.
+        return [self._read.add(read), self._written.add(written)]

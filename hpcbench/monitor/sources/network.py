@@ -1,0 +1,39 @@
+"""Bytes through the network interfaces of the node."""
+
+import os
+from typing import Any, Dict, List
+
+from ..counters import Counter
+from .base import COUNTER, Absent, Place, Source, Values
+
+
+class Network(Source):
+    """Interfaces that are hardware: what goes through a bridge, a bond or a container's goes through one of them."""
+
+    name = "network"
+    columns = {"network.rx_bytes": COUNTER, "network.tx_bytes": COUNTER}
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._folder = place.path("sys/class/net")
+        self._counters = {name: (Counter(), Counter()) for name in self._hardware()}
+        if not self._counters:
+            raise Absent("no network interface that is hardware: a container sees only its own, virtual ones")
+        self._sums = [0.0, 0.0]
+
+    def read(self) -> Values:
+        for name, counters in self._counters.items():
+            for place, (counter, file) in enumerate(zip(counters, ("rx_bytes", "tx_bytes"))):
+                text = self.place.files.read(os.path.join(self._folder, name, "statistics", file))
+                self._sums[place] += counter.step(int(text)) if text else 0
+        return [*self._sums]
+
+    def facts(self) -> Dict[str, Any]:
+        return {"interfaces": sorted(self._counters)}
+
+    def _hardware(self) -> List[str]:
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return []
+        return [name for name in names if os.path.exists(os.path.join(self._folder, name, "device"))]

@@ -1,0 +1,191 @@
+"""NVIDIA's GPUs, asked through NVML (the package nvidia-ml-py, imported as pynvml)."""
+
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+from .. import power_sensors
+from .base import Absent, Place, Values
+from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last is of Windows' own Linux
+
+# By CUDA's compute capability: power sensors differ between the chips of a generation.
+_ARCHITECTURES = {
+    (3,): "kepler",
+    (5,): "maxwell",
+    (6,): "pascal",
+    (7, 0): "volta",
+    (7, 2): "volta",
+    (7, 5): "turing",
+    (8, 0): "ampere-ga100",
+    (8, 6): "ampere",
+    (8, 7): "ampere",
+    (8, 9): "ada",
+    (9,): "hopper",
+    (10,): "blackwell",
+    (12,): "blackwell",
+}
+# Names that have changed: one of each that all drivers have had, or that new ones have.
+_REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
+_TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
+_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
+_MIG_REMARK = "of the whole GPU: other parts of it (MIG) count, too"
+_SHARED_MODULE_REMARK = "a Grace superchip: the reading may contain its CPU and memory"
+
+
+class NvidiaGpu(Gpu):
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = nvml, handle
+        capability = self._ask("nvmlDeviceGetCudaComputeCapability")
+        limit_mw = self._ask("nvmlDeviceGetEnforcedPowerLimit")
+        mig = self._ask("nvmlDeviceGetMigMode")
+        name = _text(self._ask("nvmlDeviceGetName"))
+        architecture = _architecture(capability)
+        self.uuid = _text(self._ask("nvmlDeviceGetUUID")) or ""
+        self._instant = self._field_values()[0] is not None
+        self._reasons = self._first(*_REASONS)
+        self._temperature = self._first(*_TEMPERATURE, nvml.NVML_TEMPERATURE_GPU)
+        self.power_sensor = power_sensors.nvidia_power(architecture, self._instant)
+        self.energy_sensor = power_sensors.nvidia_counter(architecture)
+        if mig and mig[0]:
+            self.remark = _MIG_REMARK
+        elif "GH200" in (name or "") or "GB200" in (name or ""):
+            self.remark = _SHARED_MODULE_REMARK
+        self.description = {
+            "name": name,
+            "uuid": self.uuid,
+            "architecture": architecture,
+            "driver": _text(_quiet(nvml, nvml.nvmlSystemGetDriverVersion)),
+            "power_limit_w": None if limit_mw is None else limit_mw / 1e3,
+            "power_sensor": self.power_sensor,
+            "mig": bool(mig and mig[0]),
+        }
+
+    def state(self) -> Values:
+        utilisation, memory = self._ask("nvmlDeviceGetUtilizationRates"), self._ask("nvmlDeviceGetMemoryInfo")
+        return [
+            None if utilisation is None else utilisation.gpu,
+            None if memory is None else memory.used,
+            self._ask("nvmlDeviceGetClockInfo", self._nvml.NVML_CLOCK_SM),
+            self._ask("nvmlDeviceGetClockInfo", self._nvml.NVML_CLOCK_MEM),
+            self._ask(self._temperature, self._nvml.NVML_TEMPERATURE_GPU),
+            self._ask(self._reasons),
+        ]
+
+    def power(self) -> Power:
+        if self._instant:
+            power_mw, energy_mj = self._field_values()  # both in one call
+        else:
+            power_mw, energy_mj = self._ask("nvmlDeviceGetPowerUsage"), None
+        if energy_mj is None:
+            energy_mj = self._ask("nvmlDeviceGetTotalEnergyConsumption")
+        return Power(None if power_mw is None else power_mw / 1e3, energy_mj)
+
+    def processes(self) -> Optional[List[Process]]:
+        running = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        return None if running is None else [Process(each.pid, each.usedGpuMemory) for each in running]
+
+    def _field_values(self) -> List[Optional[float]]:
+        """Instantaneous power in milliwatts, and total energy in millijoules: since driver 530."""
+        nvml = self._nvml
+        fields = [nvml.NVML_FI_DEV_POWER_INSTANT, nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION]
+        found = self._ask("nvmlDeviceGetFieldValues", fields)
+        if found is None:
+            return [None, None]
+        return [
+            getattr(each.value, _MEMBERS[each.valueType])
+            if each.nvmlReturn == nvml.NVML_SUCCESS and each.valueType < len(_MEMBERS)
+            else None
+            for each in found
+        ]
+
+    def _first(self, usual: str, other: str, *arguments: Any) -> str:
+        """The one of two functions that this driver has."""
+        return other if self._ask(usual, *arguments) is None and self._ask(other, *arguments) is not None else usual
+
+    def _ask(self, function: str, *arguments: Any) -> Any:
+        call = getattr(self._nvml, function, None)
+        return _quiet(self._nvml, call, self._handle, *arguments) if call else None
+
+
+def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
+    """What NVML answers; None where it has none, which may be for this GPU, this driver, this user, or just now."""
+    try:
+        return call(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def find(place: Place) -> List[Gpu]:
+    """The GPUs that the job may use. Raises Absent."""
+    nvml = _library(place)
+    gpus = [NvidiaGpu(nvml, handle) for handle in _handles(nvml)]
+    visible = _whole_gpus(nvml, os.environ.get(VISIBLE))
+    places = chosen(visible, [gpu.uuid for gpu in gpus])
+    if not places:
+        named = "" if visible is None else " among %s=%s" % (VISIBLE, os.environ[VISIBLE])
+        raise Absent("the driver shows no NVIDIA GPU%s" % named)
+    return [gpus[index] for index in places]
+
+
+def _library(place: Place) -> Any:
+    if not any(os.path.exists(place.path(sign)) for sign in _DRIVER_SIGNS):
+        raise Absent("no NVIDIA driver on this node")
+    try:
+        import pynvml  # only where it is needed: it takes a tenth of a second
+    except ImportError:
+        raise Absent("%s lacks NVML's package: pip install nvidia-ml-py" % sys.executable) from None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise Absent("the NVIDIA driver does not answer: %s" % error) from None
+    return pynvml
+
+
+def _handles(nvml: Any) -> List[Any]:
+    """Slurm's control group hides the GPUs of others: they are not counted, or cannot be opened."""
+    count = _quiet(nvml, nvml.nvmlDeviceGetCount) or 0
+    handles = [_quiet(nvml, nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+    return [handle for handle in handles if handle is not None]
+
+
+def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:
+    """CUDA_VISIBLE_DEVICES with each part of a GPU (MIG) replaced by the GPU."""
+    if text is None or "MIG-" not in text:
+        return text
+    words = []
+    for word in text.split(","):
+        part = _quiet(nvml, nvml.nvmlDeviceGetHandleByUUID, word.strip()) if word.strip().startswith("MIG-") else None
+        whole = _quiet(nvml, nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, part) if part is not None else None
+        uuid = _quiet(nvml, nvml.nvmlDeviceGetUUID, whole) if whole is not None else None
+        words.append(_text(uuid) or word)
+    return ",".join(words)
+
+
+def _architecture(capability: Any) -> Optional[str]:
+    """None for one that was made after this was written."""
+    if capability is None:
+        return None
+    known: Dict[Any, str] = _ARCHITECTURES
+    return known.get(tuple(capability)) or known.get((capability[0],))
+
+
+def _text(answer: Any) -> Optional[str]:
+    return answer.decode() if isinstance(answer, bytes) else answer  # bytes, in old versions of pynvml
+
+
+class Nvidia(GpuState):
+    name = "nvidia"
+    find = staticmethod(find)
+
+
+class NvidiaEnergy(GpuEnergy):
+    name = "nvidia_energy"
+    find = staticmethod(find)
+
+
+class NvidiaProcesses(GpuProcesses):
+    name = "nvidia_processes"
+    find = staticmethod(find)

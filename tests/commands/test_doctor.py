@@ -1,0 +1,93 @@
+"""hpcbench doctor on this very machine; tests/slurm has it on a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+
+import pytest
+
+LAPTOP = {"HPCBENCH_SITE": "laptop"}
+QUICK = ("doctor", "--seconds", "3")
+
+
+def test_this_machine_is_looked_at_and_nothing_is_left_behind(command_line):
+    done = command_line(*QUICK, env=LAPTOP, expect=None)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("hpcbench 0.")
+    assert "site laptop: one machine, no scheduler" in lines
+    for group in (" environments", " CPUs and memory", " power and GPUs", " disturbance"):
+        assert group in lines
+    assert any("noise floor: two runs of 3 s must differ by" in line for line in lines)
+    assert lines[-1].endswith(" ok")
+    assert "noise floor\n" in done.stderr, "what takes time is told"
+    assert list(command_line.workspace.iterdir()) == []
+
+
+def test_programs_get_json_with_numbers(command_line):
+    told = json.loads(command_line(*QUICK, "--json", env=LAPTOP, expect=None).stdout)
+    assert told["site"] == "laptop"
+    site, machine = told["places"]
+    assert (site["place"], machine["place"]) == ("site", "this machine")
+    assert "CPUs" in machine["machine"]
+    numbers = {name: value for each in machine["findings"] for name, value in (each["numbers"] or {}).items()}
+    assert numbers["timer_cost_ns"] > 0
+    assert numbers["noise_smallest_difference"] >= 0
+
+
+def test_a_folder_that_cannot_be_written_to_leaves_the_rest(command_line):
+    (command_line.workspace / "jobs").write_text("a file")
+    site = command_line.site(environments={"mine": {"python": sys.executable}})
+    said = command_line(*QUICK, "--site", site).stdout
+    assert "note    environments: cannot be tried: " in said
+    assert "noise floor" in said
+
+
+def test_a_site_of_slurm_without_slurm_is_a_problem(command_line, tmp_path):
+    (tmp_path / "bin").mkdir()
+    for tool in ("bash", "rm", "hostname"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    site = command_line.site(scheduler="slurm")
+    done = command_line(*QUICK, "--site", site, env={"PATH": str(tmp_path / "bin")}, expect=1)
+    assert "problem Slurm: its commands are not here" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("scontrol") is None, reason="needs Slurm's commands")
+def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at(command_line, tmp_path):
+    (tmp_path / "slurm.conf").write_text("ClusterName=gone\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=9\n")
+    silent = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
+    said = command_line(*QUICK, env=silent, expect=1).stdout
+    assert "problem Slurm: it is set up here and does not answer" in said
+    assert "noise floor" in said
+    refused = command_line("doctor", "--on-node", env=silent, expect=2).stderr
+    assert "no Slurm that answers" in refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--partition", "cpu"], "--partition goes with --on-node"),
+        (["--on-node"], "the site 'laptop' has no Slurm that answers"),
+        (["--site", "nowhere"], "no file of configs/sites is called 'nowhere'"),
+        (["--seconds", "1"], "1 is not in the range"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_looked_at(command_line, arguments, words):
+    done = command_line("doctor", *arguments, env=LAPTOP, expect=2)
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_interrupted_look_leaves_nothing_behind(command_line):
+    process = command_line.start("doctor", "--seconds", "60", env=LAPTOP)
+    for line in process.stderr:
+        if line.startswith("noise floor"):
+            break
+    os.kill(process.pid, signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "interrupted" in said
+    assert list(command_line.workspace.iterdir()) == []
