@@ -107,6 +107,7 @@ def write_records(jobs: Path, records: Path) -> None:
         for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
             times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
             samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_sample": 1, "warmup_steps": 3}
+            samples |= {"first_step_s": 0.1}
             work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 32, "input_shape": [32, 784]}
             facts = {
                 "status": "completed",
