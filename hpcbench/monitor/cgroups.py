@@ -13,7 +13,7 @@ def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:
     `lines` are those of /proc/PID/cgroup. A container may show another tree: folders that are not there are left out.
     """
     base, path = _base_and_path(lines, controller, root)
-    if base is None:
+    if base is None or path.startswith("/.."):  # outside of the tree that a container shows (cgroup_namespaces(7))
         return []
     found = []
     while True:
@@ -37,10 +37,11 @@ def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
 def _base_and_path(lines: List[str], controller: str, root: str) -> Tuple[Optional[str], str]:
     paths: Dict[str, str] = {}
     for line in lines:
-        _, names, path = line.split(":", 2)
-        paths.update(dict.fromkeys(names.split(","), path))
+        if line.count(":") >= 2:
+            _, names, path = line.split(":", 2)
+            paths.update(dict.fromkeys(names.split(","), path))
     mounted = os.path.join(root, "sys/fs/cgroup")
-    if controller in paths:  # version 1; `cpu` and `cpuacct` may be mounted together
+    if controller and controller in paths:  # version 1; `cpu` and `cpuacct` may be mounted together
         return os.path.join(mounted, controller), paths[controller]
     if "" in paths:
         unified = os.path.join(mounted, "unified")  # beside version 1 it has no controllers of its own

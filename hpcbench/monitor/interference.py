@@ -24,6 +24,7 @@ FEWEST = 3  # windows of each kind to compare
 
 TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
 MONITORED = 0.5  # part of the windows that a verdict must rest on
+SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
 UNSEEN_S = 0.5  # at the edges of a window, for which the monitor need not have been there
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
@@ -51,26 +52,26 @@ Found = Optional[List[Evidence]]  # of one window; None where nobody was watchin
 
 def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found]:
     """What disturbed each window; nothing where it is clean."""
-    found: List[Found] = [
-        _evidence(timeline, window) if timeline and timeline.covers(window.start_s, window.end_s, UNSEEN_S) else None
-        for window in windows
-    ]
+    found = [_evidence(timeline, window) if timeline else None for window in windows]
     return _without_harmless(found, windows)
 
 
-def _evidence(timeline: Timeline, window: Window) -> List[Evidence]:
-    view = View(timeline, window.start_s, window.end_s)
+def _evidence(timeline: Timeline, window: Window) -> Found:
+    view = View(timeline, window)
+    if not timeline.covers(view.start_s, view.end_s, UNSEEN_S) or not max(view.gauge("own.processes"), default=0.0):
+        return None  # a process that is gone within moments may never be seen
     return [evidence for kind in KINDS for evidence in kind(view)]
 
 
 class View:
-    """The timeline within one window."""
+    """The timeline within one window, or around one that is shorter than what the kernel's ticks can tell."""
 
-    def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
+    def __init__(self, timeline: Timeline, window: Window) -> None:
+        margin_s = max(0.0, SHORTEST_S - (window.end_s - window.start_s)) / 2
         self.timeline = timeline
-        self.start_s = start_s
-        self.end_s = end_s
-        self.duration_us = (end_s - start_s) * 1e6
+        self.start_s = window.start_s - margin_s
+        self.end_s = window.end_s + margin_s
+        self.duration_us = (self.end_s - self.start_s) * 1e6
 
     def increase(self, column: str) -> Optional[float]:
         return self.timeline.increase(column, self.start_s, self.end_s)
@@ -152,7 +153,7 @@ def disk(view: View) -> Iterator[Evidence]:
     own, total = _bytes(view, "own"), _bytes(view, "disk")
     if not own or not total:
         return
-    before = View(view.timeline, 0.0, view.start_s)
+    before = View(view.timeline, Window(0.0, view.start_s, None))
     backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
     foreign = total - own - backlog
     if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:

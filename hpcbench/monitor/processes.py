@@ -2,7 +2,7 @@
 all that descend from them."""
 
 import os
-from typing import Dict, FrozenSet, List
+from typing import Dict, FrozenSet, List, Set
 
 from .files import Files
 
@@ -55,16 +55,18 @@ class OwnProcesses:
         return content
 
     def _allowed(self) -> FrozenSet[int]:
-        cpus: FrozenSet[int] = frozenset()
+        """Thread by thread: each may be bound to a CPU of its own, as by OMP_PROC_BIND."""
+        cpus: Set[int] = set()
         for pid in self.pids:
             try:
-                cpus = cpus.union(os.sched_getaffinity(pid))
+                for thread in os.listdir(os.path.join(self._proc, str(pid), "task")):
+                    cpus.update(os.sched_getaffinity(int(thread)))
             except OSError:  # it has just ended
                 continue
-        return cpus
+        return frozenset(cpus)
 
 
 def parent(stat: bytes) -> int:
     """The parent in a line of /proc/PID/stat; 0 where there is none. A name may hold blanks and brackets."""
     fields = stat.rpartition(b")")[2].split()
-    return int(fields[1]) if len(fields) > 1 else 0
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0

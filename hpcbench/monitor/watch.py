@@ -17,7 +17,7 @@ from .sources.base import GAUGE, Place, Source
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
-REFRESH_S = 1.0  # between two looks for new processes
+REFRESH_SHARE, REFRESH_S = 0.0005, 1.0  # of one core, that looking for new processes may take; and how often at least
 SHARE = 0.004  # of one core, that reading may take in all: what costs more is read less often
 
 
@@ -92,10 +92,12 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     while True:
         now = time.monotonic()
         if now >= refresh_at:
+            started = time.thread_time()
             own.refresh()
+            cost_s = time.thread_time() - started
             for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
                 each.share = share
-            refresh_at = now + REFRESH_S
+            refresh_at = now + min(REFRESH_S, cost_s / REFRESH_SHARE)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
                 each.read(time.monotonic(), writer)

@@ -9,7 +9,7 @@ from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
 NO_MONITOR = "no monitor has left a timeline on %s"
-CUT_OFF = "the monitor on %s ended before the measurement did"
+CUT_OFF = "the monitor on %s ended before the measurement did, or has seen none of its processes"
 
 
 def timelines(scratch: str) -> Dict[str, Timeline]:

@@ -44,7 +44,7 @@ def watched(
         times, values = given_series if isinstance(given_series, tuple) else (TICKS, given_series)
         series[name.replace("__", ".")] = Series(list(times), list(values))
     facts = {"fake": {"meters": [meter._asdict() for meter in meters]}}
-    header = {"host": "n1", "interval_s": 0.1, "facts": facts, "absent": absent or {}}
+    header = {"host": "n1", "interval_s": 0.1, "gauges": [], "facts": facts, "absent": absent or {}}
     return Timeline(header, series, None)
 
 
@@ -207,6 +207,7 @@ def test_nan_and_negative_power_are_left_out(tmp_path: Path) -> None:
         "interval_s": 0.1,
         "sources": {"nvidia_energy": ["gpu0.power_w"]},
         "facts": {"nvidia_energy": {"meters": [meter._asdict()]}},
+        "gauges": [],
         "absent": {"rapl": "no RAPL: a virtual machine"},
     }
     path = str(tmp_path / "monitor-n1.jsonl")

@@ -77,7 +77,7 @@ class OwnIo(Source):
         super().__init__(place)
         if not os.path.exists(place.path("proc/self/io")):
             raise Absent("this kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)")
-        self._read, self._written = Counter(), Counter()
+        self._read, self._written = Counter(starts_at=0.0), Counter(starts_at=0.0)
         self._pids: Set[int] = set()
 
     def read(self) -> Values:

@@ -30,18 +30,15 @@ class Own(Source):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self._cpu, self._minor, self._major = Counter(), Counter(), Counter()
-        self._usage: Optional[str] = None
-        self._looked = False
+        # The monitor is in the job's control group, too. Else it comes before the processes, and sees all of each.
+        lines = place.files.read(place.path("proc/self/cgroup")).decode("utf-8", "replace").splitlines()
+        self._usage = _usage_file(lines, place.root)
+        self._cpu = Counter(starts_at=None if self._usage else 0.0)
+        self._minor, self._major = Counter(starts_at=0.0), Counter(starts_at=0.0)
         self._paths: Set[str] = set()
 
     def read(self) -> Values:
         own = self.place.own
-        if not own.pids:
-            return [self._cpu.sum, self._minor.sum, self._major.sum, 0, 0]
-        if not self._looked:
-            self._looked = True
-            self._usage = _usage_file(own.cgroups, self.place.root)
         ticks = minor = major = pages = 0
         paths = [self.place.path("proc", str(pid), "stat") for pid in own.pids]
         for gone in self._paths.difference(paths):
@@ -54,8 +51,7 @@ class Own(Source):
                 minor += int(fields[_FAULTS[0]]) + int(fields[_FAULTS[1]])
                 major += int(fields[_FAULTS[2]]) + int(fields[_FAULTS[3]])
                 pages += int(fields[_RESIDENT])
-        used_ms = self._used_ms(self._usage) if self._usage else None
-        self._cpu.add(ticks * _MS_PER_TICK if used_ms is None else used_ms)
+        self._cpu.add(self._used_ms(self._usage) if self._usage else ticks * _MS_PER_TICK)
         resident = pages * os.sysconf("SC_PAGE_SIZE")
         return [self._cpu.sum, self._minor.add(minor), self._major.add(major), len(own.pids), resident]
 
@@ -96,7 +92,7 @@ class Waiting(Source):
             fields = self.place.files.read(folder + "/schedstat").split()
             if len(fields) < 2:
                 continue
-            run, wait = threads[folder] = self._threads.get(folder) or (Counter(), Counter())
+            run, wait = threads[folder] = self._threads.get(folder) or _from_its_start()
             self._run_ns += run.step(int(fields[0]))
             waited = wait.step(int(fields[1]))
             self._wait_ns += waited
@@ -126,13 +122,18 @@ class Switches(Source):
             found = _SWITCHES.findall(self.place.files.read(folder + "/status"))
             if len(found) < 2:
                 continue
-            counters = threads[folder] = self._threads.get(folder) or (Counter(), Counter())
+            counters = threads[folder] = self._threads.get(folder) or _from_its_start()
             for place, (counter, count) in enumerate(zip(counters, found)):
                 self._sums[place] += counter.step(int(count))
         for gone in self._threads.keys() - threads.keys():
             self.place.files.forget(gone + "/status")
         self._threads = threads
         return [*self._sums]
+
+
+def _from_its_start() -> Tuple[Counter, Counter]:
+    """Two counters of a thread that is younger than the monitor."""
+    return Counter(starts_at=0.0), Counter(starts_at=0.0)
 
 
 def thread_folders(place: Place) -> Iterator[str]:

@@ -92,22 +92,22 @@ def processes(machine: Any) -> Any:
 
 def test_own_processes_are_added_up(processes: Any) -> None:
     source = OwnIo(processes.place)
-    assert processes.values(source) == {"own.read_bytes": 0, "own.written_bytes": 0}
+    assert processes.values(source) == {"own.read_bytes": 1000, "own.written_bytes": 10}
     processes.write("proc/100/io", io_of(1500, 10))
     processes.write("proc/200/io", io_of(200, 40))
-    assert processes.values(source) == {"own.read_bytes": 700, "own.written_bytes": 40}
+    assert processes.values(source) == {"own.read_bytes": 1700, "own.written_bytes": 50}
 
 
 def test_a_process_that_ends_keeps_what_it_had(processes: Any) -> None:
     source = OwnIo(processes.place)
     processes.values(source)
     processes.write("proc/200/io", io_of(200, 0))
-    assert processes.values(source)["own.read_bytes"] == 200
+    assert processes.values(source)["own.read_bytes"] == 1200
     processes.remove("proc/200/io")
     processes.own.pids = [100]
-    assert processes.values(source)["own.read_bytes"] == 200
+    assert processes.values(source)["own.read_bytes"] == 1200
     processes.write("proc/100/io", io_of(1001, 10))
-    assert processes.values(source)["own.read_bytes"] == 201
+    assert processes.values(source)["own.read_bytes"] == 1201
 
 
 def test_a_child_that_its_parent_waited_for_is_not_counted_twice(processes: Any) -> None:
@@ -119,7 +119,7 @@ def test_a_child_that_its_parent_waited_for_is_not_counted_twice(processes: Any)
     processes.remove("proc/200/io")
     processes.own.pids = [100]
     processes.write("proc/100/io", io_of(1200, 10))
-    assert processes.values(source)["own.read_bytes"] == 200
+    assert processes.values(source)["own.read_bytes"] == 1200
 
 
 def test_a_process_that_may_not_be_looked_into_makes_the_sum_unknown(processes: Any) -> None:
@@ -128,7 +128,7 @@ def test_a_process_that_may_not_be_looked_into_makes_the_sum_unknown(processes: 
     processes.write("proc/200/io", "")  # opened, and refused when read
     assert processes.values(source) == {"own.read_bytes": None, "own.written_bytes": None}
     processes.write("proc/200/io", io_of(5, 0))
-    assert processes.values(source)["own.read_bytes"] == 5
+    assert processes.values(source)["own.read_bytes"] == 1005
 
 
 def test_the_real_kernel_counts_what_this_process_writes(machine: Any) -> None:

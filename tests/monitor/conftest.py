@@ -1,4 +1,4 @@
-"""A machine laid out as files, for sources that read /proc and /sys."""
+"""A machine laid out as files, for what reads /proc and /sys."""
 
 from __future__ import annotations
 
