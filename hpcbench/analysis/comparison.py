@@ -21,8 +21,8 @@ BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, wh
 MISSING, NOT_COMPARED = "missing", "not compared"
 WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
 # A comparison of code wants one machine: what should be the same on both sides.
-MACHINE = ("site", "cpu_model", "gpu_model")
-VERSIONS = ("framework_version",)
+MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
+VERSIONS = ("framework_version", "software")
 
 _OF_A_METRIC = {FASTER: BETTER, SLOWER: WORSE}
 _NUMBERS = ("ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median")
@@ -125,7 +125,7 @@ def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> d
     for name in names:
         sides = [_distinct(side[side["case"].isin(other["case"])][name]) for side, other in ((base, new), (new, base))]
         if all(sides) and sides[0] != sides[1]:
-            found[name] = (", ".join(sides[0]), ", ".join(sides[1]))
+            found[name] = ("; ".join(sides[0]), "; ".join(sides[1]))
     return found
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.node import outcomes
 
-SAMPLES = "times_s"
+SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 _NONE = "not a number, infinite or negative"
 
 

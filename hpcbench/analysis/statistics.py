@@ -16,7 +16,7 @@ is made of depends on how many there are:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -84,11 +84,23 @@ def _student_interval(centres: Floats, estimate: float, level: float) -> Interva
     return Interval(estimate, min(estimate, math.exp(centre - half)), max(estimate, math.exp(centre + half)))
 
 
-def percentile(samples: Floats, quantile: float) -> float | None:
-    """A high quantile; None where there are fewer than 1 / (1 - quantile) samples, so that none would lie above it."""
-    if samples.size * (1 - quantile) < 1 - 1e-9:
-        return None
-    return quantile_of_sorted(np.sort(samples), quantile)
+def percentiles(samples: Floats, quantiles: Iterable[float]) -> list[float | None]:
+    """Quantiles of the samples; None for one that they give no upper confidence limit of (see fewest_samples)."""
+    ordered = np.sort(samples)
+    return [quantile_of_sorted(ordered, each) if ordered.size >= fewest_samples(each) else None for each in quantiles]
+
+
+@lru_cache(maxsize=64)
+def fewest_samples(quantile: float, level: float = LEVEL) -> int:
+    """How many samples it takes until the largest lies above the quantile with a probability of `level`.
+
+    Of n independent samples it does with probability 1 - quantile ** n, whatever their distribution (Wilks, 1941,
+    "Determination of sample sizes for setting tolerance limits"; Hahn and Meeker, 1991, "Statistical Intervals",
+    chapter 5). At 95 % that makes 5, 29, 59, 299 and 2,995 samples for p50, p90, p95, p99 and p99.9. The usual
+    demand, 1 / (1 - quantile), is only that one sample lies above on average: with 20 samples, the true p95 is beyond
+    all of them 36 times in 100. Samples of one run are not quite independent: this is the least, and no guarantee.
+    """
+    return math.ceil(math.log(1 - level) / math.log(quantile))
 
 
 def median_of(samples: Floats) -> float:

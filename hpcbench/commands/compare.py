@@ -10,7 +10,7 @@ from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import latest_records, telling_apart
+from hpcbench.commands.reading import candidates, latest_records
 from hpcbench.errors import UserError
 from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
@@ -93,14 +93,14 @@ def compare(
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
     metrics = metric_columns([*records[0], *records[1]])
-    candidates = [name for name in telling_apart(pd.concat(tables)) if name != "sweep"]
+    describing = [name for name in candidates(pd.concat(tables)) if name != "sweep"]
     better = {column: metric.better for column, metric in metrics.items()}
-    found = compare_sweeps(*tables, margin, better, ["experiment", *candidates])
+    found = compare_sweeps(*tables, margin, better, ["experiment", *describing])
     failing = {word for name in fail_on for word in FAILING[name]}
     if "-" not in (junit_file, json_file):
-        print_comparison(found, candidates, metrics, top, out)
+        print_comparison(found, describing, metrics, top, out)
     if junit_file:
-        write_text(junit(found, candidates, metrics, failing | {SLOWER, words.WORSE}), junit_file)
+        write_text(junit(found, describing, metrics, failing | {SLOWER, words.WORSE}), junit_file)
     if json_file:
         write_text(comparison_json(found), json_file)
     for file in (junit_file, json_file):

@@ -7,8 +7,9 @@ from rich.markup import escape
 
 from hpcbench.collect.progress import survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
-from hpcbench.collect.table import PARAMETERS, TAG
+from hpcbench.collect.table import PARAMETERS
 from hpcbench.commands.common import err
+from hpcbench.config.parameters import TAG
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 
@@ -24,6 +25,6 @@ def latest_records(paths: SweepPaths) -> list[Record]:
     return [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
 
 
-def telling_apart(table: pd.DataFrame) -> list[str]:
+def candidates(table: pd.DataFrame) -> list[str]:
     """The columns that may tell the cases of a table apart."""
     return ["sweep", *PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

@@ -12,7 +12,7 @@ from rich.text import Text
 from hpcbench.analysis.comparison import BETTER, MISSING, NOT_COMPARED, TIME, WORSE, Comparison
 from hpcbench.analysis.verdicts import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
 from hpcbench.collect.table import MetricColumn
-from hpcbench.report.terminal import duration, figure, labelled, table_with, telling
+from hpcbench.report.terminal import cell, duration, figure, label, table_with, telling_apart
 
 _STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
 
@@ -26,7 +26,7 @@ def print_comparison(
 ) -> None:
     """Print the first `top` comparisons, and as many of the doubts; `candidates` are what may tell the cases apart."""
     rows = comparison.rows
-    shown = telling(rows, candidates)
+    shown = telling_apart(rows, candidates)
     console.print(Text(f"{comparison.new} (NEW) beside {comparison.base} (BASE)", style="italic"), soft_wrap=True)
     compared = rows[rows["ratio"].notna()]
     if len(compared):
@@ -34,7 +34,7 @@ def print_comparison(
         _say_more(len(compared) - top, console)
     doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
     for _, row in doubtful.head(top).iterrows():
-        name = f"{labelled(row, shown) or row['case']}{_quantity_label(row['quantity'], metrics)}"
+        name = f"{label(row, shown)}{_quantity_label(row['quantity'], metrics)}"
         word = (row["verdict"], _STYLES.get(row["verdict"], ""))
         console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
     _say_more(len(doubtful) - top, console)
@@ -85,7 +85,7 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, Met
     for _, row in rows.iterrows():
         counts = (row["base_repetitions"], row["new_repetitions"])
         table.add_row(
-            *(Text(labelled(row, [name]).partition("=")[2]) for name in shown),
+            *(Text(cell(row[name])) for name in shown),
             *([Text(quantity_name(row["quantity"], metrics))] if several else []),
             _written(row, "base_median"),
             _written(row, "new_median"),

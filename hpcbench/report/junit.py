@@ -13,7 +13,7 @@ from hpcbench.analysis.comparison import BETTER, TIME, Comparison
 from hpcbench.analysis.verdicts import FASTER, SAME
 from hpcbench.collect.table import MetricColumn
 from hpcbench.report.comparison import in_words, quantity_name, summary
-from hpcbench.report.terminal import labelled, telling
+from hpcbench.report.terminal import label, telling_apart
 
 _PASSES = (FASTER, SAME, BETTER)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
@@ -25,7 +25,7 @@ def junit(
     """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict."""
     rows = comparison.rows
     suite = ElementTree.Element("testsuite", name=f"{comparison.new} beside {comparison.base}")
-    shown = telling(rows, candidates)
+    shown = telling_apart(rows, candidates)
     for _, row in rows.iterrows():
         _test(suite, row, shown, metrics, failing)
     failures, skipped = (str(sum(1 for _ in suite.iter(kind))) for kind in ("failure", "skipped"))
@@ -44,7 +44,9 @@ def _test(
     metrics: Mapping[str, MetricColumn],
     failing: Collection[str],
 ) -> None:
-    name = " ".join(filter(None, (row["case"], labelled(row, shown), quantity_name(row["quantity"], metrics))))
+    name = " ".join(
+        filter(None, (row["case"], label(row, shown) if shown else "", quantity_name(row["quantity"], metrics)))
+    )
     test = ElementTree.SubElement(suite, "testcase", classname=_clean(row["experiment"]), name=_clean(name))
     if row["quantity"] == TIME and not pd.isna(row["new_median"]):
         test.set("time", f"{row['new_median']:.9f}")

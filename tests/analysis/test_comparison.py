@@ -15,7 +15,7 @@ Row = dict[str, Any]
 Rep = Callable[..., Row]
 Table = Callable[..., pd.DataFrame]
 FACTORS = (0.999, 1.0, 1.001, 1.002, 0.998)
-MACHINE = {"site": "laptop", "cpu_model": "a CPU", "gpu_model": None}
+MACHINE = {"site": "laptop"}
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hpcbench.analysis import statistics
-from hpcbench.analysis.statistics import median_interval, percentile
+from hpcbench.analysis.statistics import fewest_samples, median_interval, percentiles
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -240,22 +240,25 @@ def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
     assert done.stdout.strip() == repr(here)
 
 
-@pytest.mark.parametrize(
-    ("size", "quantile", "known"),
-    [
-        (19, 0.95, False),
-        (20, 0.95, True),
-        (99, 0.99, False),
-        (100, 0.99, True),
-        (1, 0.5, False),
-        (2, 0.5, True),
-        (0, 0.95, False),
-    ],
-)
-def test_a_percentile_needs_samples_enough_for_one_to_lie_above_it(size: int, quantile: float, known: bool) -> None:
-    assert (percentile(np.arange(size, dtype=np.float64), quantile) is not None) == known
+@pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
+def test_a_percentile_needs_as_many_samples_as_wilks_asks_for(quantile: float, fewest: int) -> None:
+    """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one sample less."""
+    assert fewest_samples(quantile) == fewest
+    for size in (fewest - 1, fewest):
+        samples = np.arange(size, dtype=np.float64)
+        test = scipy.stats.quantile_test(samples, q=0, p=quantile, alternative="less")
+        limit = test.confidence_interval(statistics.LEVEL).high
+        (found,) = percentiles(samples, [quantile])
+        assert (found is None) == np.isnan(limit) == (size < fewest)
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=100, max_size=300), st.sampled_from([0.5, 0.95, 0.99]))
-def test_a_percentile_is_that_of_numpy(samples: list[float], quantile: float) -> None:
-    assert percentile(np.array(samples), quantile) == pytest.approx(np.quantile(samples, quantile), rel=1e-9, abs=1e-9)
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_the_fewest_samples_have_no_percentile_at_all(size: int) -> None:
+    assert percentiles(np.ones(size), [0.5, 0.99]) == [None, None]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=299, max_size=400))
+def test_percentiles_are_those_of_numpy(samples: list[float]) -> None:
+    quantiles = [0.5, 0.9, 0.95, 0.99]
+    expected = [float(value) for value in np.quantile(samples, quantiles)]
+    assert percentiles(np.array(samples), quantiles) == pytest.approx(expected, rel=1e-9, abs=1e-9)
