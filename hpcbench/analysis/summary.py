@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, SAMPLES, latency
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
-from hpcbench.monitor.interference import DISTURBED, UNMONITORED
+from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
@@ -46,7 +46,6 @@ _PER_REPETITION = (
     "steady",
     "drift",
     "stopped",
-    "interference",
     "started_at",
     "ended_at",
     SAMPLES,
@@ -105,6 +104,8 @@ def _case(rows: list[Row]) -> Row:
     case["log"] = failed[0]["log"] if failed else None
     for name in [name for name in case if name.startswith(PREFIX)]:
         case.update(_metric(name, _present(used, name)))
+    verdicts = {row["interference"] for row in used}  # all disturbed, or none
+    case["interference"] = next((each for each in (DISTURBED, UNMONITORED, CLEAN) if each in verdicts), None)
     case["disturbed"] = sum(row["interference"] == DISTURBED for row in completed)
     case["unmonitored"] = sum(row["interference"] == UNMONITORED for row in completed)
     case["attempts"] = sum(_present(rows, "attempts"))
