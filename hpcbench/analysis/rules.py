@@ -21,6 +21,7 @@ from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STE
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
 from hpcbench.analysis.summary import COMPLETED, case_names, work_groups
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.monitor.interference import DISTURBED
 
 WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
 TAIL = "time_p99_s"
@@ -123,6 +124,41 @@ def single_runs(evidence: Evidence) -> Finding | None:
         return None
     lacking = f"{_share(single, evidence.measured)} rest on one run, whose interval says nothing about the next"
     return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
+
+
+def disturbed_runs(evidence: Evidence) -> Finding | None:
+    """Other people's jobs are a factor, and not one that anybody chose."""
+    cases = evidence.measured[evidence.measured["disturbed"] > 0]
+    if cases.empty:
+        return None
+    causes = ", ".join(
+        dict.fromkeys(cause for causes in cases["disturbed_by"].dropna() for cause in causes.split(", "))
+    )
+    lost = cases[cases["interference"] == DISTURBED]
+    kept = f", and are used all the same in {len(lost):,}, where none was clean" if len(lost) else ", and are left out"
+    lacking = f"{_share(cases, evidence.measured)} have runs that others disturbed ({causes}){kept}"
+    return Finding(9, lacking, "hpcbench resume --disturbed, on whole nodes (exclusive: true) or with measure.quiet")
+
+
+def unwatched_runs(evidence: Evidence) -> Finding | None:
+    cases = evidence.measured[evidence.measured["unmonitored"] > 0]
+    if cases.empty:
+        return None
+    lacking = f"whether others disturbed {_share(cases, evidence.measured)} is not known"
+    return Finding(9, lacking, "the records say why: interference.reason; commands of moments cannot be judged")
+
+
+def unsteady_runs(evidence: Evidence) -> Finding | None:
+    """A mean of what still changes is of nothing in particular."""
+    rows = evidence.completed
+    unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
+    cases = unsteady[["sweep", "case"]].drop_duplicates()
+    if cases.empty:
+        return None
+    lacking = (
+        f"{_share(cases, evidence.measured)} were not steady after their warm-up, or drifted by more than {WIDE:.0%}"
+    )
+    return Finding(5, lacking, "raise measure.max_warmup_s, or see what changes: --level sample")
 
 
 def uncontrolled_factors(evidence: Evidence) -> Finding | None:
@@ -242,7 +278,9 @@ def uncommitted_changes(evidence: Evidence) -> Finding | None:
 CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (  # the worst first: a terminal shows the beginning
     missing_cases,
     single_runs,
+    disturbed_runs,
     uncontrolled_factors,
+    unsteady_runs,
     wide_intervals,
     uncertain_order,
     unknown_tails,
@@ -250,6 +288,7 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (  # the worst first:
     unstated_base,
     few_runs,
     missing_bounds,
+    unwatched_runs,
     unknown_factors,
     uncommitted_changes,
 )

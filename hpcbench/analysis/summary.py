@@ -13,7 +13,7 @@ from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
 from hpcbench.analysis.samples import SAMPLES, with_times_only
 from hpcbench.analysis.statistics import Floats, median_interval, median_of
 from hpcbench.config.metrics import PREFIX, interval_columns
-from hpcbench.monitor.interference import DISTURBED, UNMONITORED
+from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
@@ -49,7 +49,6 @@ _PER_REPETITION = (
     "steady",
     "drift",
     "stopped",
-    "interference",
     "started_at",
     "ended_at",
     SAMPLES,
@@ -118,6 +117,8 @@ def _case(rows: list[Row]) -> Row:
     case["log"] = failed[0]["log"] if failed else None
     for name in [name for name in case if name.startswith(PREFIX)]:
         case.update(_metric(name, _present(used, name)))
+    verdicts = {row["interference"] for row in used}  # all disturbed, or none
+    case["interference"] = next((each for each in (DISTURBED, UNMONITORED, CLEAN) if each in verdicts), None)
     case["disturbed"] = sum(row["interference"] == DISTURBED for row in completed)
     case["unmonitored"] = sum(row["interference"] == UNMONITORED for row in completed)
     case["attempts"] = sum(_present(rows, "attempts"))

@@ -39,6 +39,8 @@ def repetition() -> Callable[..., Row]:
             "attempts": 1,
             "interference": None if failed else "clean",
             "disturbed_by": None,
+            "steady": None if failed else True,
+            "drift": None if failed else 0.0,
             "energy_reason": None,
             "status": "completed",
             "framework": "pytorch",

@@ -222,3 +222,25 @@ def test_whatever_has_run_can_be_judged(
 def test_every_check_is_of_one_of_the_twelve_rules() -> None:
     assert list(RULES) == list(range(1, 13))
     assert len(set(CHECKS)) == len(CHECKS)
+
+
+def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case, judged: Judged) -> None:
+    some, all_of_it = case(0), case(1)
+    for row in [some[0], *all_of_it]:
+        row.update(interference="disturbed", disturbed_by="cpu, memory")
+    (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
+    assert finding.lacking.startswith("2 of 3 cases have runs that others disturbed (cpu, memory)")
+    assert "used all the same in 1, where none was clean" in finding.lacking
+    assert "resume --disturbed" in finding.remedy
+
+
+def test_rule_9_what_nobody_watched_is_said(case: Case, judged: Judged) -> None:
+    (finding,) = judged([*case(0), *case(1, interference="unmonitored")])
+    assert (finding.rule, finding.lacking) == (9, "whether others disturbed 1 of 2 cases is not known")
+
+
+@pytest.mark.parametrize("changes", [{"steady": False}, {"drift": -0.06}])
+def test_rule_5_what_was_not_steady_is_said(case: Case, judged: Judged, changes: dict[str, Any]) -> None:
+    (finding,) = judged([*case(0), *case(1, **changes)])
+    assert finding.rule == 5
+    assert "1 of 2 cases were not steady" in finding.lacking
