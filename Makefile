@@ -13,7 +13,7 @@ HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
-.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down bench docs clean
+.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down bench bench-comparing docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,7 +24,8 @@ help:
 	@echo "make unit          only the tests that need neither Slurm nor a framework (two minutes)"
 	@echo "make lint          ruff, mypy, import-linter, generated docs"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
-	@echo "make bench         how fast hpcbench itself is"
+	@echo "make bench         how fast hpcbench itself is, and how often its verdicts and intervals are right"
+	@echo "make bench-comparing  only the verdicts and intervals (simulated, two minutes)"
 	@echo "make docs          write docs/reference.md from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
 
@@ -70,6 +71,11 @@ cluster-down:
 
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
+	$(MAKE) bench-comparing
+
+bench-comparing: $(VENV)/.dev
+	$(BIN)/python benchmarks/comparing.py
+	$(BIN)/python benchmarks/intervals.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py

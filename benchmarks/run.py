@@ -97,7 +97,7 @@ def bench_report(folder: Path, environment: dict[str, str]) -> None:
 
 def write_records(jobs: Path, records: Path) -> None:
     """Records as the node code writes them, with synthetic samples."""
-    from hpcbench.node import planned, record
+    from hpcbench.node import planned, record, verdict
 
     sweep = json.loads((jobs / "sweep.json").read_text())
     noise = random.Random(0)
@@ -107,6 +107,7 @@ def write_records(jobs: Path, records: Path) -> None:
         for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
             times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
             samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_sample": 1, "warmup_steps": 3}
+            samples |= {"first_step_s": 0.1}
             work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 32, "input_shape": [32, 784]}
             facts = {
                 "status": "completed",
@@ -117,8 +118,8 @@ def write_records(jobs: Path, records: Path) -> None:
                 "peak_memory_bytes": 1,
             }
             rank = {"rank": 0, "facts": facts, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
-            rank |= {"started_at": 0.0}
-            outcome = record.Outcome("completed", None)
+            rank |= {"host": "n1", "started_at": 0.0, "ended_at": 1.0}
+            outcome = verdict.Outcome("completed", None)
             made = record.assemble(planned.parse(line), sweep, job, element, [rank], outcome, 1.0, {})
             made["attempt"] = 1
             (records / job / f"{element}.jsonl").write_text(json.dumps(made, separators=(",", ":")) + "\n")

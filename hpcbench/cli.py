@@ -18,6 +18,7 @@ COMMANDS = {
     "resume": "Run again what is missing or failed, and nothing else.",
     "cancel": "Cancel the jobs of a sweep that have not ended.",
     "report": "Print the results, best first; write CSV or Parquet.",
+    "compare": "Say of each case whether it is faster or slower than in another sweep.",
     "env": "Build and check the environments that frameworks run in.",
     "doctor": "Say what works here, and what makes numbers worse.",
     "completion": "Print the code that makes your shell complete commands.",

@@ -13,8 +13,9 @@ import pandas as pd
 
 from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.records import Record, disturbed_by
+from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
-from hpcbench.config.parameters import NAMES
+from hpcbench.config.parameters import NAMES, TAG
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -52,7 +53,6 @@ _WHOLE += [
 ]
 _WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
-TAG = "tag_"  # before the names of their columns
 SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
@@ -131,7 +131,7 @@ def _row(record: Record) -> dict[str, Any]:
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
-        "cpu_model": record["nodes"][0]["cpu_model"] if record["nodes"] else None,
+        **setup_columns(record),
         "job_id": _job_id(record["slurm"]),
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
@@ -170,12 +170,18 @@ class MetricColumn:
     name: str
     unit: str
     better: str | None
+    reduce: str | None = None
+
+    @property
+    def averages_rates(self) -> bool:
+        """Whether it is the arithmetic mean of rates, which is not the rate of the whole."""
+        return self.reduce == "mean" and self.unit.endswith("/s")
 
 
 def metric_columns(records: list[Record]) -> dict[str, MetricColumn]:
     """The metrics that the records hold, by their columns."""
     return {
-        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"])
+        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"], found.get("reduce"))
         for record in records
         for name, found in _metrics(record).items()
     }

@@ -55,9 +55,9 @@ def resumable(sweep: str) -> Iterator[None]:
         raise
 
 
-def sweep_argument(**settings: Any) -> Callable[[Command], Command]:
-    """The SWEEP argument: a name, a unique prefix, or latest."""
-    return click.argument("sweep", shell_complete=complete_sweep, **settings)
+def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], Command]:
+    """An argument that names a sweep: a name, a unique prefix, or latest."""
+    return click.argument(name, shell_complete=complete_sweep, **settings)
 
 
 def file_in(workspace: Workspace, kind: str, name: str) -> Path:

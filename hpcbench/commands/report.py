@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 import pandas as pd
-from rich.markup import escape
 
+from hpcbench.analysis.latency import with_latency
+from hpcbench.analysis.rules import Evidence, check
 from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
-from hpcbench.collect.progress import survey_or_records, unfinished_record
-from hpcbench.collect.records import Record
 from hpcbench.collect.table import (
-    PARAMETERS,
     SAMPLES,
-    TAG,
     MetricColumn,
     metric_columns,
     repetition_table,
     sample_table,
 )
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
+from hpcbench.commands.reading import candidates, latest_records
+from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
 from hpcbench.report import tables, terminal
-from hpcbench.submit.sweep import load
-from hpcbench.workspace import SweepPaths
+from hpcbench.report.findings import print_findings, print_rules
 
 ITEMS = "throughput_items_per_s"
 
@@ -32,6 +32,7 @@ Examples:
   hpcbench report                                   the latest sweep, best first
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
+  hpcbench report --metric time_p99_s               by tail latency
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
 
 Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
@@ -55,6 +56,9 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
     help="What a row of the files stands for.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
+@click.option(
+    "--rules", "all_rules", is_flag=True, help="Say of each rule for performance reports whether this one keeps it."
+)
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.pass_context
@@ -65,6 +69,7 @@ def report(
     base: str | None,
     level: str,
     top: int,
+    all_rules: bool,
     csv_file: str | None,
     parquet_file: str | None,
 ) -> int:
@@ -74,7 +79,7 @@ def report(
     workspace = workspace_of(context)
     records = []
     for name in dict.fromkeys(sweep or ("latest",)):
-        records += _records(workspace.find(name))
+        records += latest_records(workspace.find(name))
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
@@ -86,13 +91,18 @@ def report(
     cases = ranked(cases, column, ascending).drop(columns="case_index")
     frames = {
         "case": lambda: cases,
-        "repetition": lambda: repetitions.drop(columns=[SAMPLES, "case_index"]),
+        "repetition": lambda: with_latency(repetitions).drop(columns=[SAMPLES, "case_index"]),
         "sample": lambda: sample_table(repetitions),
     }
     frame = frames[level]() if csv_file or parquet_file else cases
     if csv_file != "-":
+        shown = terminal.telling_apart(cases, candidates(cases))
+        label = partial(terminal.label, shown=shown)
+        rates = tuple(each.name for each in metrics.values() if each.averages_rates)
+        findings = check(Evidence(repetitions, cases, column, base is not None, label, rates))
         out.print(_heading(repetitions), markup=False, soft_wrap=True)
-        terminal.print_report(cases, _telling_apart(cases), column, top, out, metrics)
+        terminal.print_report(cases, shown, column, top, out, metrics)
+        (print_rules if all_rules else print_findings)(findings, out)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:
@@ -125,17 +135,6 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
     return found[0], better == "lower"
 
 
-def _records(paths: SweepPaths) -> list[Record]:
-    """The latest record of each repetition, after a word on what is still missing."""
-    progress = survey_or_records(load(paths))
-    for warning in progress.warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
-    missing = sum(not run.ended for run in progress.runs)
-    if missing:
-        err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
-    return [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
-
-
 def _heading(repetitions: pd.DataFrame) -> str:
     """Which sweeps on which machines."""
     sweeps = ", ".join(
@@ -143,11 +142,6 @@ def _heading(repetitions: pd.DataFrame) -> str:
     )
     processors = "; ".join(repetitions["cpu_model"].dropna().unique())
     return f"{sweeps} ({processors})" if processors else sweeps
-
-
-def _telling_apart(cases: pd.DataFrame) -> list[str]:
-    tags = [name for name in cases.columns if name.startswith(TAG)]
-    return ["sweep", *PARAMETERS, *tags]
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:

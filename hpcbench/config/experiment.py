@@ -33,7 +33,7 @@ class Measure(Model):
     max_warmup_s: float = Field(
         default=10.0, ge=0, description="steps are thrown away until they are steady, for at most this many seconds"
     )
-    repetitions: int = Field(default=5, ge=1, le=1000, description="fresh processes for each case")
+    repetitions: int = Field(default=6, ge=1, le=1000, description="fresh processes for each case")
     quiet: Literal["ignore", "wait", "require"] = Field(
         default="ignore",
         description="look first whether somebody else is using the node: `wait` until nobody is, for at most half of "

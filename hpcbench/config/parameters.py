@@ -13,6 +13,7 @@ from hpcbench.node import catalog
 from hpcbench.node.planned import COMMAND
 
 MAX_SEED = 2**32 - 1
+TAG = "tag_"  # before the names of a user's own parameters, in tables
 MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
 FRAMEWORKS = tuple(dict.fromkeys((*catalog.FRAMEWORKS, COMMAND)))
 # What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.

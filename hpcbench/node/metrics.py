@@ -61,7 +61,7 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
         raise MetricError("metric '%s': %s; say with `reduce` what to make of them" % (name, counted))
     value = REDUCTIONS[spec["reduce"] or "first"](values)
     kept = {"count": len(values), "values": values[:KEPT]}
-    return {"value": value, "unit": spec["unit"], "better": better(spec), **kept}
+    return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
 
 
 def described(spec: Spec) -> str:

@@ -16,6 +16,8 @@ from typing import IO, Any, Callable, Deque, Dict, List, Optional
 
 from ..monitor.processes import MARK
 from . import command, hardware, machine, provenance, variables
+from .checkup import governor, turbo
+from .checkup.system import this_system
 from .outcomes import LAST_LINES
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -41,12 +43,18 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
         ending = _run_worker(worker, workspace, environment)
     ending["rank"] = ranks.rank
     ending["started_at"] = started
-    ending["node"] = hardware.describe()
+    ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
     ending["environment"] = provenance.redacted(provenance.allowed_variables(environment), os.environ)
     ending["oom_kills"] = _difference(hardware.oom_kills(), oom_kills)
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
     return int(ending["exit_status"])
+
+
+def _clock_settings() -> Dict[str, Any]:
+    """What decides how fast the CPUs run; null where the kernel does not tell, as on most virtual machines."""
+    system = this_system()
+    return {"governor": ", ".join(governor.chosen(system)) or None, "turbo": turbo.is_on(system)}
 
 
 def _run_worker(words: List[str], workspace: str, environment: Dict[str, str]) -> Dict[str, Any]:

@@ -10,9 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.analysis.latency import INFERENCE, PERCENTILES, short_name
+from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE
 from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
-from hpcbench.collect.table import TAG, MetricColumn
+from hpcbench.collect.table import MetricColumn
 from hpcbench.config.metrics import interval_columns
+from hpcbench.config.parameters import TAG
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 
@@ -21,24 +24,36 @@ METRICS = {  # column: smaller is better
     "throughput_items_per_s": False,
     "speedup": False,
     "peak_memory_bytes": True,
+    **dict.fromkeys(PERCENTILES, True),
 }
-
+TAIL = "time_p99_s"  # of inference, beside the median
+MOST_COLUMNS = 10_000
 
 _MEMORY = ("peak_memory_bytes", "peak_device_bytes")
 
 
+def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
+    """The columns, of those that may, by which a reader tells the cases apart."""
+    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
+    if len(shown) > 1:  # what a command was made of says the same in fewer words
+        shown = [name for name in shown if name != "command"]
+    return shown
+
+
+def label(case: pd.Series[Any], shown: list[str]) -> str:
+    """A case in words, as `nodes=2 batch_size=64`."""
+    return " ".join(f"{name.removeprefix(TAG)}={cell(case[name])}" for name in shown) or str(case["case"])
+
+
 def print_report(
     cases: pd.DataFrame,
-    candidates: list[str],
+    shown: list[str],
     metric: str,
     top: int,
     console: Console,
     metrics: Mapping[str, MetricColumn] | None = None,
 ) -> None:
-    """Print ranked cases, the first `top` of each kind; `candidates` are the columns that may tell them apart."""
-    shown = [name for name in varying(cases, candidates) if name != "framework_version"]
-    if len(shown) > 1:  # what a command was made of says the same in fewer words
-        shown = [name for name in shown if name != "command"]
+    """Print ranked cases, the first `top` of each kind; `shown` are the columns that tell them apart."""
     groups = work_groups(cases)
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
@@ -47,25 +62,33 @@ def print_report(
         own = varying(alike, shown) + memory
         commands = alike.iloc[0]["framework"] == COMMAND
         title = _title_of_commands(alike) if commands else _title(alike)
-        table = _commands(alike.head(top), own, metrics or {}) if commands else _table(alike.head(top), own)
         console.print(Text(title, style="italic"), soft_wrap=True)
-        console.print(table)
+        best, tail = alike.head(top), [metric] if metric in PERCENTILES else []
+        console.print(_commands(best, own, tail, metrics or {}) if commands else _models(best, own, tail, console))
         _say_more(len(alike) - top, console)
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
-    if ((cases["repetitions"] == 1) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 1, the interval is of that one run's samples and says nothing about the next run.")
-    if ((cases["repetitions"] == 2) & cases["time_ci_low_s"].notna()).any():
-        console.print("Where n is 2, the interval rests on two runs and can be very wide; more repetitions narrow it.")
+    _say_of_autocorrelation(cases, console)
     if len(measured) > 1:
         console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
-        label = " ".join(f"{name.removeprefix(TAG)}={_cell(case[name])}" for name in shown) or case["case"]
         reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
-        console.print(Text.assemble((case["status"], "red"), f" {label}{reason}"), soft_wrap=True)
+        console.print(Text.assemble((case["status"], "red"), f" {label(case, shown)}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
+
+
+def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
+    """Whose intervals it widens. Those of two to five repetitions rest on their medians alone."""
+    by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= FEWEST_TO_RESAMPLE)
+    correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
+    if correlated.any():
+        counted = "1 case" if correlated.sum() == 1 else f"{correlated.sum():,} cases"
+        console.print(
+            f"Samples of {counted} are autocorrelated: the interval takes them for fewer ones that are independent; "
+            "the column effective_samples of --csv says for how many."
+        )
 
 
 def _say_more(count: int, console: Console) -> None:
@@ -87,7 +110,8 @@ def _title_of_commands(cases: pd.DataFrame) -> str:
     return f"{cases.iloc[0]['experiment']}: {lines[0] if len(lines) == 1 else 'commands'}"
 
 
-def _with_columns(shown: list[str]) -> Table:
+def table_with(shown: list[str]) -> Table:
+    """A table that begins with these columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in shown:
         header = name.removeprefix(TAG).replace("_", " ")
@@ -96,12 +120,12 @@ def _with_columns(shown: list[str]) -> Table:
     return table
 
 
-def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
+def _commands(cases: pd.DataFrame, shown: list[str], tail: list[str], metrics: Mapping[str, MetricColumn]) -> Table:
     """Commands with their metrics and the time that they took; nothing is said of work that nobody knows."""
-    table = _with_columns(shown)
+    table = table_with(shown)
     measured = {column: metric for column, metric in metrics.items() if cases[column].notna().any()}
     headers = [f"{metric.name}\n{metric.unit}".replace("_", " ") for metric in measured.values()]
-    for name in (*(part for header in headers for part in (header, "95 % interval")), "time"):
+    for name in (*(part for header in headers for part in (header, "95 % interval")), "time", *map(short_name, tail)):
         table.add_column(Text(name), justify="right", no_wrap=True)
     if not measured:
         table.add_column("95 % interval", justify="right", no_wrap=True)
@@ -114,6 +138,7 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
             *(Text(_shown(case, name)) for name in shown),
             *(cell for pair in zip(cells, intervals, strict=True) for cell in pair),
             duration(case["time_median_s"]),
+            *(duration(case[name]) for name in tail),
             *([] if measured else [_between(case["time_ci_low_s"], case["time_ci_high_s"], duration)]),
             str(case["repetitions"]),
         )
@@ -121,26 +146,39 @@ def _commands(cases: pd.DataFrame, shown: list[str], metrics: Mapping[str, Metri
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
-    return _memory(case[name]) if name in _MEMORY else _cell(case[name])
+    return _memory(case[name]) if name in _MEMORY else cell(case[name])
 
 
 def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
     return "" if pd.isna(low) else f"{written(low)} - {written(high)}"
 
 
-def _table(cases: pd.DataFrame, shown: list[str]) -> Table:
-    table = _with_columns(shown)
+def _models(cases: pd.DataFrame, shown: list[str], tail: list[str], console: Console) -> Table:
+    """Models, with the tail of inference where it is known and no word of the table has to be broken for it."""
+    if not tail and cases.iloc[0]["task"] == INFERENCE and cases[TAIL].notna().any():
+        table = _table(cases, shown, [TAIL])
+        wide = console.options.update(max_width=MOST_COLUMNS)
+        if console.measure(table, options=wide).minimum <= console.width:
+            return table
+    return _table(cases, shown, tail)
+
+
+def _table(cases: pd.DataFrame, shown: list[str], tail: list[str]) -> Table:
+    table = table_with(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
-    for name in ("time", "95 % interval", *(("epochs", "accuracy") if learning else ("items/s",)), "speedup", "n"):
+    rate = ("epochs", "accuracy") if learning else ("items/s",)
+    for name in ("time", "95 % interval", *map(short_name, tail), *rate, "speedup", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
         reached = (f"{case['epochs']:g}", f"{case['accuracy']:.4f}") if learning else ()
+        items = case["throughput_items_per_s"]
         table.add_row(
             *(Text(_shown(case, name)) for name in shown),
             duration(case["time_median_s"]),
             _between(case["time_ci_low_s"], case["time_ci_high_s"], duration),
-            *(reached or (f"{case['throughput_items_per_s']:,.1f}",)),
+            *(duration(case[name]) for name in tail),
+            *(reached or ("-" if pd.isna(items) else f"{items:,.1f}",)),
             speedup,
             str(case["repetitions"]),
         )
@@ -155,7 +193,9 @@ def figure(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`."""
+    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`; a dash where they are not known."""
+    if pd.isna(seconds):
+        return "-"
     for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
         if seconds < 999.5 * factor:
             return f"{seconds / factor:.3g} {unit}"
@@ -168,5 +208,5 @@ def _memory(size: Any) -> str:
     return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
     return "-" if value is None or value is pd.NA or value != value else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hpcbench.analysis import statistics
-from hpcbench.analysis.statistics import median_interval, percentile
+from hpcbench.analysis.statistics import fewest_samples, median_interval, percentiles
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -121,7 +122,9 @@ def test_inner_medians_are_distributed_as_those_of_all_resamples(values: tuple[f
     """
     exact = Counter(float(np.median(resample)) for resample in itertools.product(values, repeat=len(values)))
     total = sum(exact.values())
-    draws = np.concatenate([statistics._bootstrap_medians(np.array(values), column) for column in range(200)])
+    draws = np.concatenate(
+        [statistics._bootstrap_medians(np.array(values), len(values), column) for column in range(200)]
+    )
     found = Counter(draws.tolist())
     assert set(found) == set(exact)
     medians = sorted(exact)
@@ -175,11 +178,33 @@ def test_another_unit_of_time_changes_the_unit_only(repetitions: list[Floats], f
         assert other == (None if value is None else pytest.approx(value * factor))
 
 
-@given(times, st.randoms(use_true_random=False))
-def test_the_order_of_the_samples_does_not_matter(samples: Floats, random: object) -> None:
-    shuffled = samples.copy()
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert median_interval([shuffled]) == median_interval([samples])
+@given(st.lists(times, min_size=2, max_size=5), st.randoms(use_true_random=False))
+def test_the_order_of_repetitions_does_not_matter_to_students_interval(
+    repetitions: list[Floats], random: random.Random
+) -> None:
+    shuffled = list(repetitions)
+    random.shuffle(shuffled)
+    assert median_interval(shuffled) == median_interval(repetitions)
+
+
+@pytest.mark.parametrize("repetitions", [1, 6])
+def test_samples_that_drift_have_a_wider_interval_than_the_same_in_any_order(repetitions: int) -> None:
+    generator = np.random.default_rng(6)
+    drifting = np.linspace(1.0, 1.2, 100) + generator.normal(0, 0.01, 100)
+    assert width([drifting] * repetitions) > 2 * width([generator.permutation(drifting)] * repetitions)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_what_is_not_a_number_is_an_error_and_never_part_of_a_median(count: int) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        median_interval([np.array([1.0, np.nan, 2.0])] * count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7])
+def test_samples_of_zero_have_a_median_and_perhaps_no_interval(count: int) -> None:
+    interval = median_interval([np.array([0.0, 0.0, 1e-9])] * count)
+    assert interval.estimate == 0
+    assert interval.low in (None, 0)
 
 
 def test_equal_samples_have_an_interval_of_no_width() -> None:
@@ -215,22 +240,25 @@ def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
     assert done.stdout.strip() == repr(here)
 
 
-@pytest.mark.parametrize(
-    ("size", "quantile", "known"),
-    [
-        (19, 0.95, False),
-        (20, 0.95, True),
-        (99, 0.99, False),
-        (100, 0.99, True),
-        (1, 0.5, False),
-        (2, 0.5, True),
-        (0, 0.95, False),
-    ],
-)
-def test_a_percentile_needs_samples_enough_for_one_to_lie_above_it(size: int, quantile: float, known: bool) -> None:
-    assert (percentile(np.arange(size, dtype=np.float64), quantile) is not None) == known
+@pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
+def test_a_percentile_needs_as_many_samples_as_wilks_asks_for(quantile: float, fewest: int) -> None:
+    """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one sample less."""
+    assert fewest_samples(quantile) == fewest
+    for size in (fewest - 1, fewest):
+        samples = np.arange(size, dtype=np.float64)
+        test = scipy.stats.quantile_test(samples, q=0, p=quantile, alternative="less")
+        limit = test.confidence_interval(statistics.LEVEL).high
+        (found,) = percentiles(samples, [quantile])
+        assert (found is None) == np.isnan(limit) == (size < fewest)
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=100, max_size=300), st.sampled_from([0.5, 0.95, 0.99]))
-def test_a_percentile_is_that_of_numpy(samples: list[float], quantile: float) -> None:
-    assert percentile(np.array(samples), quantile) == pytest.approx(np.quantile(samples, quantile), rel=1e-9, abs=1e-9)
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_the_fewest_samples_have_no_percentile_at_all(size: int) -> None:
+    assert percentiles(np.ones(size), [0.5, 0.99]) == [None, None]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=299, max_size=400))
+def test_percentiles_are_those_of_numpy(samples: list[float]) -> None:
+    quantiles = [0.5, 0.9, 0.95, 0.99]
+    expected = [float(value) for value in np.quantile(samples, quantiles)]
+    assert percentiles(np.array(samples), quantiles) == pytest.approx(expected, rel=1e-9, abs=1e-9)

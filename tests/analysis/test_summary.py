@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.analysis.summary import (
     WORK,
+    _is_there,
     add_speedup,
     case_table,
     differing_work,
@@ -40,18 +42,55 @@ def test_a_case_sums_up_its_repetitions(repetition: Rep, table: Table) -> None:
     assert row["throughput_items_per_s"] == pytest.approx(32 / 0.2)
 
 
-def test_high_percentiles_are_empty_where_there_are_too_few_samples(repetition: Rep, table: Table) -> None:
-    few, some, many = (np.linspace(0.1, 0.2, size) for size in (5, 20, 100))
-    cases = case_table(table(repetition(0, 0, few), repetition(1, 0, some), repetition(2, 0, many)))
-    assert list(cases["time_p95_s"].notna()) == [False, True, True]
-    assert list(cases["time_p99_s"].notna()) == [False, False, True]
-    assert cases["time_p95_s"][2] == pytest.approx(np.quantile(many, 0.95))
-
-
 def test_one_sample_has_a_median_and_neither_interval_nor_spread(repetition: Rep, table: Table) -> None:
     row = case_table(table(repetition(0, 0, [0.25]), repetition(1, 0, [0.25, 0.5]))).iloc[0]
     assert row["time_median_s"] == 0.25
     assert row[["time_ci_low_s", "time_ci_high_s", "time_std_s"]].isna().all()
+
+
+def test_samples_that_resemble_each_other_count_as_fewer(repetition: Rep, table: Table) -> None:
+    generator = np.random.default_rng(1)
+    alike, drifting = generator.normal(1, 0.01, 200), 1 + 0.01 * generator.normal(0, 1, 200).cumsum()
+    rows = [repetition(0, 0, alike), repetition(1, 0, abs(drifting)), repetition(2, 0, alike), repetition(2, 1, alike)]
+    cases = case_table(table(*rows))
+    assert list(cases["samples"]) == [200, 200, 400]
+    assert cases["effective_samples"][0] == 200
+    assert cases["effective_samples"][1] < 40
+    assert cases["effective_samples"][2] == 400
+
+
+ODD = [math.nan, math.inf, -1.0]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_sample_that_is_no_time_is_left_out_and_it_is_said(repetition: Rep, table: Table, odd: float) -> None:
+    row = case_table(table(repetition(0, 1, [0.25, odd, 0.25]), repetition(0, 2, [0.25], warnings="it is late"))).iloc[
+        0
+    ]
+    assert (row["time_median_s"], row["samples"], row["repetitions"]) == (0.25, 3, 2)
+    left_out = "1 of 3 samples of repetition 1 left out: not a number, infinite or negative"
+    assert row["warnings"] == f"{left_out}; it is late"
+
+
+@pytest.mark.parametrize("samples", [[odd] for odd in ODD] + [[]])
+def test_a_repetition_without_a_time_has_failed_whatever_its_record_says(
+    repetition: Rep, table: Table, samples: list[float]
+) -> None:
+    row = case_table(table(repetition(0, 1, [0.25]), repetition(0, 2, samples))).iloc[0]
+    assert (row["status"], row["repetitions"], row["time_median_s"]) == ("failed", 1, 0.25)
+    assert row["error"] in (
+        "it has no samples",
+        "none of its 1 samples is a time (not a number, infinite or negative)",
+    )
+
+
+def test_a_time_of_zero_is_a_time_that_nothing_is_divided_by(repetition: Rep, table: Table) -> None:
+    cases = case_table(table(repetition(0, 0, [0.0, 0.0]), repetition(1, 0, [0.5]), repetition(2, 0, [0.0])))
+    assert list(cases["time_median_s"]) == [0.0, 0.5, 0.0]
+    assert list(cases["throughput_items_per_s"].notna()) == [False, True, False]
+    assert add_speedup(cases)["speedup"].isna().all(), "the base case took no time"
+    assert speedups(cases, base=1) == [None, 1.0, None]
+    assert list(ranked(cases, "throughput_items_per_s", False)["case"]) == ["case-1", "case-0", "case-2"]
 
 
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled"])
@@ -190,6 +229,12 @@ def test_cases_of_other_work_than_a_named_base_have_no_speedup(repetition: Rep, 
     assert speedups(case_table(table(*rows)), base=1) == [None, 1.0, None]
 
 
+def test_the_base_of_a_speedup_is_named_beside_it(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0), repetition(1), repetition(2, model="lstm"), repetition(3, status="failed")]
+    cases = add_speedup(case_table(table(*rows)), base=1)
+    assert cases["speedup_base"].fillna("").tolist() == ["sweep-1/case-1", "sweep-1/case-1", "", ""]
+
+
 def test_adding_the_speedup_leaves_the_cases_as_they_were(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition()))
     before = cases.copy()
@@ -267,6 +312,10 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "status": "completed",
         "model": "mlp",
         "task": "training",
+        "strategy": "single",
+        "nodes": 1,
+        "tasks_per_node": 1,
+        "steps_per_sample": 1,
         "dtype": "float32",
         "parameter_count": 1,
         "flops_per_item": 1,
@@ -283,6 +332,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "peak_memory_bytes": 1,
         "peak_device_bytes": 1,
         "nodes_used": "n1",
+        **dict.fromkeys(["cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"]),
         "job_id": "1",
         "warnings": None,
         "log": "",
@@ -315,3 +365,8 @@ def test_the_columns_that_tell_cases_apart_are_those_that_differ() -> None:
     )
     candidates = ["nodes", "batch_size", "intra_op_threads", "model_options", "not_there"]
     assert varying(cases, candidates) == ["nodes", "intra_op_threads"]
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, float("nan"), np.float64("nan"), 0, 0.0, "", "nan", False, True, 2**70])
+def test_a_value_is_there_where_pandas_says_so(value: Any) -> None:
+    assert _is_there(value) is bool(pd.notna(value))

@@ -43,6 +43,33 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert row["times_s"].dtype == np.float64
 
 
+def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
+    nodes = [
+        {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0", "governor": "performance", "turbo": False},
+        {"hostname": "n2", "cpu_model": "a CPU", "kernel": "6.1.9", "governor": "performance", "turbo": False},
+    ]
+    ranks = [{"gpus": ["GPU A"]}, {"gpus": ["GPU A"]}, {"gpus": ["GPU B"]}, {"gpus": None}, {}]
+    git = {"commit": "f0cfe52", "dirty": True}
+    row = repetition_table([make_record(nodes=nodes, ranks=ranks, git=git, python="3.11.2")]).iloc[0]
+    assert (row["cpu_model"], row["kernel"], row["gpu_model"]) == ("a CPU", "6.1.0; 6.1.9", "GPU A; GPU B")
+    assert (row["cpu_governor"], row["cpu_turbo"]) == ("performance", "off")
+    assert row["software"] == "python 3.11.2, torch 2.13.0+cpu, numpy 2.4.6"
+    assert (row["hpcbench_version"], row["git_commit"], row["git_dirty"]) == ("0.1.0", "f0cfe52", True)
+
+
+def test_what_a_record_does_not_tell_of_its_setup_is_empty(make_record: MakeRecord) -> None:
+    """As those that were written before it was asked for."""
+    row = repetition_table([make_record(python=None, packages=None)]).iloc[0]
+    unknown = ["cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "git_commit", "git_dirty"]
+    assert row[unknown].isna().all()
+
+
+def test_a_case_has_the_setups_of_all_its_repetitions(make_record: MakeRecord) -> None:
+    kernels = [[{"hostname": "n1", "cpu_model": "a CPU", "kernel": kernel}] for kernel in ("6.1.0", "6.1.9", "6.1.0")]
+    records = [make_record(0, number, nodes=nodes) for number, nodes in enumerate(kernels)]
+    assert case_table(repetition_table(records)).iloc[0]["kernel"] == "6.1.0; 6.1.9"
+
+
 def test_whole_numbers_of_a_tag_stay_whole_beside_a_sweep_without_it(make_record: MakeRecord) -> None:
     tags: list[dict[str, Any]] = [{"size": 1, "kind": 2}, {"kind": "x"}, {"size": None}]
     repetitions = repetition_table([make_record(number, tags=own) for number, own in enumerate(tags)])

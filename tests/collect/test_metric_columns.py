@@ -43,6 +43,15 @@ def test_a_metric_is_a_column_with_its_unit(make_command: MakeRecord) -> None:
     assert metric_columns(records) == {"metric_rate_it_per_s": MetricColumn("rate", "it/s", "higher")}
 
 
+@pytest.mark.parametrize(
+    ("reduce", "unit", "averaged"), [("mean", "it/s", True), ("median", "it/s", False), ("mean", "s", False)]
+)
+def test_a_mean_of_rates_is_known_for_one(reduce: str, unit: str, averaged: bool, make_command: MakeRecord) -> None:
+    found = {"rate": {"value": 5.0, "unit": unit, "better": None, "reduce": reduce}}
+    (column,) = metric_columns([make_command(metrics=found)]).values()
+    assert column.averages_rates == averaged
+
+
 def test_a_case_has_the_median_over_its_repetitions_with_an_interval(make_command: MakeRecord) -> None:
     records = [make_command(0, number, rate) for number, rate in enumerate([5.0, 7.0, 6.0])]
     cases = case_table(repetition_table(records))

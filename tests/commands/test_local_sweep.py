@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -93,6 +94,33 @@ def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line,
     base = frame[(frame["sweep"] == "first") & (frame["batch_size"] == 8)]
     assert list(base["speedup"]) == [1.0]
     assert "names 2 cases" in command_line("report", "first", "--base", "task=training", expect=2).stderr
+
+
+def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(command_line):
+    experiment = command_line.experiment(matrix={"batch_size": [4, 8]})
+    command_line("sweep", experiment, "--local")
+    told = command_line("report").stdout
+    assert "rule 5 (intervals): 2 of 2 cases rest on one run" in told
+    assert "rule 1 (base case): no base case was named, so that speedups are over the first case, batch_size=4" in told
+    assert "rule 1 " not in command_line("report", "--base", "batch_size=8").stdout
+    every = command_line("report", "--rules").stdout
+    shown = re.findall(r"^ ?(\d+) [a-z ]+ (?:not )?kept: ", every, re.MULTILINE)
+    assert list(dict.fromkeys(shown)) == [str(rule) for rule in range(1, 13)]
+    assert not command_line("report", "--csv", "-").stdout.count("rule")
+
+
+def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
+    steps = {"model": "lstm", "model_options": {}, "task": "inference"}  # long enough to be timed one by one
+    enough = {"min_samples": 30, "max_time_s": 60, "precision": 0.9}
+    command_line("sweep", command_line.experiment(parameters=steps, measure=enough), "--local")
+    (row,) = command_line.report("--metric", "time_p90_s")
+    assert float(row["time_p50_s"]) <= float(row["time_p90_s"])
+    assert (row["time_p999_s"], row["samples_averaged_over"]) == ("", "")
+    told = command_line("report", "--metric", "time_p90_s").stdout
+    assert " p90 " in told
+    assert "rule 7 (comparison): the ranking is by time_p90_s, which has no interval" in told
+    (repetition,) = command_line.report("--level", "repetition")
+    assert repetition["time_p90_s"] == row["time_p90_s"]
 
 
 def test_a_base_is_named_by_a_tag_as_the_table_shows_it(command_line):

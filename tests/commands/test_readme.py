@@ -6,15 +6,19 @@ import re
 from pathlib import Path
 
 from hpcbench import cli
+from hpcbench.analysis.factors import FACTORS
+from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES
+from hpcbench.analysis.rules import RULES
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.recipe import load_recipe
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 YAML = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_file_that_is_shown_whole_is_the_shipped_one():
-    shipped = (Path(__file__).parents[2] / "configs" / "experiments" / "lstm-threads.yaml").read_text(encoding="utf-8")
+    shipped = (ROOT / "configs" / "experiments" / "lstm-threads.yaml").read_text(encoding="utf-8")
     assert re.sub(r" +#.*", "", YAML[0]) == shipped
 
 
@@ -53,3 +57,15 @@ def test_the_recipe_that_is_shown_is_one():
 def test_every_command_is_in_the_table():
     for command in cli.COMMANDS:
         assert f"| `hpcbench {command}" in README
+
+
+def test_every_rule_for_reports_is_in_the_docs_under_its_name():
+    told = re.findall(r"^\| (\d+) ([a-z ]+): ", (ROOT / "docs" / "rules.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert told == [(str(number), rule.name) for number, rule in RULES.items()]
+
+
+def test_every_column_of_the_analysis_and_the_setup_is_in_the_docs():
+    described = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
+    assert [
+        name for name in (*PERCENTILES, AVERAGED_OVER, *FACTORS, "speedup_base") if f"`{name}`" not in described
+    ] == []

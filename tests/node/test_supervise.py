@@ -49,6 +49,7 @@ def test_a_worker_that_dies_leaves_a_rank_file_and_an_exit_status(
     assert done.returncode == (exit_code if died_of is None else 128 + signal.Signals[died_of])
     assert left["started_at"] < left["ended_at"]
     assert left["node"]["hostname"]
+    assert {"governor", "turbo"} <= left["node"].keys()
     assert not list(folder.scratch.glob("*.part"))
 
 

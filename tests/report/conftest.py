@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.analysis.latency import PERCENTILES
+
 WHOLE = ["intra_op_threads", "parameter_count", "flops_per_item", "peak_memory_bytes"]
 
 
@@ -21,6 +23,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "time_median_s": 0.0291,
             "time_ci_low_s": 0.0288,
             "time_ci_high_s": 0.0296,
+            **dict.fromkeys(PERCENTILES),
             "throughput_items_per_s": 1099.7,
             "speedup": 1.0,
             "parameter_count": 1234567,
@@ -51,6 +54,8 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "experiment": "study",
             "intra_op_threads": None,
             "repetitions": 0 if failed else 3,
+            "samples": 0 if failed else 90,
+            "effective_samples": None if failed else 90,
             **(dict.fromkeys(measured) if failed else measured),
             "warnings": None,
             "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
@@ -61,6 +66,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
     def make(*changes: dict[str, Any]) -> pd.DataFrame:
         frame = pd.DataFrame([row(number, change) for number, change in enumerate(changes)])
         numbers = ["time_median_s", "time_ci_low_s", "time_ci_high_s", "throughput_items_per_s", "speedup"]
+        numbers += PERCENTILES
         return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **dict.fromkeys(numbers, np.float64)})
 
     return make

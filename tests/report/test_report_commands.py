@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from hpcbench.collect.table import MetricColumn
-from hpcbench.report.terminal import figure, print_report
+from hpcbench.report.terminal import figure, print_report, telling_apart
 
 MakeCases = Callable[..., pd.DataFrame]
 METRICS = {
@@ -35,7 +35,8 @@ def command(rate: float, **changes: Any) -> dict[str, Any]:
 
 def printed(cases: pd.DataFrame, metrics: dict[str, MetricColumn] | None = None) -> str:
     file = io.StringIO()
-    print_report(cases, CANDIDATES, "metric_rate_it_per_s", 40, Console(file=file, width=120), metrics or METRICS)
+    shown = telling_apart(cases, CANDIDATES)
+    print_report(cases, shown, "metric_rate_it_per_s", 40, Console(file=file, width=120), metrics or METRICS)
     return file.getvalue()
 
 

@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hpcbench.report.terminal import METRICS, duration, print_report
+from hpcbench.analysis.latency import PERCENTILES
+from hpcbench.report.terminal import METRICS, duration, print_report, telling_apart
 
 MakeCases = Callable[..., pd.DataFrame]
 CANDIDATES = [
@@ -41,7 +42,7 @@ def printed(
     file = io.StringIO()
     system: Literal["standard"] | None = "standard" if color else None
     console = Console(file=file, width=width, highlight=False, force_terminal=color, color_system=system)
-    print_report(cases, CANDIDATES if candidates is None else candidates, metric, top, console)
+    print_report(cases, telling_apart(cases, CANDIDATES if candidates is None else candidates), metric, top, console)
     return file.getvalue()
 
 
@@ -155,10 +156,17 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
     assert "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters" in text.splitlines()
 
 
-@pytest.mark.parametrize(("repetitions", "said"), [(1, "Where n is 1"), (2, "Where n is 2"), (3, None)])
-def test_what_few_runs_can_tell_is_said(make_cases: MakeCases, repetitions: int, said: str | None) -> None:
-    text = printed(make_cases({"repetitions": repetitions}))
-    assert re.findall(r"Where n is \d", text) == ([said] if said else [])
+@pytest.mark.parametrize(("repetitions", "said"), [(1, True), (3, False), (5, False), (6, True)])
+def test_where_autocorrelated_samples_narrow_an_interval_less_it_is_said(
+    make_cases: MakeCases, repetitions: int, said: bool
+) -> None:
+    text = printed(make_cases({"repetitions": repetitions, "effective_samples": 7}, {"repetitions": repetitions}))
+    assert ("Samples of 1 case are autocorrelated" in text) == said
+
+
+def test_a_step_too_short_for_the_clock_has_no_throughput(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"time_median_s": 0.0, "throughput_items_per_s": None, "speedup": None}))
+    assert re.search(r"0 ns +28\.8 ms - 29\.6 ms +- +3\b", text)
 
 
 def test_a_single_case_that_failed_is_named_by_its_id(make_cases: MakeCases) -> None:
@@ -240,9 +248,29 @@ def test_eighty_columns_are_enough_for_the_time(make_cases: MakeCases, count: in
     assert len(re.findall(r"29\.1 ms", text)) == 2
 
 
+def test_inference_shows_its_tail_where_it_is_known(make_cases: MakeCases) -> None:
+    inference = {"task": "inference", "time_p99_s": 0.0345}
+    text = printed(make_cases({**inference, "nodes": 1}, {**inference, "nodes": 2, "time_p99_s": None}), width=80)
+    assert re.search(r"29\.6 ms +34\.5 ms +1,099\.7", text)
+    assert re.search(r"29\.6 ms +- +1,099\.7", text)
+    assert " p99 " in text
+    assert "p99" not in printed(make_cases({**inference, "task": "training"}))
+    assert "p99" not in printed(make_cases({**inference, "time_p99_s": None}))
+
+
+def test_no_word_is_broken_for_a_tail_that_nobody_asked_for(make_cases: MakeCases) -> None:
+    cases, names = many_columns(make_cases, 3)
+    cases = cases.assign(task="inference", time_p99_s=0.0345)
+    assert "p99" not in printed(cases, width=80, candidates=names)
+    assert "p99" in printed(cases, width=120, candidates=names)
+    assert "34.5 ms" in printed(cases, width=80, candidates=names, metric="time_p99_s")
+
+
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCases, metric: str) -> None:
     cases = make_cases({"nodes": 1, "peak_memory_bytes": 3 * 2**30}, {"nodes": 2, "peak_memory_bytes": 5 * 2**30})
     cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]
+    if metric in PERCENTILES:
+        cases["time_median_s"], cases[metric] = [0.1, 0.1], [0.3, 0.5]
     lines = [line for line in printed(cases, metric=metric).splitlines() if " ms" in line]
     assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3(00 ms|\.00x|0\.0)"), lines[0])

@@ -1,6 +1,6 @@
 """Who chooses the frequency of the processor, and after what: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
 
-from typing import List
+from typing import Dict, List, Optional
 
 from .finding import NOTE, OK, WARNING, Finding
 from .system import System, listed
@@ -12,8 +12,8 @@ _MEND = "Ask for the governor `performance` on the nodes (cpupower frequency-set
 
 
 def look(system: System) -> List[Finding]:
-    told = {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
-    governors = sorted({governor for governor in told.values() if governor})
+    told = _told(system)
+    governors = chosen(system)
     if not governors:
         return [_untold()]
     if len(governors) > 1:
@@ -21,6 +21,15 @@ def look(system: System) -> List[Finding]:
         means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
         return [Finding("governor", WARNING, ", ".join(parts), means, _MEND)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
+
+
+def chosen(system: System) -> List[str]:
+    """The governors of the usable CPUs; none where no cpufreq is to be seen."""
+    return sorted({governor for governor in _told(system).values() if governor})
+
+
+def _told(system: System) -> Dict[int, Optional[str]]:
+    return {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
 
 
 def _judged(governor: str, folder: str, system: System) -> Finding:

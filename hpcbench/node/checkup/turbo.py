@@ -12,7 +12,7 @@ def look(system: System) -> List[Finding]:
     """Nothing where no cpufreq is to be seen: the governor's finding says so for both."""
     if not system.matching(_CPU + "cpu[0-9]*/cpufreq"):
         return []
-    on = _is_on(system)
+    on = is_on(system)
     if on is None:
         means = "If it is on, the clock depends on how many cores are busy, and on the temperature."
         return [Finding("turbo", NOTE, "the driver does not say whether it is on", means, "Ask the administrators.")]
@@ -23,7 +23,8 @@ def look(system: System) -> List[Finding]:
     return [Finding("turbo", NOTE, "on", means, mend)]
 
 
-def _is_on(system: System) -> Optional[bool]:
+def is_on(system: System) -> Optional[bool]:
+    """None where the driver does not say."""
     off = system.number(_CPU + "intel_pstate/no_turbo")
     if off is not None:
         return off == 0

@@ -69,3 +69,24 @@ def test_turbo_is_found_where_each_driver_tells_it(lay, file: str, text: str, le
 
 def test_nothing_is_said_of_turbo_where_no_frequency_can_be_seen(lay) -> None:
     assert turbo.look(lay({})) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "on"),
+    [
+        ({}, None),
+        ({CPU + "cpufreq/boost": "1"}, True),
+        ({CPU + "cpufreq/boost": "0"}, False),
+        ({CPU + "intel_pstate/no_turbo": "0"}, True),
+        ({CPU + "intel_pstate/no_turbo": "1", CPU + "cpufreq/boost": "1"}, False),
+    ],
+)
+def test_turbo_is_on_off_or_not_told(lay, files: dict[str, str], on: bool | None) -> None:
+    assert turbo.is_on(lay(files)) is on
+
+
+def test_governors_are_those_of_the_usable_cpus(lay) -> None:
+    files = {**cpufreq(0, "performance"), **cpufreq(1, "powersave"), **cpufreq(2, "powersave")}
+    assert governor.chosen(lay(files, [1, 2])) == ["powersave"]
+    assert governor.chosen(lay(files, [0, 1, 2, 3])) == ["performance", "powersave"]
+    assert governor.chosen(lay(files, [5])) == []

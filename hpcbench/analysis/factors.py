@@ -1,0 +1,57 @@
+"""What may differ between the cases of one comparison without anybody having asked for it: software, machine, place."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hpcbench.config.parameters import TAG
+from hpcbench.node.planned import COMMAND
+
+WORK = "work"  # the column that says which repetitions are compared with each other
+PLACE = "nodes_used"
+_SOFTWARE = ("framework", "strategy", "environment")
+_MACHINE = ("site", "device", "gpus_per_task", "nodes")
+# Each factor, and the columns that set it: where one of these is an axis, the factor may follow it. So it may any tag.
+FACTORS = {
+    "framework_version": _SOFTWARE,
+    "software": (*_SOFTWARE, "framework_version"),  # told once
+    "cpu_model": _MACHINE,
+    "cpu_governor": _MACHINE,
+    "cpu_turbo": _MACHINE,
+    "gpu_model": _MACHINE,
+    "kernel": _MACHINE,
+    "hpcbench_version": (),
+}
+_OF_MACHINES = ("cpu_model", "cpu_governor", "cpu_turbo", "kernel")
+_OF_MODELS = ("framework_version", "effective_intra_op_threads")
+
+Values = dict[str, list[str]]
+
+
+def uncontrolled(repetitions: pd.DataFrame) -> Values:
+    """The factors that differ within one kind of work though nothing that sets them does, with their values.
+
+    A place is one only where it cannot be told from the case: where each of two cases has seen one place, and not the
+    same. Repetitions that are spread over places at random have its influence in their interval (Hoefler and Belli,
+    2015, section 4.1.1).
+    """
+    found = {name: _differing(repetitions, name, setters) for name, setters in FACTORS.items()}
+    places = repetitions.groupby(["sweep", "case"], sort=False)[PLACE].transform("nunique")
+    found[PLACE] = _differing(repetitions[places == 1], PLACE, _MACHINE)
+    return {name: values for name, values in found.items() if values}
+
+
+def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...]) -> list[str]:
+    if repetitions[factor].nunique() < 2:
+        return []
+    tags = [str(name) for name in repetitions if str(name).startswith(TAG)]
+    alike = repetitions.groupby([WORK, *setters, *tags], sort=False, dropna=False)[factor]
+    return [str(value) for value in repetitions.loc[alike.transform("nunique") > 1, factor].dropna().unique()]
+
+
+def unknown(repetitions: pd.DataFrame) -> list[str]:
+    """The factors that some repetition does not tell."""
+    models = repetitions[repetitions["framework"] != COMMAND]
+    on_gpus = models[models["device"] == "gpu"]
+    asked = ((repetitions, _OF_MACHINES), (models, _OF_MODELS), (on_gpus, ("gpu_model",)))
+    return [name for rows, names in asked for name in names if rows[name].isna().any()]

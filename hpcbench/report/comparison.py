@@ -1,0 +1,120 @@
+"""A comparison of two sweeps on a terminal: worst first, one summary, plain text in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.comparison import BETTER, MISSING, NOT_COMPARED, TIME, WORSE, Comparison
+from hpcbench.analysis.verdicts import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
+from hpcbench.collect.table import MetricColumn
+from hpcbench.report.terminal import cell, duration, figure, label, table_with, telling_apart
+
+_STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
+
+
+def print_comparison(
+    comparison: Comparison,
+    candidates: list[str],
+    metrics: Mapping[str, MetricColumn],
+    top: int,
+    console: Console,
+) -> None:
+    """Print the first `top` comparisons, and as many of the doubts; `candidates` are what may tell the cases apart."""
+    rows = comparison.rows
+    shown = telling_apart(rows, candidates)
+    console.print(Text(f"{comparison.new} (NEW) beside {comparison.base} (BASE)", style="italic"), soft_wrap=True)
+    compared = rows[rows["ratio"].notna()]
+    if len(compared):
+        _print_table(compared.head(top), shown, metrics, console)
+        _say_more(len(compared) - top, console)
+    doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
+    for _, row in doubtful.head(top).iterrows():
+        name = f"{label(row, shown)}{_quantity_label(row['quantity'], metrics)}"
+        word = (row["verdict"], _STYLES.get(row["verdict"], ""))
+        console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
+    _say_more(len(doubtful) - top, console)
+    _print_settings(comparison, console)
+    console.print(summary(comparison), soft_wrap=True)
+
+
+def summary(comparison: Comparison) -> str:
+    """In one line: how many comparisons came out how, and by which rule."""
+    counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
+    rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
+    over = "1 comparison" if comparison.compared == 1 else f"{comparison.compared:,} comparisons"
+    return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
+
+
+def in_words(row: pd.Series[Any]) -> str:
+    """`29.1 ms in BASE, 30.1 ms in NEW, ratio 1.034 (1.021 - 1.047)`, and the reason if there is one."""
+    if pd.isna(row["ratio"]):
+        return str(row["reason"])
+    base, new = _written(row, "base_median"), _written(row, "new_median")
+    said = f"{base} in BASE, {new} in NEW, ratio {row['ratio']:.3f}"
+    said += f" ({_interval(row)})" if _interval(row) else ""
+    return said if pd.isna(row["reason"]) else f"{said}; {row['reason']}"
+
+
+def percent(part: float) -> str:
+    """`2 %`, `0.5 %`."""
+    return f"{100 * part:g} %"
+
+
+def quantity_name(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
+    """`time`, or a metric with its unit, as in `rate it/s`."""
+    if quantity == TIME:
+        return "time"
+    return f"{metrics[quantity].name} {metrics[quantity].unit}".strip()
+
+
+def _quantity_label(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
+    return "" if quantity == TIME else f" {quantity_name(quantity, metrics)}"
+
+
+def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn], console: Console) -> None:
+    table = table_with(shown)
+    several = bool((rows["quantity"] != TIME).any())
+    for name in (*(["of"] if several else []), "BASE", "NEW", "ratio", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for _, row in rows.iterrows():
+        counts = (row["base_repetitions"], row["new_repetitions"])
+        table.add_row(
+            *(Text(cell(row[name])) for name in shown),
+            *([Text(quantity_name(row["quantity"], metrics))] if several else []),
+            _written(row, "base_median"),
+            _written(row, "new_median"),
+            f"{row['ratio']:.3f}",
+            _interval(row),
+            str(counts[0]) if counts[0] == counts[1] else f"{counts[0]}, {counts[1]}",
+            Text(row["verdict"], style=_STYLES.get(row["verdict"], "")),
+        )
+    console.print(table)
+
+
+def _written(row: pd.Series[Any], name: str) -> str:
+    return duration(row[name]) if row["quantity"] == TIME else figure(row[name])
+
+
+def _interval(row: pd.Series[Any]) -> str:
+    return "" if pd.isna(row["ratio_ci_low"]) else f"{row['ratio_ci_low']:.3f} - {row['ratio_ci_high']:.3f}"
+
+
+def _print_settings(comparison: Comparison, console: Console) -> None:
+    for name, (base, new) in comparison.versions.items():
+        console.print(Text(f"{name}: {base} in BASE, {new} in NEW"), soft_wrap=True)
+    for name, (base, new) in comparison.machines.items():
+        said = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
+        console.print(Text.assemble(("warning", "yellow"), said), soft_wrap=True)
+    for warning in comparison.warnings:
+        console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
+
+
+def _say_more(count: int, console: Console) -> None:
+    if count > 0:
+        console.print(f"... and {count:,} more: see them all with --top, or in the file of --json")

@@ -1,0 +1,34 @@
+"""A comparison as JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.comparison import Comparison
+from hpcbench.analysis.statistics import LEVEL
+from hpcbench.analysis.verdicts import FALSE_DISCOVERY_RATE, RANK_SUM_LEVEL
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """The rule, the counts, and one object for each quantity of each case, worst first; null is what is not known."""
+    document = {
+        "base": comparison.base,
+        "new": comparison.new,
+        "margin": comparison.margin,
+        "correction": "Benjamini-Hochberg",
+        "false_discovery_rate": FALSE_DISCOVERY_RATE,
+        "rank_sum_level": RANK_SUM_LEVEL,
+        "interval_level": LEVEL,
+        "verdicts": comparison.counts(),
+        "differing": {**comparison.versions, **comparison.machines},
+        "warnings": comparison.warnings,
+        "comparisons": [_nulled(row) for row in comparison.rows.to_dict("records")],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _nulled(row: dict[Any, Any]) -> dict[Any, Any]:
+    return {name: None if pd.isna(value) else value for name, value in row.items()}

@@ -1,0 +1,43 @@
+"""Files that are whole, or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hpcbench.errors import UserError
+
+
+def write_text(text: str, target: str) -> None:
+    """Text to a file, or to stdout where `target` is `-`. Raises UserError where the file cannot be written."""
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    with replacing(target) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def replacing(target: str) -> Iterator[Path]:
+    """A name to write under; the file takes its own name only when it is whole.
+
+    Raises UserError where it cannot be written.
+    """
+    path = Path(os.path.realpath(target))
+    if path.is_dir():
+        raise UserError("cannot be written: it is a folder", where=target)
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror or error}", where=target) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)

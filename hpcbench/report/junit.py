@@ -1,0 +1,65 @@
+"""A comparison as JUnit XML, which CI systems show as tests: one for each quantity of each case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from hpcbench.analysis.comparison import BETTER, TIME, Comparison
+from hpcbench.analysis.verdicts import FASTER, SAME
+from hpcbench.collect.table import MetricColumn
+from hpcbench.report.comparison import in_words, quantity_name, summary
+from hpcbench.report.terminal import label, telling_apart
+
+_PASSES = (FASTER, SAME, BETTER)
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+
+
+def junit(
+    comparison: Comparison, candidates: list[str], metrics: Mapping[str, MetricColumn], failing: Collection[str]
+) -> str:
+    """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict."""
+    rows = comparison.rows
+    suite = ElementTree.Element("testsuite", name=f"{comparison.new} beside {comparison.base}")
+    shown = telling_apart(rows, candidates)
+    for _, row in rows.iterrows():
+        _test(suite, row, shown, metrics, failing)
+    failures, skipped = (str(sum(1 for _ in suite.iter(kind))) for kind in ("failure", "skipped"))
+    suite.attrib.update(tests=str(len(rows)), failures=failures, errors="0", skipped=skipped)
+    ElementTree.SubElement(suite, "system-out").text = _clean(summary(comparison))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _test(
+    suite: ElementTree.Element,
+    row: pd.Series[Any],
+    shown: list[str],
+    metrics: Mapping[str, MetricColumn],
+    failing: Collection[str],
+) -> None:
+    name = " ".join(
+        filter(None, (row["case"], label(row, shown) if shown else "", quantity_name(row["quantity"], metrics)))
+    )
+    test = ElementTree.SubElement(suite, "testcase", classname=_clean(row["experiment"]), name=_clean(name))
+    if row["quantity"] == TIME and not pd.isna(row["new_median"]):
+        test.set("time", f"{row['new_median']:.9f}")
+    word = row["verdict"]
+    if word not in failing and word in _PASSES:
+        return
+    said = _clean(f"{word}: {in_words(row)}")
+    element = ElementTree.SubElement(test, "failure" if word in failing else "skipped", message=said)
+    if word in failing:
+        element.set("type", word)
+        element.text = said  # some systems show the text, others the message
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML cannot hold, as a log may have them."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,267 @@
+"""`hpcbench compare` as it is called, on sweeps whose records are written through the node's own code."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from hpcbench import cli
+from hpcbench.node import planned, record, verdict
+
+SAMPLES = 20
+Sweep = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jobs of a sweep of an mlp with two batch sizes, planned once: five repetitions of each."""
+    folder = tmp_path_factory.mktemp("rendered")
+    experiment = {
+        "name": "trial",
+        "parameters": {"framework": "pytorch", "model": "mlp"},
+        "matrix": {"batch_size": [4, 8]},
+        "measure": {"repetitions": 5},
+    }
+    (folder / "trial.yaml").write_text(json.dumps(experiment))
+    command = [Path(sys.executable).with_name("hpcbench"), "sweep", "trial.yaml", "--site", "laptop", "--render-only"]
+    subprocess.run([*command, "--name", "trial"], cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder / "jobs" / "trial"
+
+
+@pytest.fixture
+def sweep(command_line, rendered: Path) -> Sweep:
+    """Makes a sweep whose steps take `step_s`, by batch size, with 0.3 % of noise; what is not in it has not run."""
+
+    def make(name: str, step_s: dict[int, float], /, repetitions: int = 5, facts: Any = None) -> None:
+        jobs = command_line.workspace / "jobs" / name
+        shutil.copytree(rendered, jobs)
+        plan, generator = {**json.loads((jobs / "sweep.json").read_text()), "name": name}, random.Random(name)
+        (jobs / "sweep.json").write_text(json.dumps(plan))
+        for job in plan["jobs"]:
+            for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
+                run = planned.parse(line)
+                size = run.parameters["batch_size"]
+                if size in step_s and run.repetition <= repetitions:
+                    step = step_s[size] * generator.gauss(1, 0.003)
+                    times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
+                    made = {**written(plan, job, element, run, times, facts or {}), "attempt": 1}
+                    path = command_line.workspace / "results" / name / "records" / job / f"{element}.jsonl"
+                    record.append(made, str(path))
+
+    return make
+
+
+def written(plan: Any, job: str, element: int, run: Any, times: list[float], facts: dict[str, Any]) -> dict[str, Any]:
+    shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
+    found = {
+        "status": "completed",
+        "samples": {"times_s": times, "windows": [[0.0, 1.0, SAMPLES]], "steps_per_sample": 1, "first_step_s": 0.1},
+        "work": {"parameter_count": 1, "flops_per_item": 2, "math_mode": "matmul highest", **shape},
+        "threads": {"intra_op": 1, "inter_op": 1},
+        "framework_version": "2.13.0",
+        "warnings": [],
+        **facts,
+    }
+    node = {"hostname": "n1", "cpu_model": facts.get("cpu_model", "a CPU")}
+    rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
+    rank |= {"started_at": 0.0, "ended_at": 1.0}
+    outcome = verdict.Outcome("completed", None)
+    return record.assemble(run, plan, job, element, [rank], outcome, 1.0, {}, {})
+
+
+BASE = {4: 0.01, 8: 0.02}
+SLOWER = {4: 0.01, 8: 0.022}
+
+
+def verdicts(command_line, *arguments: str, expect: int = 0) -> dict[int, str]:
+    document = json.loads(command_line("compare", *arguments, "--json", expect=expect).stdout)
+    return {row["batch_size"]: row["verdict"] for row in document["comparisons"]}
+
+
+def status(command_line, *arguments: str) -> int:
+    """The exit status, without a process of its own, whose start takes a second."""
+    called = ["-C", str(command_line.workspace), "compare", *arguments]
+    result = CliRunner().invoke(cli.group, called, standalone_mode=False, catch_exceptions=False)
+    found: int = result.return_value
+    return found
+
+
+def test_a_case_that_got_slower_is_told_from_one_that_did_not(command_line, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", SLOWER)
+    lines = command_line("compare", "main", "next", "--margin", "2%").stdout.splitlines()
+    assert lines[0] == "next (NEW) beside main (BASE)"
+    assert lines[2].split()[0] == "8"
+    assert lines[2].split()[-1] == "slower"
+    assert lines[3].split()[-1] == "same"
+    assert lines[-1].startswith("1 slower, 1 same (margin 2 %, false discovery rate 1 %")
+    assert verdicts(command_line, "next", "main", "--margin", "2%") == {8: "faster", 4: "same"}
+
+
+def test_sweeps_are_named_as_everywhere(command_line, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", SLOWER)
+    assert command_line("compare", "ma", "latest").stdout == command_line("compare", "main", "next").stdout
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "fail_on", "expect"),
+    [
+        (BASE, SLOWER, ["slower"], 1),
+        (BASE, SLOWER, ["missing", "not-compared", "faster"], 0),
+        (BASE, BASE, ["slower", "faster", "cannot-tell", "missing", "not-compared"], 0),
+        (SLOWER, BASE, ["faster"], 1),
+        (BASE, {4: 0.01}, ["slower", "not-compared"], 0),
+        (BASE, {4: 0.01}, ["slower", "missing"], 1),
+        ({4: 0.01}, BASE, ["slower", "missing"], 0),
+        ({4: 0.01}, BASE, ["not-compared"], 1),
+    ],
+)
+def test_the_exit_status_is_what_fail_on_asks_for(
+    command_line, sweep: Sweep, base: dict[int, float], new: dict[int, float], fail_on: list[str], expect: int
+):
+    sweep("main", base)
+    sweep("next", new)
+    asked = [word for name in fail_on for word in ("--fail-on", name)]
+    assert status(command_line, "main", "next", "--margin", "2%", *asked) == expect
+
+
+def test_too_few_repetitions_fail_where_a_verdict_is_wanted(command_line, sweep: Sweep):
+    sweep("main", BASE, repetitions=3)
+    sweep("next", SLOWER, repetitions=3)
+    told = command_line("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
+    assert "3 repetitions a side are too few to be sure; about 5 repetitions a side would tell" in told
+
+
+def test_a_comparison_of_nothing_is_no_success(command_line, sweep: Sweep):
+    sweep("main", {4: 0.01})
+    sweep("next", {8: 0.01})
+    done = command_line("compare", "main", "next", expect=1)
+    assert "nothing could be compared" in done.stderr
+    assert "missing batch_size=4: not measured in NEW (planned)" in done.stdout
+
+
+def test_other_work_behind_the_same_parameters_is_not_compared(command_line, sweep: Sweep):
+    work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 4, "input_shape": [1], "dtype": "float32"}
+    sweep("main", {4: 0.01})
+    sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
+    told = command_line("compare", "main", "next", expect=1).stdout
+    assert "not compared" in told
+    assert "other work: math_mode matmul highest in BASE, TF32 in NEW" in told
+
+
+def test_another_machine_or_version_is_told(command_line, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", BASE, facts={"cpu_model": "another CPU", "framework_version": "2.14.0", "gpus": ["A100"]})
+    told = command_line("compare", "main", "next").stdout
+    assert "warning: cpu_model is a CPU in BASE and another CPU in NEW" in told
+    assert "framework_version: 2.13.0 in BASE, 2.14.0 in NEW" in told
+
+
+def test_junit_and_json_go_to_files_and_the_table_to_stdout(command_line, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", SLOWER)
+    files = ["--junit", "compare.xml", "--json", "compare.json"]
+    done = command_line("compare", "main", "next", "--margin", "2%", *files)
+    assert "wrote 2 comparisons to compare.xml" in done.stderr
+    assert done.stdout.startswith("next (NEW) beside main (BASE)")
+    (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
+    document = json.loads((command_line.workspace / "compare.json").read_text())
+    assert document["verdicts"] == {"slower": 1, "same": 1}
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--junit", "-"]])
+def test_a_pipe_gets_one_document_and_nothing_else(command_line, sweep: Sweep, options: list[str]):
+    sweep("main", BASE)
+    sweep("next", SLOWER)
+    said = command_line("compare", "main", "next", *options).stdout
+    assert json.loads(said) if "--json" in options else ElementTree.fromstring(said)  # noqa: S314 - written by us
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["main", "main"], "both are the sweep main"),
+        (["main"], "Missing argument 'NEW'"),
+        (["main", "nexd"], "no sweep is called 'nexd'"),
+        (["main", "other", "--json", "-", "--junit", "-"], "only one of them can be written to stdout"),
+    ],
+)
+def test_a_mistake_is_told(command_line, sweep: Sweep, arguments: list[str], said: str):
+    sweep("main", {4: 0.01})
+    assert said in " ".join(command_line("compare", *arguments, expect=2).stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--margin", "two", "'two' is no number; give 2% or 0.02"),
+        ("--margin", "2", "'2' is not between 0 and 100 %; give 2% or 0.02"),
+        ("--margin", "-1%", "'-1%' is not between 0 and 100 %"),
+        ("--margin", "nan", "'nan' is not between 0 and 100 %"),
+        ("--fail-on", "worse", "'worse' is not one of"),
+    ],
+)
+def test_a_mistaken_option_is_told(option: str, value: str, said: str):
+    result = CliRunner().invoke(cli.group, ["compare", "main", "next", option, value])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize("margin", ["2%", "2 %", "0.02", "2.0%"])
+def test_a_margin_is_per_cent_or_a_part(command_line, sweep: Sweep, margin: str):
+    sweep("main", {4: 0.01})
+    sweep("next", {4: 0.01})
+    made = command_line.workspace / "made.json"
+    assert status(command_line, "main", "next", "--margin", margin, "--json", str(made)) == 0
+    assert json.loads(made.read_text())["margin"] == 0.02
+
+
+@pytest.mark.parametrize("folder", ["nowhere/compare.xml", "."])
+def test_a_file_that_cannot_be_written_is_told(command_line, sweep: Sweep, folder: str):
+    sweep("main", {4: 0.01})
+    sweep("next", {4: 0.01})
+    assert "cannot be written" in command_line("compare", "main", "next", "--junit", folder, expect=2).stderr
+
+
+def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(command_line, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", BASE)
+    first = next(command_line.workspace.glob("results/next/records/*/0.jsonl"))
+    made = json.loads(first.read_text())
+    made["samples"]["times_s"][:3] = [float("nan"), float("inf"), None]
+    first.write_text(json.dumps(made) + "\n")
+    told = command_line("compare", "main", "next").stdout
+    assert "warning: NEW: 3 of 20 samples of repetition" in told
+    row = next(row for row in command_line.report("next") if row["warnings"])
+    assert row["samples"] == "97"
+    assert "3 of 20 samples of repetition" in row["warnings"]
+
+
+def test_commands_are_compared_by_their_metrics_too(command_line):
+    experiment = {
+        "name": "rates",
+        "parameters": {"framework": "command", "command": "cat rate.txt"},
+        "matrix": {"seed": [1]},
+        "metrics": {"rate": {"regex": "rate: (.*)", "unit": "it/s"}},
+        "measure": {"repetitions": 5, "retries": 0},
+    }
+    (command_line.workspace / "rates.yaml").write_text(json.dumps(experiment))
+    for name, rate in (("main", "100"), ("next", "90")):
+        (command_line.workspace / "rate.txt").write_text(f"rate: {rate}\n")
+        command_line("sweep", "rates.yaml", "--local", "--name", name)
+    done = command_line("compare", "main", "next", "--fail-on", "slower", expect=1)
+    row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
+    assert row == ["rate", "it/s", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
+    assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("time ")]) == 1
