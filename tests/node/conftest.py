@@ -155,7 +155,7 @@ class SweepFolder:
         self.folder = folder
         self.zipapp = zipapp
         self.scratch = folder / "scratch"
-        self.records = folder / "results" / "0.jsonl"
+        self.records = folder / "results" / "records" / "job-1" / "0.jsonl"
         self.job_file = folder / "job-1.jsonl"
         self.job_file.write_text(planned.as_line() + "\n")
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
@@ -179,9 +179,19 @@ class SweepFolder:
     def rank_file(self, rank: int = 0) -> dict[str, Any]:
         return json.loads((self.scratch / f"rank-{rank}.json").read_text())
 
-    def record_words(self, exit_status: int, *, stopped: str = "", elapsed: float = 1.0, log: str = "") -> list[str]:
+    def record_words(
+        self,
+        exit_status: int,
+        *,
+        stopped: str = "",
+        elapsed: float = 1.0,
+        log: str = "",
+        attempt: int = 1,
+        noise: str = "",
+    ) -> list[str]:
         ending = ["--exit-status", str(exit_status), "--stopped", stopped, "--elapsed", str(elapsed), "--limit", "60"]
-        return ["--records", str(self.records), "--log", log, *ending]
+        watched = ["--attempt", str(attempt), "--noise", noise]
+        return ["--records", str(self.records), "--log", log, *ending, *watched]
 
     def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
         """The record that is written after a launcher that ended so."""
