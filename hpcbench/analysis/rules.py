@@ -131,9 +131,7 @@ def disturbed_runs(evidence: Evidence) -> Finding | None:
     cases = evidence.measured[evidence.measured["disturbed"] > 0]
     if cases.empty:
         return None
-    causes = ", ".join(
-        dict.fromkeys(cause for causes in cases["disturbed_by"].dropna() for cause in causes.split(", "))
-    )
+    causes = ", ".join(dict.fromkeys(", ".join(cases["disturbed_by"].dropna()).split(", ")))
     lost = cases[cases["interference"] == DISTURBED]
     kept = f", and are used all the same in {len(lost):,}, where none was clean" if len(lost) else ", and are left out"
     lacking = f"{_share(cases, evidence.measured)} have runs that others disturbed ({causes}){kept}"
@@ -155,9 +153,7 @@ def unsteady_runs(evidence: Evidence) -> Finding | None:
     cases = unsteady[["sweep", "case"]].drop_duplicates()
     if cases.empty:
         return None
-    lacking = (
-        f"{_share(cases, evidence.measured)} were not steady after their warm-up, or drifted by more than {WIDE:.0%}"
-    )
+    lacking = f"{_share(cases, evidence.measured)} were not steady after their warm-up, or drifted by over {WIDE:.0%}"
     return Finding(5, lacking, "raise measure.max_warmup_s, or see what changes: --level sample")
 
 
