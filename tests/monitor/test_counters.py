@@ -18,6 +18,12 @@ def test_what_was_counted_before_the_first_reading_is_not_ours() -> None:
     assert counter.add(1_000_007) == 7
 
 
+def test_a_counter_that_is_known_to_have_begun_at_zero_counts_from_there() -> None:
+    counter = Counter(starts_at=0.0)
+    assert counter.sum == 0
+    assert [counter.add(reading) for reading in (7, 10)] == [7, 10]
+
+
 def test_without_a_reading_the_sum_stays_as_it_is() -> None:
     counter = Counter()
     assert counter.add(None) is None

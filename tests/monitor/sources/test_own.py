@@ -23,12 +23,14 @@ def stat(
     children: tuple[int, int] = (0, 0),
     minor: int = 0,
     major: int = 0,
+    of_children: tuple[int, int] = (0, 0),
     pages: int = 0,
     name: str = "python",
 ) -> str:
     """As in proc_pid_stat(5), from the number to the resident pages and what follows."""
+    faults = f"{minor} {of_children[0]} {major} {of_children[1]}"
     times = f"{user} {system} {children[0]} {children[1]}"
-    return f"{pid} ({name}) R 1 1 1 0 -1 4194304 {minor} 0 {major} 0 {times} 20 0 1 0 555 1000 {pages} 1 2 3"
+    return f"{pid} ({name}) R 1 1 1 0 -1 4194304 {faults} {times} 20 0 1 0 555 1000 {pages} 1 2 3"
 
 
 @pytest.fixture
@@ -56,11 +58,11 @@ def test_processes_are_added_up_from_their_start(tree: Any) -> None:
         "own.processes": 2,
         "own.resident_bytes": 4 * PAGE,
     }
-    tree.show(100, user=503, system=21, minor=10, major=1)
+    tree.show(100, user=503, system=21, minor=10, major=1, of_children=(300, 20))
     tree.show(200, user=2, minor=5)
     found = tree.values(tree.source)
     assert found["own.cpu_ms"] == 526 * TICK_MS
-    assert (found["own.minor_faults"], found["own.major_faults"]) == (15, 1)
+    assert (found["own.minor_faults"], found["own.major_faults"]) == (315, 21)
 
 
 def test_before_the_processes_are_found_and_after_they_have_ended_their_number_is_not_known(tree: Any) -> None:
