@@ -113,7 +113,7 @@ def _at(series: Series, time_s: float) -> float:
     if place == len(series.times_s):
         return series.values[-1]
     before, after = series.times_s[place - 1], series.times_s[place]
-    part = (time_s - before) / (after - before) if after > before else 1.0
+    part = (time_s - before) / (after - before)
     return series.values[place - 1] + part * (series.values[place] - series.values[place - 1])
 
 

@@ -76,6 +76,7 @@ def test_work_is_told_as_a_part_of_the_time_that_the_look_took_in_truth(node: An
     def then() -> None:
         node.now += 3.0
         node.busy(140)
+        node.waited(7 + 300_000)
 
     node.then = then
     assert quiet.look(node.place) is None

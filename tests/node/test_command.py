@@ -103,6 +103,12 @@ def test_it_runs_in_the_workspace_with_a_folder_of_its_own_that_is_removed(run: 
     assert not (tmp_path / "results" / "running").exists()
 
 
+def test_it_and_all_that_it_starts_are_marked_as_the_repetitions_own(run: Run) -> None:
+    """By the name of its folder, which the monitor is given, too."""
+    made = run("echo $HPCBENCH_MARK; bash -c 'echo $HPCBENCH_MARK'")
+    assert made["_printed"][0] == "running\nrunning\n"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

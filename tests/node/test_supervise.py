@@ -53,6 +53,12 @@ def test_a_worker_that_dies_leaves_a_rank_file_and_an_exit_status(
     assert not list(folder.scratch.glob("*.part"))
 
 
+def test_a_worker_is_marked_as_the_repetitions_own(make_folder: Callable[..., Any], fake_torch: FakeTorch) -> None:
+    folder = make_folder()
+    folder.rank(fake_torch("import os\nraise ImportError('the mark is ' + os.environ['HPCBENCH_MARK'])\n"))
+    assert f"the mark is {folder.scratch.name}" in folder.rank_file()["facts"]["error"]["message"]
+
+
 def test_a_worker_killed_by_a_real_time_signal_leaves_a_rank_file_too(
     make_folder: Callable[..., Any], fake_torch: FakeTorch
 ) -> None:
