@@ -130,8 +130,9 @@ class _Run:
         best = _best(self.records)
         slurm_id = submission.slurm_id if submission else None
         entry = known.get((slurm_id, self.element)) if known and slurm_id else None
-        under_way = entry is not None and not entry.ended
-        final = best is not None and not (under_way and is_disturbed(best))  # else it is measured again just now
+        queued = entry is not None and not entry.ended
+        again = (queued or bare is not None) and best is not None and is_disturbed(best)  # it is measured just now
+        final = best is not None and not again
         if best is not None and final and best["status"] == outcomes.COMPLETED:
             return self._ended(best)
         if bare is not None:
@@ -142,7 +143,7 @@ class _Run:
             return self._at(PLANNED)
         if known is None:
             return self._at(UNKNOWN, slurm_id)
-        if entry is not None and under_way:
+        if entry is not None and queued:
             return self._queued(slurm_id, entry)
         made_up = [record for record in self.records if record["attempt"] is None]
         late = [*made_up, *read_element(self.sweep.paths, self.job, self.element)]

@@ -23,9 +23,9 @@ HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
 
 TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
-MONITORED = 0.5  # part of the windows that a verdict must rest on
+MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
+NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
 SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
-UNSEEN_S = 0.5  # at the edges of a window, for which the monitor need not have been there
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
@@ -57,21 +57,34 @@ def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found
 
 
 def _evidence(timeline: Timeline, window: Window) -> Found:
-    view = View(timeline, window)
-    if not timeline.covers(view.start_s, view.end_s, UNSEEN_S) or not max(view.gauge("own.processes"), default=0.0):
-        return None  # a process that is gone within moments may never be seen
-    return [evidence for kind in KINDS for evidence in kind(view)]
+    view = _view(timeline, window)
+    return None if view is None else [evidence for kind in KINDS for evidence in kind(view)]
+
+
+def _view(timeline: Timeline, window: Window) -> "Optional[View]":
+    """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
+    where that is too little of the window. One that is shorter than what the kernel's ticks can tell is made longer."""
+    spans = [span for span in map(timeline.span, NEEDED) if span]
+    if len(spans) < len(NEEDED):
+        return None
+    first_s, last_s = max(first_s for first_s, _ in spans), min(last_s for _, last_s in spans)
+    length_s = window.end_s - window.start_s
+    watched_s = min(window.end_s, last_s) - max(window.start_s, first_s)
+    if watched_s < max(0.0, MONITORED * length_s):
+        return None
+    margin_s = max(0.0, SHORTEST_S - length_s) / 2
+    start_s, end_s = max(window.start_s - margin_s, first_s), min(window.end_s + margin_s, last_s)
+    return View(timeline, start_s, end_s) if end_s > start_s else None
 
 
 class View:
-    """The timeline within one window, or around one that is shorter than what the kernel's ticks can tell."""
+    """The timeline between two times."""
 
-    def __init__(self, timeline: Timeline, window: Window) -> None:
-        margin_s = max(0.0, SHORTEST_S - (window.end_s - window.start_s)) / 2
+    def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
         self.timeline = timeline
-        self.start_s = window.start_s - margin_s
-        self.end_s = window.end_s + margin_s
-        self.duration_us = (self.end_s - self.start_s) * 1e6
+        self.start_s = start_s
+        self.end_s = end_s
+        self.duration_us = (end_s - start_s) * 1e6
 
     def increase(self, column: str) -> Optional[float]:
         return self.timeline.increase(column, self.start_s, self.end_s)
@@ -81,8 +94,8 @@ class View:
         return (self.increase(column) or 0.0) / self.duration_us
 
     def gauge(self, column: str) -> List[float]:
-        """What a gauge showed from shortly before the window to shortly after."""
-        return self.timeline.values(column, self.start_s - UNSEEN_S, self.end_s + UNSEEN_S)
+        """What a gauge showed from the last reading before the window to the first after it."""
+        return self.timeline.around(column, self.start_s, self.end_s).values
 
     @property
     def gpus(self) -> List[str]:
@@ -153,7 +166,7 @@ def disk(view: View) -> Iterator[Evidence]:
     own, total = _bytes(view, "own"), _bytes(view, "disk")
     if not own or not total:
         return
-    before = View(view.timeline, Window(0.0, view.start_s, None))
+    before = View(view.timeline, 0.0, view.start_s)
     backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
     foreign = total - own - backlog
     if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:
@@ -183,12 +196,10 @@ KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, be
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
     """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
     without any."""
-    clean = [window.time_s for evidence, window in zip(found, windows) if evidence == [] and window.time_s]
-    suspected = [
-        window.time_s
-        for evidence, window in zip(found, windows)
-        if evidence and window.time_s and not any(each.convicts for each in evidence)
-    ]
+    timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
+    timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
+    clean = [time_s for evidence, time_s in timed if evidence == []]
+    suspected = [time_s for evidence, time_s in timed if evidence and not any(each.convicts for each in evidence)]
     if min(len(clean), len(suspected)) < FEWEST or max(suspected) > HARMLESS * min(clean):
         return found
     return [None if evidence is None else [each for each in evidence if each.convicts] for evidence in found]

@@ -1,12 +1,13 @@
 """Whether a node is quiet, before anything is measured on it."""
 
+import contextlib
 import time
-from typing import Optional
+from typing import List, Optional
 
 from .files import Files
 from .interference import busy_cpus
 from .processes import OwnProcesses
-from .sources.base import Absent, Place
+from .sources.base import Absent, Place, Source
 from .sources.cpu import Cpu
 from .sources.pressure import Pressure
 
@@ -27,19 +28,17 @@ def wait(limit_s: float) -> Optional[str]:
 
 def look(place: Place) -> Optional[str]:
     """What others do on this node for a second, in words; None where it is quiet."""
-    cpu = Cpu(place)
-    cpu.read()
-    try:
-        pressure = Pressure(place)
-        pressure.read()
-    except Absent:
-        pressure = None
+    sources: List[Source] = [Cpu(place)]
+    with contextlib.suppress(Absent):
+        sources.append(Pressure(place))
+    for source in sources:
+        source.read()
+    began_s = time.monotonic()
     time.sleep(LOOK_S)
-    seen = dict(zip(cpu.columns, cpu.read()))
-    if pressure:
-        seen.update(zip(pressure.columns, pressure.read()))
-    stalled = (seen.get("pressure.io_some_us") or 0) / 1e6 / LOOK_S
-    return noise((seen["cpu.other_busy_ms"] or 0) / 1e3 / LOOK_S, seen["cpu.count"] or 1, stalled)
+    elapsed_s = time.monotonic() - began_s
+    seen = {name: value or 0.0 for source in sources for name, value in zip(source.columns, source.read())}
+    stalled = seen.get("pressure.io_some_us", 0.0) / 1e6 / elapsed_s
+    return noise(seen["cpu.other_busy_ms"] / 1e3 / elapsed_s, seen["cpu.count"], stalled)
 
 
 def noise(busy: float, count: float, stalled: float) -> Optional[str]:

@@ -6,6 +6,7 @@ time in seconds of CLOCK_MONOTONIC, and a value for each column, null where it c
 the monitor came to its end, is an object again: what watching has cost.
 """
 
+import contextlib
 import gzip
 import json
 import os
@@ -77,13 +78,10 @@ class Timeline:
     def has(self, column: str) -> bool:
         return bool(self._series.get(column, _NONE).times_s)
 
-    def covers(self, start_s: float, end_s: float, tolerance_s: float) -> bool:
-        """Whether some column was read from before `start_s` until after `end_s`, but for `tolerance_s`."""
-        return any(
-            series.times_s[0] <= start_s + tolerance_s and series.times_s[-1] >= end_s - tolerance_s
-            for series in self._series.values()
-            if series.times_s
-        )
+    def span(self, column: str) -> Optional[Tuple[float, float]]:
+        """When a column was read first and last; None where it never was."""
+        times_s = self._series.get(column, _NONE).times_s
+        return (times_s[0], times_s[-1]) if times_s else None
 
     def increase(self, column: str, start_s: float, end_s: float) -> Optional[float]:
         """By how much a counter grew between two times, interpolated; None where it was not read."""
@@ -141,15 +139,13 @@ def read(path: str) -> Optional[Timeline]:
 
 
 def _lines(path: str) -> List[Any]:
-    """What the whole lines hold; the last may have been cut off."""
+    """What the whole lines hold; the last may have been cut off, and a full disk or a crash leaves holes."""
     parsed = []
     opener: Any = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         for line in file:
-            try:
+            with contextlib.suppress(ValueError):
                 parsed.append(json.loads(line))
-            except ValueError:
-                break
     return parsed
 
 

@@ -42,8 +42,8 @@ class _Scheduled:
         started = time.thread_time()
         try:
             writer.reading(self.number, now, self.source.read())
-        except (OSError, ValueError, IndexError) as error:  # it has gone, or says what nobody foresaw
-            self.failed = "it failed while it was read: %s" % error
+        except Exception as error:  # it has gone, or says what nobody foresaw: the others go on
+            self.failed = "it failed while it was read: %r" % error
             return
         cost_s = time.thread_time() - started
         self._cost_s += 0.2 * (cost_s - self._cost_s)

@@ -136,9 +136,9 @@ def _record(arguments: Any) -> int:
 
 
 def _another(written: Dict[str, Any], arguments: Any) -> bool:
-    """Whether to measure again what was disturbed: as often as asked, and as the wall time allows."""
+    """Whether to measure again what was disturbed: as often as asked, as the wall time allows, unless told to end."""
     disturbed = (written["interference"] or {}).get("verdict") == DISTURBED
-    if not disturbed or arguments.attempt > written["measure"]["retries"]:
+    if not disturbed or arguments.stopped or arguments.attempt > written["measure"]["retries"]:
         return False
     each_s = arguments.elapsed / arguments.attempt
     enough: bool = arguments.elapsed + LONGER * each_s <= arguments.limit

@@ -34,7 +34,7 @@ def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
     """What became of a repetition. A command that ended well must also have said what is expected of it."""
-    if ending.noise:
+    if ending.noise and not ending.stopped:
         message = "the node is not quiet: %s" % " ".join(ending.noise.split())
         return Outcome(outcomes.SKIPPED, {"type": outcomes.SKIPPED, "message": message, "last_lines": []})
     outcome = judge(ranks, planned.tasks, ending)

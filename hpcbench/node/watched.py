@@ -9,7 +9,8 @@ from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
 NO_MONITOR = "no monitor has left a timeline on %s"
-CUT_OFF = "the monitor on %s ended before the measurement did, or has seen none of its processes"
+CUT_OFF = "the monitor on %s ended before the measurement did"
+UNSEEN = "the monitor on %s saw the processes for too short a time"
 
 
 def timelines(scratch: str) -> Dict[str, Timeline]:
@@ -39,7 +40,7 @@ def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -
         return None
     judged = {host: interference.judge(seen.get(host), each) for host, each in stretches.items()}
     found = interference.together(list(judged.values()))
-    reasons = [_why_unwatched(host, host in seen) for host, each in judged.items() if None in each]
+    reasons = [_why_unwatched(host, seen.get(host)) for host, each in judged.items() if None in each]
     return {
         "verdict": interference.verdict(found),
         "reason": "; ".join(reasons) or None,
@@ -64,12 +65,18 @@ def nodes_during(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> L
 
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     """The windows of each node: those of its first rank that has samples."""
-    hosts = {rank["host"]: rank for rank in reversed(ranks) if (rank["facts"] or {}).get("samples")}
-    return {host: windows(rank["facts"]["samples"]) for host, rank in hosts.items()}
+    found: Dict[str, List[Window]] = {}
+    for rank in ranks:
+        samples = (rank["facts"] or {}).get("samples")
+        if samples and rank["host"] not in found:
+            found[rank["host"]] = windows(samples)
+    return found
 
 
-def _why_unwatched(host: str, seen: bool) -> str:
-    return (CUT_OFF if seen else NO_MONITOR) % host
+def _why_unwatched(host: str, seen: Optional[Timeline]) -> str:
+    if seen is None:
+        return NO_MONITOR % host
+    return (UNSEEN if seen.ended else CUT_OFF) % host
 
 
 def _causes(evidence: Sequence[interference.Evidence]) -> str:

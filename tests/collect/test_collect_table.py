@@ -85,6 +85,46 @@ def test_a_number_too_large_for_a_table_is_text_and_not_rounded(make_record: Mak
         assert table["tag_size"][0] == str(value)
 
 
+def judged(verdict: str, *causes: list[str]) -> dict[str, Any]:
+    found = [{"causes": each, "what": "words", "windows": 2, "size": 0.5} for each in causes]
+    return {"verdict": verdict, "reason": None, "found": found, "windows": []}
+
+
+@pytest.mark.parametrize(
+    ("interference", "verdict", "by"),
+    [
+        (judged("clean"), "clean", None),
+        (judged("clean", ["steal"]), "clean", None),  # in a few windows
+        (judged("disturbed", ["cpu"], ["cpu", "memory"]), "disturbed", "cpu, memory"),
+        (judged("unmonitored"), "unmonitored", None),
+        (judged("unmonitored", ["cpu"]), "unmonitored", None),
+        (None, None, None),
+    ],
+)
+def test_a_row_says_whether_it_was_disturbed_and_by_what(
+    make_record: MakeRecord, interference: Any, verdict: str | None, by: str | None
+) -> None:
+    row = repetition_table([make_record(interference=interference)]).iloc[0]
+    assert (row["interference"], row["disturbed_by"]) == (verdict, by)
+
+
+def test_a_row_says_which_attempt_it_is_and_how_many_there_were(make_record: MakeRecord) -> None:
+    table = repetition_table([make_record(attempt=1, attempts=3), make_record(1)])
+    assert [str(value) for value in table["attempt"]] == ["1", "1"]
+    assert [str(value) for value in table["attempts"]] == ["3", "<NA>"]
+
+
+def test_a_case_of_records_counts_what_was_disturbed_and_uses_the_others(make_record: MakeRecord) -> None:
+    records = [
+        make_record(0, 0, times_s=[1.0], attempts=2, interference=judged("clean")),
+        make_record(0, 1, times_s=[9.0], attempts=2, interference=judged("disturbed", ["io"])),
+        make_record(0, 2, times_s=[3.0], attempts=1, interference=judged("unmonitored")),
+    ]
+    row = case_table(repetition_table(records)).iloc[0]
+    assert tuple(row[["repetitions", "disturbed", "unmonitored", "attempts"]]) == (2, 1, 1, 5)
+    assert (row["time_mean_s"], row["disturbed_by"]) == (2.0, "io")
+
+
 def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:
     table = repetition_table([make_record(), make_record(ended_at=None)])
     assert table["log"].notna().tolist() == [True, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hpcbench.collect.progress import PLANNED, survey
 from hpcbench.node import outcomes
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
+from hpcbench.submit.journal import Journal, Submission
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 
@@ -68,6 +70,96 @@ def test_of_several_attempts_the_last_completed_one_counts_else_the_last(
     assert run.state == statuses[chosen]
     assert run.record is not None
     assert run.record["attempt"] == chosen
+
+
+def judged(verdict: str) -> dict[str, Any]:
+    found = [{"causes": ["cpu", "memory"], "what": "", "windows": 1, "size": 1.0}] if verdict == "disturbed" else []
+    return {"interference": {"verdict": verdict, "reason": None, "found": found, "windows": []}}
+
+
+@pytest.mark.parametrize(
+    ("attempts", "chosen"),
+    [
+        (["clean", "disturbed"], 0),
+        (["disturbed", "clean"], 1),
+        (["disturbed", "disturbed"], 1),
+        (["unmonitored", "disturbed"], 0),
+        (["clean", "unmonitored", "disturbed"], 1),
+        (["disturbed", "failed"], 0),
+        (["disturbed", "clean", "timeout"], 1),
+    ],
+)
+def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
+    sweep: Sweep, put: Callable[..., None], attempts: list[str], chosen: int
+) -> None:
+    for number, verdict in enumerate(attempts):
+        if verdict in outcomes.STATUSES:
+            put(0, verdict, attempt=number)
+        else:
+            put(0, attempt=number, **judged(verdict))
+    run = survey(sweep).runs[0]
+    assert run.record is not None
+    assert (run.state, run.record["attempt"], run.record["attempts"]) == ("completed", chosen, len(attempts))
+    assert run.is_disturbed == (attempts[chosen] == "disturbed")
+
+
+def test_what_disturbed_a_repetition_is_said_and_it_is_run_again_only_if_that_is_asked(
+    sweep: Sweep, put: Callable[..., None]
+) -> None:
+    put(0, **judged("disturbed"))
+    put(1, **judged("clean"))
+    put(2, **judged("unmonitored"))
+    progress = survey(sweep)
+    assert [run.reason for run in progress.runs] == ["disturbed: cpu, memory", "", "", ""]
+    assert [run.element for run in progress.to_do()] == [3]
+    assert [run.element for run in progress.to_do(disturbed=True)] == [0, 3]
+
+
+@pytest.fixture
+def queued(
+    sweep: Sweep, put: Callable[..., None], fake_commands: Callable[..., Path]
+) -> Callable[..., list[tuple[str, str | None]]]:
+    """State and job of each repetition, where a fake squeue lists these for the job that was submitted, and by name."""
+
+    def ask(of_job: str = "", by_name: str = "") -> list[tuple[str, str | None]]:
+        fake_commands(squeue=f'case "$*" in *--name*) echo "{by_name}" ;; *) echo "{of_job}" ;; esac', sacct="exit 0")
+        description = {**sweep.description, "site": {"scheduler": "slurm"}}
+        return [(run.state, run.slurm_id) for run in survey(Sweep(sweep.paths, description)).runs]
+
+    journal = Journal.read(sweep.paths.journal)
+    journal.submitting(Submission("token", "job-1", (0,)))
+    journal.submitted("token", "7")
+    return ask
+
+
+BY_SLURM = {"slurm": {"SLURM_ARRAY_JOB_ID": "7"}}
+
+
+def test_what_was_disturbed_is_not_at_its_end_while_its_job_is_in_the_queue_of_a_fake_slurm(
+    queued: Callable[..., Any], put: Callable[..., None]
+) -> None:
+    put(0, **judged("disturbed"), **BY_SLURM)
+    assert queued(of_job="7|0|RUNNING|None|n1")[0] == ("running", "7")
+    assert queued(of_job="7|0|COMPLETED|None|n1")[0] == ("completed", "7")
+    assert queued(of_job="")[0] == ("completed", "7")
+
+
+@pytest.mark.parametrize("verdict", ["clean", "unmonitored"])
+def test_what_was_not_disturbed_is_at_its_end_though_its_job_is_in_the_queue_of_a_fake_slurm(
+    queued: Callable[..., Any], put: Callable[..., None], verdict: str
+) -> None:
+    put(0, **judged("disturbed"), **BY_SLURM)
+    put(0, **judged(verdict), **BY_SLURM)
+    assert queued(of_job="7|0|RUNNING|None|n1")[0] == ("completed", "7")
+
+
+def test_what_was_disturbed_and_is_submitted_anew_by_a_bare_sbatch_is_not_at_its_end_on_a_fake_slurm(
+    queued: Callable[..., Any], put: Callable[..., None]
+) -> None:
+    put(0, **judged("disturbed"), **BY_SLURM)
+    put(1, **judged("clean"))
+    bare = ["sweep-1.job-1|9|0|PENDING|Priority|", "sweep-1.job-1|9|1|RUNNING|None|n1"]
+    assert queued(by_name="\n".join(bare))[:2] == [("pending", "9"), ("completed", None)]
 
 
 @pytest.mark.parametrize("status", outcomes.STATUSES)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.monitor.timeline import Writer, file_name
 from hpcbench.node.planned import PlannedRun
 
 MEASURE = {
@@ -112,6 +113,41 @@ def make_rank(make_facts: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
     return make
 
 
+@pytest.fixture
+def put_timeline() -> Callable[..., Path]:
+    """Leave in a folder what a monitor writes: ten readings a second of two busy CPUs, a part of the time throttled."""
+
+    def put(
+        folder: Path,
+        host: str = "n1",
+        *,
+        start: float = 4.0,
+        end: float = 7.0,
+        throttled: float = 0.0,
+        ended: bool = True,
+    ) -> Path:
+        columns = ["own.processes", "own.cpu_ms", "cpu.own_busy_ms", "quota.throttled_us"]
+        header = {
+            "host": host,
+            "interval_s": 0.1,
+            "sources": {"all": columns},
+            "gauges": columns[:1],
+            "facts": {},
+            "absent": {"rapl": "no RAPL"},
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / file_name(host)
+        writer = Writer(str(path), header, 0.0)
+        for tick in range(round((end - start) * 10) + 1):
+            writer.reading(0, start + tick / 10, [1, 200 * tick, 200 * tick, 1e5 * tick * throttled])
+        writer.flush(end)
+        if ended:
+            writer.end({"ended_s": end, "cpu_s": 0.01, "failed": {}})
+        return path
+
+    return put
+
+
 class SweepFolder:
     """A sweep's folder with one job of one element, and the zipapp beside it, as a job script finds them."""
 
@@ -119,7 +155,7 @@ class SweepFolder:
         self.folder = folder
         self.zipapp = zipapp
         self.scratch = folder / "scratch"
-        self.records = folder / "results" / "0.jsonl"
+        self.records = folder / "results" / "records" / "job-1" / "0.jsonl"
         self.job_file = folder / "job-1.jsonl"
         self.job_file.write_text(planned.as_line() + "\n")
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
@@ -143,9 +179,19 @@ class SweepFolder:
     def rank_file(self, rank: int = 0) -> dict[str, Any]:
         return json.loads((self.scratch / f"rank-{rank}.json").read_text())
 
-    def record_words(self, exit_status: int, *, stopped: str = "", elapsed: float = 1.0, log: str = "") -> list[str]:
+    def record_words(
+        self,
+        exit_status: int,
+        *,
+        stopped: str = "",
+        elapsed: float = 1.0,
+        log: str = "",
+        attempt: int = 1,
+        noise: str = "",
+    ) -> list[str]:
         ending = ["--exit-status", str(exit_status), "--stopped", stopped, "--elapsed", str(elapsed), "--limit", "60"]
-        return ["--records", str(self.records), "--log", log, *ending]
+        watched = ["--attempt", str(attempt), "--noise", noise]
+        return ["--records", str(self.records), "--log", log, *ending, *watched]
 
     def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
         """The record that is written after a launcher that ended so."""

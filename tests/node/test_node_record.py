@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -139,7 +140,7 @@ def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_descrip
 
     def make(ranks: list[Rank], **changes: Any) -> dict[str, Any]:
         scratch = tmp_path / "scratch"
-        scratch.mkdir()
+        scratch.mkdir(exist_ok=True)
         for rank in ranks:
             (scratch / f"rank-{rank['rank']}.json").write_text(json.dumps(rank))
         (scratch / "rank-9.json.part").write_text("{")
@@ -186,6 +187,67 @@ def test_a_token_in_the_environment_reaches_no_part_of_a_written_record(
     write([make_rank(0, exit_code=1, facts={**facts, "warnings": [secret]}, last_lines=[secret])])
     assert secret not in (tmp_path / "records" / "job-1" / "0.jsonl").read_text()
     assert "[redacted]" in lines(tmp_path)[0]["error"]["message"]
+
+
+PutTimeline = Callable[..., Path]
+
+
+def kept(tmp_path: Path) -> list[str]:
+    folder = tmp_path / "timelines"
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def test_timelines_are_kept_compressed_by_job_element_attempt_and_host(
+    tmp_path: Path, write: Write, make_rank: MakeRank, put_timeline: PutTimeline
+) -> None:
+    for _ in range(2):
+        for host in ("n1", "n2"):
+            plain = put_timeline(tmp_path / "scratch", host).read_bytes()
+        write([make_rank(0)])
+    assert kept(tmp_path) == [
+        "job-1/0-1-n1.jsonl.gz",
+        "job-1/0-1-n2.jsonl.gz",
+        "job-1/0-2-n1.jsonl.gz",
+        "job-1/0-2-n2.jsonl.gz",
+    ]
+    assert gzip.decompress((tmp_path / "timelines/job-1/0-2-n2.jsonl.gz").read_bytes()) == plain
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
+    tmp_path: Path, write: Write, make_rank: MakeRank, put_timeline: PutTimeline
+) -> None:
+    put_timeline(tmp_path / "scratch", throttled=0.25)
+    write([make_rank(0)])
+    (line,) = lines(tmp_path)
+    found = line["interference"]
+    assert (found["verdict"], found["reason"], found["windows"]) == ("disturbed", None, ["throttling"])
+    assert found["found"][0]["causes"] == ["throttling"]
+    (node,) = line["watched"]
+    assert (node["host"], node["absent"]) == ("n1", {"rapl": "no RAPL"})
+
+
+def test_a_record_without_a_timeline_is_unmonitored_and_says_why(write: Write, make_rank: MakeRank) -> None:
+    written = write([make_rank(0)])
+    assert written["interference"]["verdict"] == "unmonitored"
+    assert written["interference"]["reason"] == "no monitor has left a timeline on n1"
+    assert written["watched"] == []
+
+
+def test_what_did_not_complete_has_no_verdict_and_keeps_its_timeline(
+    tmp_path: Path, write: Write, make_rank: MakeRank, put_timeline: PutTimeline
+) -> None:
+    put_timeline(tmp_path / "scratch")
+    written = write([make_rank(0, exit_code=1, facts=failed())])
+    assert (written["interference"], written["watched"]) == (None, [])
+    assert kept(tmp_path) == ["job-1/0-1-n1.jsonl.gz"]
+
+
+def test_a_timeline_that_is_damaged_does_not_cost_the_record(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch" / "monitor-n1.jsonl").write_bytes(b"\xff\0\0")
+    assert write([make_rank(0)])["interference"]["verdict"] == "unmonitored"
+    assert kept(tmp_path) == ["job-1/0-1-n1.jsonl.gz"]
 
 
 @pytest.fixture

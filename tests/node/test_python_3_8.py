@@ -51,7 +51,33 @@ def test_the_zipapp_shows_its_commands_under_python_3_8(
     words = [old_python, str(zipapp), "--help"]
     done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert {"spawn", "rank", "record"} <= set(done.stdout.replace(",", " ").replace("{", " ").split())
+    assert {"spawn", "rank", "record", "monitor", "quiet"} <= set(
+        done.stdout.replace(",", " ").replace("{", " ").split()
+    )
+
+
+def test_a_node_is_watched_under_python_3_8(
+    old_python: str, zipapp: Path, tmp_path: Path, clean_environment: dict[str, str]
+) -> None:
+    words = [old_python, "-W", "error", str(zipapp), "monitor", str(tmp_path / "mark")]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=clean_environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    (file,) = (tmp_path / "mark").iterdir()
+    header, *_, ended = map(json.loads, file.read_text().splitlines())
+    assert {"cpu", "own", "memory"} <= header["sources"].keys()
+    assert ended["failed"] == {}
+    assert not [reason for reason in header["absent"].values() if "it failed" in reason]
+    judge = "; ".join(
+        [
+            f"import sys; sys.path.insert(0, {str(zipapp)!r})",
+            "from hpcbench_carried.node import watched",
+            "from hpcbench_carried.monitor.interference import Window, judge",
+            f"(seen,) = watched.timelines({str(tmp_path / 'mark')!r}).values()",
+            "print(judge(seen, [Window(0.0, 1.0, None)]))",
+        ]
+    )
+    done = subprocess.run([old_python, "-c", judge], capture_output=True, env=clean_environment, timeout=60)
+    assert (done.stdout, done.stderr) == (b"[None]\n", b"")
 
 
 @pytest.mark.parametrize("launch", [[], ["spawn", "--tasks=1", "--cpus-per-task=1", "--"]], ids=["alone", "spawned"])

@@ -15,11 +15,13 @@ from hpcbench.node.outcomes import (
     FAILED,
     NODE_FAILURE,
     OUT_OF_MEMORY,
+    SKIPPED,
     STATUSES,
     TIMEOUT,
     UNSUPPORTED,
 )
-from hpcbench.node.verdict import Ending
+from hpcbench.node.planned import PlannedRun
+from hpcbench.node.verdict import Ending, Outcome
 
 Rank = dict[str, Any]
 MakeRank = Callable[..., Rank]
@@ -291,3 +293,45 @@ def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
 def test_a_log_that_is_not_there_has_no_last_lines(tmp_path: Path) -> None:
     assert verdict.tail(str(tmp_path / "none")) == []
     assert verdict.tail(str(tmp_path)) == []
+
+
+Conclude = Callable[..., Outcome]
+
+
+@pytest.fixture
+def conclude(
+    tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_description: dict[str, Any]
+) -> Callable[..., Outcome]:
+    """What is concluded from ranks, and from how a script on this machine ended."""
+
+    def make(*ranks: Rank, **how: Any) -> Outcome:
+        return verdict.conclude(make_planned(), sweep_description, list(ranks), ending(**how), str(tmp_path))
+
+    return make
+
+
+def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Conclude) -> None:
+    outcome = conclude(noise="n1: 1.5 of 2 CPUs are busy", exit_status=0)
+    assert outcome.status == SKIPPED
+    assert outcome.error == {
+        "type": "skipped",
+        "message": "the node is not quiet: n1: 1.5 of 2 CPUs are busy",
+        "last_lines": [],
+    }
+
+
+def test_the_noise_of_several_nodes_is_one_line(conclude: Conclude) -> None:
+    outcome = conclude(noise="n1: busy\nn2: busy\n")
+    assert outcome.error is not None
+    assert outcome.error["message"] == "the node is not quiet: n1: busy n2: busy"
+
+
+@pytest.mark.parametrize(("elapsed_s", "status"), [(20.0, CANCELLED), (600.0, TIMEOUT)])
+def test_who_was_told_to_end_while_he_waited_for_a_quiet_node_was_not_skipped(
+    conclude: Conclude, elapsed_s: float, status: str
+) -> None:
+    assert conclude(noise="n1: busy", stopped=True, elapsed_s=elapsed_s).status == status
+
+
+def test_without_noise_the_ranks_tell(conclude: Conclude, make_rank: MakeRank) -> None:
+    assert conclude(make_rank()) == Outcome(COMPLETED, None)

@@ -21,7 +21,7 @@ SITE = "name: cluster\nscheduler: {}\nenvironments:\n  pytorch:\n    "
 
 @pytest.fixture
 def make_sweep(tmp_path: Path) -> Callable[..., Sweep]:
-    """Write the folder of a sweep, three repetitions of one case.
+    """Write the folder of a sweep of one case.
 
     `text` goes on with the experiment, `site` with the site's environment `pytorch`.
     """

@@ -33,4 +33,6 @@ def present(place: Place) -> Tuple[List[Source], Dict[str, str]]:
             sources.append(kind(place))
         except Absent as reason:
             absent[kind.name] = str(reason)
+        except Exception as error:  # it says what nobody foresaw: the others are there
+            absent[kind.name] = "it failed when it was first read: %r" % error
     return sources, absent

@@ -26,11 +26,16 @@ class Quota(Source):
             self._cgroups = self.place.own.cgroups
             folders = cgroups.folders(self._cgroups, "cpu", self.place.root)
             self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
+        told = False
         for path in self._files:
-            found = cgroups.values(self.place.files.read(path))
+            content = self.place.files.read(path)
+            if not content:
+                continue
+            told = True
+            found = cgroups.values(content)
             throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
             counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])
             readings = (found.get("nr_periods", 0), found.get("nr_throttled", 0), throttled_us)
             for place, (counter, reading) in enumerate(zip(counters, readings)):
                 self._sums[place] += counter.step(reading)
-        return [*self._sums]
+        return [*self._sums] if told else [None] * len(self._sums)

@@ -33,15 +33,17 @@ class Cpu(Source):
         self._counters: Dict[bytes, List[Counter]] = {}
 
     def read(self) -> Values:
-        cpus, _, rest = self.place.files.read(self._path).partition(
-            b"intr"
-        )  # interrupts: a line of thousands of numbers
-        for line in cpus.splitlines()[1:]:
+        # Behind the CPUs comes a line of thousands of numbers, the interrupts.
+        cpus, _, rest = self.place.files.read(self._path).partition(b"intr")
+        lines = cpus.splitlines()[1:]
+        if not lines:
+            return [None] * len(self.columns)
+        for line in lines:
             self._count(line.split())
         running = _RUNNING.search(rest)
         times_ms = [round(ticks * _MS_PER_TICK) for ticks in self._sums]
         tasks = int(running.group(1)) if running else None
-        return [*times_ms, len(self.place.own.cpus), len(self._counters), tasks]
+        return [*times_ms, len(self.place.own.cpus), len(lines), tasks]
 
     def _count(self, fields: List[bytes]) -> None:
         """Each CPU is counted for itself, for the repetition may move to others meanwhile."""

@@ -2,16 +2,17 @@
 
 import glob
 import os
-from typing import Dict, List
+from typing import Dict, List, Optional, Tuple
 
 from ..counters import Counter
 from .base import COUNTER, GAUGE, Absent, Place, Source, Values
 
-_MOST = 16  # CPUs to ask: each answer may need an interrupt on that CPU
+_MOST = 16  # CPUs to ask for their clock: each answer may need an interrupt on that CPU
+_THROTTLED = ("thermal_throttle/core_throttle_count", "thermal_throttle/package_throttle_count")
 
 
 class Frequency(Source):
-    """`scaling_cur_freq` of some of the repetition's CPUs; events of Intel's thermal throttling of all cores."""
+    """`scaling_cur_freq` of some of the repetition's CPUs; events of Intel's thermal throttling of all of them."""
 
     name = "frequency"
     columns = {"cpu.clock_mean_khz": GAUGE, "cpu.clock_min_khz": GAUGE, "cpu.thermal_events": COUNTER}
@@ -20,22 +21,36 @@ class Frequency(Source):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         self._folder = place.path("sys/devices/system/cpu")
-        self._thermal = glob.glob(os.path.join(self._folder, "cpu[0-9]*/thermal_throttle/core_throttle_count"))
-        self._counters: Dict[str, Counter] = {path: Counter() for path in self._thermal}
+        self._counters: Dict[Tuple[int, str], Counter] = {}
         self._events = 0.0
-        if not glob.glob(os.path.join(self._folder, "cpu[0-9]*/cpufreq")) and not self._thermal:
+        known = ("cpufreq/scaling_cur_freq", *_THROTTLED)
+        if not any(glob.glob(os.path.join(self._folder, "cpu[0-9]*", name)) for name in known):
             raise Absent("no cpufreq driver: a virtual machine does not see the clock of its CPUs")
 
     def read(self) -> Values:
-        clocks = self._clocks()
-        for path, counter in self._counters.items():
-            text = self.place.files.read(path)
-            self._events += counter.step(int(text)) if text else 0
-        return [sum(clocks) / len(clocks) if clocks else None, min(clocks, default=None), self._events]
+        cpus = sorted(self.place.own.cpus)
+        clocks = [self._number(cpu, "cpufreq/scaling_cur_freq") for cpu in spread(cpus, _MOST)]
+        known = [clock for clock in clocks if clock is not None]
+        mean = sum(known) / len(known) if known else None
+        return [mean, min(known, default=None), self._thermal_events(cpus)]
 
-    def _clocks(self) -> List[int]:
-        cpus = sorted(self.place.own.cpus)[:_MOST]
-        texts = [
-            self.place.files.read(os.path.join(self._folder, "cpu%d/cpufreq/scaling_cur_freq" % cpu)) for cpu in cpus
-        ]
-        return [int(text) for text in texts if text]
+    def _thermal_events(self, cpus: List[int]) -> Optional[float]:
+        counted = False
+        for cpu in cpus:
+            for name in _THROTTLED:
+                count = self._number(cpu, name)
+                if count is not None:
+                    counted = True
+                    self._events += self._counters.setdefault((cpu, name), Counter()).step(count)
+        return self._events if counted else None
+
+    def _number(self, cpu: int, name: str) -> Optional[int]:
+        """None where there is none: some drivers say `<unknown>`."""
+        text = self.place.files.read(os.path.join(self._folder, "cpu%d" % cpu, name)).strip()
+        return int(text) if text.isdigit() else None
+
+
+def spread(cpus: List[int], most: int) -> List[int]:
+    """So many of them, from all parts of the machine."""
+    step = max(1, -(-len(cpus) // most))
+    return cpus[::step]

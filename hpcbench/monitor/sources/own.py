@@ -39,21 +39,24 @@ class Own(Source):
 
     def read(self) -> Values:
         own = self.place.own
-        ticks = minor = major = pages = 0
         paths = [self.place.path("proc", str(pid), "stat") for pid in own.pids]
         for gone in self._paths.difference(paths):
             self.place.files.forget(gone)
         self._paths = set(paths)
+        seen = ticks = minor = major = pages = 0
         for path in paths:
             fields = self.place.files.read(path).rpartition(b")")[2].split()
             if len(fields) > _RESIDENT:
+                seen += 1
                 ticks += sum(int(fields[place]) for place in _TIMES)
                 minor += int(fields[_FAULTS[0]]) + int(fields[_FAULTS[1]])
                 major += int(fields[_FAULTS[2]]) + int(fields[_FAULTS[3]])
                 pages += int(fields[_RESIDENT])
+        if not seen:  # not begun, or ended: the first number of processes and the last say when it was seen
+            return [self._cpu.sum, self._minor.sum, self._major.sum, None, None]
         self._cpu.add(self._used_ms(self._usage) if self._usage else ticks * _MS_PER_TICK)
         resident = pages * os.sysconf("SC_PAGE_SIZE")
-        return [self._cpu.sum, self._minor.add(minor), self._major.add(major), len(own.pids), resident]
+        return [self._cpu.sum, self._minor.add(minor), self._major.add(major), seen, resident]
 
     def _used_ms(self, path: str) -> Optional[float]:
         content = self.place.files.read(path)
@@ -80,8 +83,8 @@ class Waiting(Source):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        if not os.path.exists(place.path("proc/self/schedstat")):
-            raise Absent("this kernel does not say how long threads wait (CONFIG_SCHED_INFO)")
+        if place.files.read(place.path("proc/self/schedstat")).split()[:1] in ([], [b"0"]):  # we have run, so it is off
+            raise Absent("this kernel does not say how long threads wait (CONFIG_SCHED_INFO, or delayacct is off)")
         self._threads: Dict[str, Tuple[Counter, Counter]] = {}
         self._run_ns = self._wait_ns = self._worst_ns = 0.0
 

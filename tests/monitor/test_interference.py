@@ -1,0 +1,489 @@
+"""The verdict on windows of samples, from timelines that are made up: what each counter must show to disturb, and what
+must not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.monitor import interference
+from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED, Evidence, Window, judge, verdict
+from hpcbench.monitor.sources import gpu
+from hpcbench.monitor.timeline import Series, Timeline
+
+Course = float | Callable[[float], float | None]  # of a gauge its value; of a counter, how fast it grows in a second
+
+GAUGES = {"own.processes": 1, "cpu.own_count": 2, "cpu.count": 4}
+# Two threads busy on two CPUs of four, and nobody else.
+QUIET: dict[str, Course] = {
+    **GAUGES,
+    "own.cpu_ms": 2000,
+    "own.run_us": 2e6,
+    "own.wait_us": 1000,
+    "own.worst_wait_us": 1000,
+    "cpu.own_busy_ms": 2005,
+    "cpu.other_busy_ms": 20,
+    "cpu.own_steal_ms": 0,
+    "quota.throttled_us": 0,
+    "pressure.memory_some_us": 0,
+}
+START, END = 100.0, 110.0
+
+
+def watched(*, start: float = START, end: float = END, tick: float = 0.1, **changes: Any) -> Timeline:
+    """What the monitor wrote from `start` to `end`. `None` takes a column away; `own__cpu_ms` stands for own.cpu_ms."""
+    courses = {**QUIET, **{name.replace("__", "."): course for name, course in changes.items()}}
+    times = [start + tick * number for number in range(round((end - start) / tick) + 1)]
+    series = {}
+    for name, course in courses.items():
+        if course is not None:
+            series[name] = _gauge(times, course) if is_gauge(name) else _counter(times, course)
+    header = {"host": "n1", "interval_s": tick, "gauges": list(filter(is_gauge, series)), "facts": {}, "absent": {}}
+    return Timeline(header, series, {"ended_s": end})
+
+
+def is_gauge(name: str) -> bool:
+    return name in GAUGES or name.endswith((".throttle_reasons", ".foreign_processes"))
+
+
+def _gauge(times: list[float], course: Course) -> Series:
+    shown = [(time, course(time) if callable(course) else course) for time in times]
+    there = [(time, value) for time, value in shown if value is not None]
+    return Series([time for time, _ in there], [value for _, value in there])
+
+
+def _counter(times: list[float], course: Course) -> Series:
+    total, last, sums = 0.0, times[0], []
+    for time in times:
+        rate = course((last + time) / 2) if callable(course) else course
+        total += (rate or 0.0) * (time - last)
+        last = time
+        sums.append(total)
+    return Series(times, sums)
+
+
+def windows(*times: float | None, start: float = START + 1, length: float = 0.5) -> list[Window]:
+    """Windows one after another, with these times of a step."""
+    return [Window(start + number * length, start + (number + 1) * length, time) for number, time in enumerate(times)]
+
+
+def evidence(timeline: Timeline, window: Window | None = None) -> list[Evidence]:
+    (found,) = judge(timeline, [window or Window(102.0, 102.5, 1.0)])
+    assert found is not None
+    return found
+
+
+def test_a_quiet_machine_leaves_no_evidence() -> None:
+    assert judge(watched(), windows(1.0, 1.1, 0.9)) == [[], [], []]
+
+
+# Each kind of evidence, at its threshold and just below it.
+KINDS = [
+    # what, columns at the threshold, columns just below it, causes, whether it convicts
+    (
+        "a quota stopped its threads for 3 % of the time",
+        {"quota__throttled_us": 30_000},
+        {"quota__throttled_us": 29_900},
+        ("throttling",),
+        True,
+    ),
+    (
+        "a thread waited for a CPU for 3 % of the time",
+        {"own__wait_us": 30_001, "own__worst_wait_us": 30_001},
+        {"own__wait_us": 29_900, "own__worst_wait_us": 29_900},
+        ("cpu",),
+        True,
+    ),
+    (
+        "a quarter of a CPU worked for others beside it",
+        {"cpu__other_busy_ms": 245.001},
+        {"cpu__other_busy_ms": 244.9},
+        ("cpu", "memory"),
+        False,
+    ),
+    (
+        "a quarter of a CPU worked for others on its own",
+        {"cpu__own_busy_ms": 2230.001},
+        {"cpu__own_busy_ms": 2229.9},
+        ("cpu", "memory"),
+        False,
+    ),
+    (
+        "the hypervisor took 5 % of its CPUs",
+        {"cpu__own_steal_ms": 100.001},
+        {"cpu__own_steal_ms": 99.9},
+        ("steal",),
+        True,
+    ),
+    (
+        "some process waited for memory for 5 % of the time",
+        {"pressure__memory_some_us": 50_001},
+        {"pressure__memory_some_us": 49_900},
+        ("memory",),
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("enough", "too_little", "causes", "convicts"), [kind[1:] for kind in KINDS], ids=[kind[0] for kind in KINDS]
+)
+def test_evidence_begins_at_its_threshold(
+    enough: dict[str, float], too_little: dict[str, float], causes: tuple[str, ...], convicts: bool
+) -> None:
+    assert evidence(watched(**too_little)) == []
+    (found,) = evidence(watched(**enough))
+    assert (found.causes, found.convicts) == (causes, convicts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "size"),
+    [
+        ({"quota__throttled_us": 500_000}, 0.5),
+        ({"own__worst_wait_us": 40_000}, 0.04),
+        ({"cpu__other_busy_ms": 1515}, 1.52),  # with what is foreign on its own CPUs
+        ({"cpu__own_steal_ms": 400}, 0.2),
+        ({"pressure__memory_some_us": 100_000}, 0.1),
+    ],
+)
+def test_evidence_says_how_large_it_is(columns: dict[str, float], size: float) -> None:
+    assert [found.size for found in evidence(watched(**columns))] == [pytest.approx(size)]
+
+
+def test_heat_disturbs_from_the_first_event() -> None:
+    (found,) = evidence(watched(cpu__thermal_events=lambda time: 10.0 if 102.2 < time < 102.3 else 0.0))
+    assert (found.causes, found.size, found.convicts) == (("throttling",), 1.0, True)
+    assert evidence(watched(cpu__thermal_events=lambda time: 10.0 if time < 101.9 else 0.0)) == []
+
+
+@pytest.mark.parametrize(("cpus", "quiet", "loud"), [(4, 0.2, 0.3), (25, 0.2, 0.3), (128, 1.2, 1.3), (512, 5.0, 5.2)])
+def test_on_a_large_node_one_cpu_in_a_hundred_may_work_for_others(cpus: int, quiet: float, loud: float) -> None:
+    assert evidence(watched(cpu__count=cpus, cpu__other_busy_ms=1000 * quiet - 5)) == []
+    assert len(evidence(watched(cpu__count=cpus, cpu__other_busy_ms=1000 * loud))) == 1
+
+
+def oversubscribed(foreign_cpus: float = 0.0) -> dict[str, float]:
+    """Six threads on two CPUs: each waits two thirds of the time, for its sisters."""
+    own = 2.0 - foreign_cpus
+    return {"own__cpu_ms": 1000 * own, "own__run_us": 1e6 * own, "own__wait_us": 4e6, "own__worst_wait_us": 7e5}
+
+
+def test_threads_that_wait_for_each_other_were_not_disturbed() -> None:
+    assert evidence(watched(**oversubscribed())) == []
+
+
+def test_threads_that_wait_for_each_other_and_for_somebody_else_were() -> None:
+    found = evidence(watched(**oversubscribed(foreign_cpus=0.5)))
+    assert [each.causes for each in found] == [("cpu",), ("cpu", "memory")]
+    assert found[0].size == pytest.approx(0.505 / 2)
+    assert evidence(watched(**oversubscribed(foreign_cpus=0.22))) == []
+
+
+@pytest.mark.parametrize(("wanted", "disturbed"), [(2.09, True), (2.11, False)])
+def test_threads_that_want_more_than_all_their_cpus_wait_for_each_other(wanted: float, disturbed: bool) -> None:
+    """With a little room for what cannot be told so exactly."""
+    columns = {"own__run_us": 1.9e6, "own__wait_us": (wanted - 1.9) * 1e6, "own__worst_wait_us": 1.5e5}
+    assert bool(evidence(watched(own__cpu_ms=1900, cpu__own_busy_ms=2000, **columns))) == disturbed
+
+
+def test_where_it_is_not_known_how_many_cpus_it_has_one_is_assumed() -> None:
+    for unknown in (None, 0):
+        assert evidence(watched(cpu__own_count=unknown, cpu__own_steal_ms=51))[0].size == pytest.approx(0.051)
+
+
+def test_of_cpus_that_change_the_most_counts() -> None:
+    found = evidence(watched(cpu__own_count=lambda time: 4 if time > 102.25 else 2, cpu__own_steal_ms=400))
+    assert found[0].size == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("throttled", [0.5, 2.0])
+def test_a_thread_that_a_quota_stops_does_not_wait_for_a_cpu(throttled: float) -> None:
+    """The kernel counts the time as waiting, too; and several CPUs may be throttled at once."""
+    columns = {"own__wait_us": 5e5, "own__worst_wait_us": 5e5, "own__run_us": 1e6, "own__cpu_ms": 1000}
+    found = evidence(watched(quota__throttled_us=1e6 * throttled, cpu__own_busy_ms=1000, **columns))
+    assert [each.causes for each in found] == [("throttling",)]
+
+
+def test_what_is_not_known_is_no_evidence() -> None:
+    unknown = dict.fromkeys(name.replace(".", "__") for name in QUIET if name not in interference.NEEDED)
+    assert evidence(watched(**unknown)) == []
+
+
+def test_several_disturbances_are_all_told() -> None:
+    found = evidence(watched(quota__throttled_us=1e5, cpu__own_steal_ms=300, own__worst_wait_us=3e5))
+    assert [each.causes for each in found] == [("throttling",), ("cpu",), ("steal",)]
+
+
+def transfers(own: float, total: float) -> dict[str, float]:
+    """Bytes in a second, half of them read and half written."""
+    halves = {"own__read_bytes": own / 2, "own__written_bytes": own / 2}
+    return {**halves, "disk__read_bytes": total / 2, "disk__written_bytes": total / 2}
+
+
+@pytest.mark.parametrize(
+    ("own", "total", "disturbed"),
+    [
+        (1e6, 6.001e6, True),
+        (1e6, 5.9e6, False),  # others' are less than 5 MB in a second
+        (70e6, 100.1e6, True),
+        (71e6, 100e6, False),  # and less than three tenths
+        (0, 500e6, False),  # the repetition itself used no disk
+        (100e6, 50e6, False),  # its writes are still in memory
+        (0, 0, False),
+    ],
+)
+def test_others_transfers_disturb_one_that_uses_the_disk_itself(own: float, total: float, disturbed: bool) -> None:
+    found = evidence(watched(**transfers(own, total)))
+    told = Evidence(
+        ("io",), pytest.approx((total - own) / (total or 1)), found[0].what if found else "", convicts=False
+    )
+    assert found == ([told] if disturbed else [])
+
+
+def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> None:
+    wrote = {"own__written_bytes": lambda time: 100e6 if time < 101.5 else 1e5, "own__read_bytes": 0}
+    flushed = {"disk__written_bytes": lambda time: 0 if time < 101.5 else 100e6, "disk__read_bytes": 0}
+    assert evidence(watched(**wrote, **flushed)) == []
+    assert len(evidence(watched(**{**wrote, "own__written_bytes": 1e5}, **flushed))) == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "disturbed"),
+    [
+        (0, False),
+        (gpu.IDLE, False),
+        (gpu.POWER_CAP, False),
+        (gpu.CLOCK_SETTING, False),
+        (gpu.SOFTWARE_THERMAL, True),
+        (gpu.HARDWARE_THERMAL, True),
+        (gpu.HARDWARE_SLOWDOWN, True),
+        (gpu.POWER_BRAKE, True),
+        (gpu.POWER_CAP | gpu.HARDWARE_THERMAL, True),
+    ],
+)
+def test_a_made_up_gpu_that_is_held_back_by_heat_is_disturbed_and_by_its_power_limit_not(
+    reason: int, disturbed: bool
+) -> None:
+    found = evidence(watched(gpu3__throttle_reasons=reason, gpu3__foreign_processes=0))
+    told = [Evidence(("throttling",), 1.0, "heat or power slowed gpu3 down")]
+    assert found == (told if disturbed else [])
+
+
+def test_the_size_is_the_part_of_the_readings_in_which_a_made_up_gpu_was_held_back() -> None:
+    timeline = watched(gpu0__throttle_reasons=lambda time: gpu.HARDWARE_THERMAL if time < 102.25 else 0)
+    (found,) = evidence(timeline)
+    assert found.size == pytest.approx(0.5, abs=0.05)
+
+
+def test_other_processes_on_a_made_up_gpu_are_told_and_do_not_convict() -> None:
+    come = {"gpu0__foreign_processes": lambda time: 2 if time > 102.25 else 0}
+    found = evidence(watched(gpu0__throttle_reasons=0, **come))
+    assert found == [Evidence(("gpu",), 2, "other processes were on gpu0", convicts=False)]
+
+
+# From when to when a window was watched.
+
+
+def test_without_a_monitor_no_window_was_watched() -> None:
+    assert judge(None, windows(1.0, 1.0)) == [None, None]
+    assert judge(None, []) == []
+
+
+@pytest.mark.parametrize("column", interference.NEEDED)
+def test_without_what_every_verdict_needs_no_window_was_watched(column: str) -> None:
+    assert judge(watched(**{column.replace(".", "__"): None}), windows(1.0)) == [None]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "was_watched"),
+    [
+        (102.0, 102.5, True),
+        (99.8, 100.4, True),  # two thirds of it
+        (99.4, 100.4, False),
+        (109.8, 110.1, True),
+        (109.9, 110.4, False),
+        (90.0, 99.0, False),
+        (111.0, 112.0, False),
+        (95.0, 114.0, True),
+        (80.0, 110.0, False),
+        (102.0, 102.0, True),  # it has no length
+        (99.0, 99.0, False),
+        (103.0, 102.0, False),  # the clock went back
+    ],
+)
+def test_a_window_was_watched_where_at_least_half_of_it_was(start: float, end: float, was_watched: bool) -> None:
+    (found,) = judge(watched(), [Window(start, end, 1.0)])
+    assert (found == []) == was_watched
+    assert (found is None) == (not was_watched)
+
+
+def test_what_was_not_watched_of_a_window_does_not_make_a_disturbance_smaller_or_larger() -> None:
+    """A command that is timed as a whole: its processes are found a moment after it began."""
+    found = evidence(watched(quota__throttled_us=100_000), Window(95.0, 105.0, 10.0))
+    assert found[0].size == pytest.approx(0.1)
+
+
+def test_work_of_the_repetition_before_it_was_found_is_not_taken_for_somebody_elses() -> None:
+    """The CPUs are read from the beginning, its own processes only from 0.9 seconds later."""
+    timeline = watched(own__cpu_ms=2000)
+    late = watched(start=START + 0.9, own__cpu_ms=2000)
+    timeline._series["own.cpu_ms"] = late._series["own.cpu_ms"]
+    assert evidence(timeline, Window(START, START + 2, 2.0)) == []
+
+
+def test_a_window_shorter_than_the_kernels_ticks_can_tell_is_judged_with_what_lies_around_it() -> None:
+    timeline = watched(own__worst_wait_us=lambda time: 4e5 if 102.0 < time < 102.1 else 0.0)
+    for length in (0.0, 1e-9, 1e-3, 0.1):
+        middle = Window(102.05 - length / 2, 102.05 + length / 2, 1e-3)
+        assert evidence(timeline, middle)[0].size == pytest.approx(0.1)
+    assert evidence(timeline, Window(102.3, 102.301, 1e-3)) == []
+
+
+def test_but_not_with_what_was_not_watched() -> None:
+    short = Window(START + 0.01, START + 0.02, 0.01)
+    assert evidence(watched(quota__throttled_us=100_000), short)[0].size == pytest.approx(0.1)
+    at_the_end = Window(END - 0.02, END - 0.01, 0.01)
+    assert evidence(watched(quota__throttled_us=100_000), at_the_end)[0].size == pytest.approx(0.1)
+
+
+def test_one_look_at_its_processes_tells_nothing() -> None:
+    glimpse = watched(own__processes=lambda time: 1 if 102.15 < time < 102.25 else None)
+    assert judge(glimpse, [Window(102.1, 102.3, 0.2), Window(102.2, 102.2, 0.0)]) == [None, None]
+
+
+def test_a_sample_of_ten_minutes_is_judged_by_all_of_them() -> None:
+    long = Window(1000.0, 1600.0, 600.0)
+
+    def for_part(part: float) -> Timeline:
+        return watched(
+            start=990.0, end=1610.0, tick=1.0, own__worst_wait_us=lambda t: 1e6 if t < 1000 + 600 * part else 0
+        )
+
+    assert evidence(for_part(0.02), long) == []
+    assert evidence(for_part(0.04), long)[0].size == pytest.approx(0.04, rel=0.05)
+
+
+def test_a_clock_that_jumps_ahead_leaves_a_gap_that_is_bridged() -> None:
+    """A virtual machine that was stopped: no readings for five seconds, and the counters have gone on."""
+    timeline = watched(cpu__own_steal_ms=1000)
+    for name, series in timeline._series.items():
+        kept = [(time, value) for time, value in zip(*series, strict=True) if not 102 < time < 107]
+        timeline._series[name] = Series([time for time, _ in kept], [value for _, value in kept])
+    assert evidence(timeline, Window(104.0, 104.5, 1.0))[0].size == pytest.approx(0.5)
+
+
+# What the samples themselves show.
+
+BESIDE = {"cpu__other_busy_ms": lambda time: 1000.0 if time < START + 3 else 0.0}  # windows 0 to 3
+
+
+def judged(*times: float | None, **columns: Any) -> list[bool]:
+    """Which windows are disturbed, of steps that took so many milliseconds."""
+    seconds = [None if time is None else time / 1000 for time in times]
+    return [bool(found) for found in judge(watched(**(columns or BESIDE)), windows(*seconds))]
+
+
+def test_what_went_on_beside_it_is_forgiven_where_it_made_no_difference() -> None:
+    assert judged(1.0, 1.01, 1.02, 1.0, 1.01, 1.0, 1.02, 1.0) == 8 * [False]
+
+
+@pytest.mark.parametrize(
+    ("slowest", "forgiven"), [(1.0299, True), (1.0301, False), (2.0, False)], ids=["3 %", "more than 3 %", "twice"]
+)
+def test_it_is_not_where_one_such_window_was_slower_than_the_fastest_quiet_one(slowest: float, forgiven: bool) -> None:
+    assert judged(1.0, slowest, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3) == 4 * [not forgiven] + 4 * [False]
+
+
+def test_it_is_not_where_there_are_too_few_windows_to_compare() -> None:
+    assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0) == [True, True, True, True, False, False]
+    assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0) == 7 * [False]
+    short = {"cpu__other_busy_ms": lambda time: 1000.0 if time < START + 2 else 0.0}
+    assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, **short) == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("nothing", [None, 0.0, math.nan])
+def test_a_window_without_a_time_of_its_own_proves_nothing(nothing: float | None) -> None:
+    assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, nothing, nothing) == 4 * [True] + 4 * [False]
+    assert judged(nothing, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, nothing) == 8 * [False]
+    assert judged(nothing, 9.0, 1.0, 1.0, 1.0, 1.0, 1.0, nothing) == 4 * [True] + 4 * [False]
+    assert judged(nothing, nothing, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0) == 4 * [True] + 4 * [False]
+
+
+def test_what_took_time_from_it_convicts_however_fast_it_was() -> None:
+    taken = {"own__worst_wait_us": lambda time: 1e5 if time < START + 3 else 0.0}
+    assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, **taken) == 4 * [True] + 3 * [False]
+
+
+def test_a_window_that_was_convicted_says_nothing_about_what_went_on_beside_it() -> None:
+    stolen = {"cpu__own_steal_ms": lambda time: 500.0 if time < START + 1.5 else 0.0}
+    assert judged(5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, **BESIDE, **stolen) == [True] + 6 * [False]
+
+
+def test_windows_that_nobody_watched_prove_nothing_and_stay_unknown() -> None:
+    times = windows(*([1.0] * 10), start=END - 2.5)
+    busy = watched(cpu__other_busy_ms=lambda time: 1000.0 if time < END - 1 else 0.0)
+    found = judge(busy, times)
+    assert [None if each is None else bool(each) for each in found] == [True, True, True, False, False] + 5 * [None]
+
+
+# From windows to one verdict.
+
+E = [Evidence(("cpu",), 0.5, "other processes took its CPUs")]
+
+
+@pytest.mark.parametrize(
+    ("clean", "disturbed", "unknown", "said"),
+    [
+        (10, 0, 0, CLEAN),
+        (4, 1, 0, CLEAN),  # a fifth
+        (3, 1, 0, DISTURBED),
+        (8, 2, 0, CLEAN),
+        (8, 3, 0, DISTURBED),
+        (0, 1, 0, DISTURBED),
+        (1, 0, 0, CLEAN),
+        (5, 0, 5, CLEAN),  # half of them were watched
+        (5, 0, 6, UNMONITORED),
+        (0, 5, 5, DISTURBED),
+        (0, 5, 6, UNMONITORED),
+        (0, 0, 3, UNMONITORED),
+        (0, 0, 0, UNMONITORED),
+        (16, 4, 4, CLEAN),  # a fifth of those that were watched
+        (15, 4, 4, DISTURBED),
+    ],
+)
+def test_the_verdict_at_its_borders(clean: int, disturbed: int, unknown: int, said: str) -> None:
+    assert verdict([*clean * [[]], *disturbed * [E], *unknown * [None]]) == said
+
+
+@given(st.lists(st.sampled_from([None, [], E]), min_size=1))
+def test_the_verdict_does_not_depend_on_the_order_of_the_windows(found: list[Any]) -> None:
+    assert verdict(found) == verdict(found[::-1])
+
+
+def test_a_window_is_disturbed_by_what_disturbed_any_node() -> None:
+    other = [Evidence(("steal",), 0.1, "the hypervisor ran another machine")]
+    assert interference.together([[[], E, [], E], [[], [], other, other]]) == [[], E, other, [*E, *other]]
+
+
+def test_a_window_that_one_node_did_not_watch_was_not_watched() -> None:
+    assert interference.together([[[], None, E], [None, E, []]]) == [None, None, E]
+
+
+def test_a_node_with_fewer_windows_says_nothing_of_the_others() -> None:
+    assert interference.together([[[], E], [E]]) == [E, E]
+    assert interference.together([]) == []
+    assert interference.together([[], []]) == []
+
+
+def test_a_summary_counts_windows_by_kind_and_tells_the_largest() -> None:
+    less, other = [Evidence(("cpu",), 0.2, "other processes took its CPUs")], Evidence(("io",), 0.4, "bytes")
+    assert interference.summary([E, None, [], less, [*E, other]]) == [
+        {"causes": ["cpu"], "what": "other processes took its CPUs", "windows": 3, "size": 0.5},
+        {"causes": ["io"], "what": "bytes", "windows": 1, "size": 0.4},
+    ]
+    assert interference.summary([None, []]) == []

@@ -1,0 +1,135 @@
+"""By which exit status the zipapp tells a job script how to go on, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AGAIN = 75
+
+
+@pytest.fixture
+def recorded(
+    make_folder: Callable[..., Any],
+    make_rank: Callable[..., dict[str, Any]],
+    put_timeline: Callable[..., Path],
+    clean_environment: dict[str, str],
+) -> Callable[..., tuple[int, str, dict[str, Any]]]:
+    """Exit status, words and record of a repetition that completed, disturbed unless told otherwise."""
+    folder = make_folder()
+
+    def record(
+        throttled: float | None = 0.5, retries: int = 1, rank: dict[str, Any] | None = None, **ending: Any
+    ) -> tuple[int, str, dict[str, Any]]:
+        folder.measure(retries=retries)
+        folder.scratch.mkdir()
+        if not ending.get("noise"):
+            (folder.scratch / "rank-0.json").write_text(json.dumps(make_rank(**(rank or {}))))
+        if throttled is not None:
+            put_timeline(folder.scratch, throttled=throttled)
+        words = folder.words("record", *folder.record_words(0, **ending))
+        done = subprocess.run(words, env=clean_environment, capture_output=True, text=True, check=False, timeout=60)
+        assert done.stderr == ""
+        return done.returncode, done.stdout, json.loads(folder.records.read_text().splitlines()[-1])
+
+    return record
+
+
+Recorded = Callable[..., tuple[int, str, dict[str, Any]]]
+
+
+def test_what_was_disturbed_asks_for_another_attempt(recorded: Recorded) -> None:
+    status, said, record = recorded()
+    assert (status, record["interference"]["verdict"]) == (AGAIN, "disturbed")
+    assert said.splitlines()[-1] == "hpcbench: disturbed; measuring again"
+
+
+@pytest.mark.parametrize("throttled", [0.0, None], ids=["clean", "unmonitored"])
+def test_what_was_not_disturbed_does_not(recorded: Recorded, throttled: float | None) -> None:
+    status, said, record = recorded(throttled)
+    assert (status, record["status"]) == (0, "completed")
+    assert "again" not in said
+
+
+@pytest.mark.parametrize(
+    ("retries", "attempt", "status"), [(0, 1, 0), (1, 1, AGAIN), (1, 2, 0), (3, 3, AGAIN), (3, 4, 0)]
+)
+def test_it_is_measured_again_as_often_as_asked(recorded: Recorded, retries: int, attempt: int, status: int) -> None:
+    assert recorded(retries=retries, attempt=attempt)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "attempt", "enough"),
+    [
+        (27.0, 1, True),
+        (28.0, 1, False),
+        (37.0, 2, True),
+        (38.0, 2, False),
+    ],  # of 60: another one may take 1.2 times as long
+)
+def test_it_is_measured_again_if_the_wall_time_allows_another_like_those_before(
+    recorded: Recorded, elapsed: float, attempt: int, enough: bool
+) -> None:
+    status, said, record = recorded(retries=9, elapsed=elapsed, attempt=attempt)
+    assert status == (AGAIN if enough else 0)
+    assert ("no time is left to measure again" in said) == (not enough)
+    assert record["status"] == "completed"
+
+
+def test_it_is_not_measured_again_when_the_script_was_told_to_end(recorded: Recorded) -> None:
+    status, _, record = recorded(stopped="TERM")
+    assert (status, record["status"]) == (0, "completed")
+
+
+def test_a_failure_is_not_measured_again(recorded: Recorded) -> None:
+    status, said, record = recorded(rank={"exit_code": 3, "facts": None})
+    assert (status, record["status"]) == (1, "failed")
+    assert "again" not in said
+
+
+def test_what_was_not_begun_because_of_noise_is_a_record_too(recorded: Recorded) -> None:
+    status, said, record = recorded(None, noise="n1: 1.5 of 2 CPUs are busy")
+    assert (status, record["status"], record["ranks"], record["samples"]) == (1, "skipped", [], None)
+    assert said.endswith("skipped: the node is not quiet: n1: 1.5 of 2 CPUs are busy\n")
+
+
+def test_a_look_at_a_node_that_is_not_quiet_names_it_and_fails(zipapp: Path, clean_environment: dict[str, str]) -> None:
+    with subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE) as hog:
+        try:
+            assert hog.stdout is not None
+            hog.stdout.readline()
+            words = [sys.executable, str(zipapp), "quiet"]
+            environment = {**clean_environment, "SLURMD_NODENAME": "n7"}
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        finally:
+            hog.kill()
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("n7: ")
+    assert done.stdout.endswith("CPUs are busy\n")
+
+
+def test_a_monitor_is_told_its_mark_by_the_name_of_its_folder(
+    tmp_path: Path, zipapp: Path, clean_environment: dict[str, str]
+) -> None:
+    """In which it makes the folder, too; the supervisors give that name to what they start."""
+    scratch = tmp_path / "running" / "job-1-0-4711"
+    worker = [sys.executable, "-c", "print(flush=True); input()"]
+    environment = {**clean_environment, "HPCBENCH_MARK": scratch.name}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(worker, env=environment, **pipes) as process:  # type: ignore[call-overload]
+        process.stdout.readline()
+        words = [sys.executable, str(zipapp), "monitor", str(scratch)]
+        done = subprocess.run(words, env=clean_environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        process.communicate("\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"hpcbench: watching\n", b"")
+    (file,) = scratch.iterdir()
+    header, *readings, _ = map(json.loads, file.read_text().splitlines())
+    place = list(header["sources"]).index("own")
+    column = 2 + header["sources"]["own"].index("own.processes")
+    assert [reading[column] for reading in readings if reading[0] == place] == [1, 1]
