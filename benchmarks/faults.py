@@ -152,7 +152,7 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
     """Measure a step for so long, and let `fault` loose a moment after the samples have begun."""
     with tempfile.TemporaryDirectory(prefix="hpcbench-fault-", dir=Path.cwd()) as name:
         folder = Path(name)
-        scratch = folder / "run"
+        scratch = folder / folder.name  # a mark of its own
         (folder / "node.pyz").write_bytes(node_zipapp())
         monitor = _start([str(folder / "node.pyz"), "monitor", str(scratch)], folder, {})
         _said(monitor, "watching")

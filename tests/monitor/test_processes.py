@@ -144,6 +144,11 @@ def test_where_there_is_nothing_of_ours_there_are_no_cpus_either(node: Any) -> N
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
+def unique(mark: str) -> str:
+    """Tests of other workers have processes, too."""
+    return f"{mark}-of-{os.getpid()}"
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     """A real Python with a mark, that says a line when it is ready and then waits until its standard input ends."""
@@ -153,7 +158,7 @@ def start() -> Iterator[Start]:
             environment = {name: value for name, value in os.environ.items() if name != MARK}
             process = subprocess.Popen(
                 [sys.executable, "-c", f"import os, sys\n{code}\nprint(flush=True)\nsys.stdin.read()"],
-                env=environment if mark is None else {**environment, MARK: mark},
+                env=environment if mark is None else {**environment, MARK: unique(mark)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -167,7 +172,7 @@ def start() -> Iterator[Start]:
 
 
 def own(mark: str) -> OwnProcesses:
-    processes = OwnProcesses(mark)
+    processes = OwnProcesses(unique(mark))
     processes.refresh()
     return processes
 

@@ -22,6 +22,11 @@ READY = "\nprint(flush=True)\nsys.stdin.read()"
 Process = subprocess.Popen[str]
 
 
+def unique(mark: str) -> str:
+    """Tests of other workers have processes, too."""
+    return f"{mark}-of-{os.getpid()}"
+
+
 class Running:
     """Processes that end with the test at the latest, and what the monitors among them have written."""
 
@@ -31,7 +36,7 @@ class Running:
 
     def monitor(self, mark: str, code: str = WATCH) -> Process:
         """One that has begun, writing into a folder named like its mark."""
-        monitor = self._start([sys.executable, "-c", code, str(self.folder / mark), mark])
+        monitor = self._start([sys.executable, "-c", code, str(self.folder / mark), unique(mark)])
         assert line(monitor) == "hpcbench: watching\n"
         return monitor
 
@@ -57,7 +62,7 @@ class Running:
     def _start(self, words: list[str], mark: str | None = None) -> Process:
         environment = {name: value for name, value in os.environ.items() if name != MARK}
         if mark is not None:
-            environment[MARK] = mark
+            environment[MARK] = unique(mark)
         process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
@@ -161,7 +166,9 @@ def test_words_on_its_standard_input_do_not_end_it(running: Running) -> None:
 def test_it_ends_with_the_script_that_holds_the_pipe_whatever_becomes_of_that(
     running: Running, wait_until: WaitUntil
 ) -> None:
-    code = f"import subprocess, sys\nwords = {[sys.executable, '-c', WATCH, str(running.folder / 'm1'), 'm1']}\n"
+    code = (
+        f"import subprocess, sys\nwords = {[sys.executable, '-c', WATCH, str(running.folder / 'm1'), unique('m1')]}\n"
+    )
     code += (
         "monitor = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)\nmonitor.stdout.readline()"
     )
