@@ -13,7 +13,8 @@ HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
-.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down bench bench-comparing docs clean
+.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down docs clean \
+  bench bench-sampling bench-comparing bench-interference
 .DEFAULT_GOAL := help
 
 help:
@@ -24,8 +25,10 @@ help:
 	@echo "make unit          only the tests that need neither Slurm nor a framework (two minutes)"
 	@echo "make lint          ruff, mypy, import-linter, generated docs"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
-	@echo "make bench         how fast hpcbench itself is, and how often its verdicts and intervals are right"
-	@echo "make bench-comparing  only the verdicts and intervals (simulated, two minutes)"
+	@echo "make bench         how fast hpcbench itself is, and all of the following; nothing else should run meanwhile"
+	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
+	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, two minutes)"
+	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
 	@echo "make docs          write docs/reference.md from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
 
@@ -71,7 +74,13 @@ cluster-down:
 
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
-	$(MAKE) bench-comparing
+	$(MAKE) bench-sampling bench-comparing bench-interference
+
+bench-sampling: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python benchmarks/sampling.py
+
+bench-interference: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python benchmarks/interference.py
 
 bench-comparing: $(VENV)/.dev
 	$(BIN)/python benchmarks/comparing.py

@@ -72,6 +72,7 @@ class Outcome:
     time_s: float
     verdict: str
     causes: frozenset[str]
+    monitor: float | None  # the part of a core that the monitor took
 
 
 class Victims(NamedTuple):
@@ -169,10 +170,12 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
             worker.kill()
             monitor.communicate(timeout=30)
         ranks = [{"host": _host(scratch), "facts": {"samples": samples}}]
-        found = watched.interference_of(ranks, watched.timelines(str(scratch)))
+        (timeline,) = watched.timelines(str(scratch)).values()
+        found = watched.interference_of(ranks, {timeline.host: timeline})
     assert found is not None
+    cost = timeline.ended["cpu_s"] / timeline.ended["elapsed_s"] if timeline.ended else None
     causes = frozenset(cause for each in found["found"] for cause in each["causes"])
-    return Outcome(median(samples["times_s"]), found["verdict"], causes)
+    return Outcome(median(samples["times_s"]), found["verdict"], causes, cost)
 
 
 def _start(words: list[str], folder: Path, variables: dict[str, str]) -> subprocess.Popen[str]:

@@ -9,6 +9,7 @@ from hpcbench.collect.records import Record
 # By the beginning of the names of domains in monitor/energy.py.
 _KINDS = {"cpu": ("cpu",), "memory": ("dram", "memory"), "gpu": ("gpu", "accelerator"), "node": ("node",)}
 COLUMNS = [f"energy_{kind}_{what}" for kind in _KINDS for what in ("j", "uncertainty_j", "j_per_item")]
+OF_SLURM = "energy_slurm_j"  # of all of the repetition, by Slurm's own counter; not in the record
 REASON = "energy_reason"
 
 
@@ -28,7 +29,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
             columns[f"energy_{kind}_uncertainty_j"] = sum(part["uncertainty_j"] for part in parts)
             columns[f"energy_{kind}_j_per_item"] = joules / items if items else None
     reasons = [f"{energy['domain']}: {energy['reason']}" for energy in energies if energy["reason"]]
-    return {**columns, REASON: "; ".join(dict.fromkeys(reasons)) or None}
+    return {**columns, OF_SLURM: record.get(OF_SLURM), REASON: "; ".join(dict.fromkeys(reasons)) or None}
 
 
 def _items(record: Record) -> int | None:

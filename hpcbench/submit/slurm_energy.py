@@ -1,45 +1,35 @@
 """Energy of repetitions by Slurm's own accounting, where a site has it measured (AcctGatherEnergyType).
 
 One sacct for a whole sweep, after the jobs: nothing runs on the nodes for it, and no node asks the controller. It is
-the energy of all of a repetition, from the start of its srun to its end, and of whole nodes.
+the energy of all of a repetition, from the start of its srun to its end, and of whole nodes: slurm.conf(5) says that
+only for an exclusive allocation do the values reflect what the job consumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from hpcbench.submit.queue import Element, sacct
 
 _MOST = 2**62  # Slurm's marks for a value that it does not have (NO_VAL64, INFINITE64) are larger
 
 
-@dataclass(frozen=True)
-class SlurmEnergy:
-    joules: int | None
-    reason: str | None = None  # why there is no number
-
-
-def energy_of(elements: Collection[Element], exclusive: bool) -> dict[Element, SlurmEnergy]:
-    """What Slurm has counted for each element.
+def energy_of(elements: Collection[Element]) -> dict[Element, int]:
+    """Joules, for each of these elements for which Slurm has counted any.
 
     Raises UserError where sacct fails for another reason than that there is no accounting.
     """
-    if not elements:
-        return {}
-    if not exclusive:
-        # slurm.conf(5): only for an exclusive allocation do the values reflect what the job consumed.
-        return dict.fromkeys(elements, SlurmEnergy(None, "Slurm counts whole nodes: ask for `exclusive: true`"))
-    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
     counted: dict[Element, int] = {}
+    if not elements:
+        return counted
+    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
     for line in sacct([f"--jobs={jobs}", "--format=JobID,ConsumedEnergyRaw"]):
         job_id, joules = line.split("|", 1)
         element, step = _parse(job_id)
         # A monitor's step runs beside the repetition's on the same nodes: the longer of the two has seen all of it.
         if element in elements and step.isdigit() and joules.isdigit() and 0 < int(joules) < _MOST:
             counted[element] = max(counted.get(element, 0), int(joules))
-    nothing = SlurmEnergy(None, "Slurm has counted no energy: the site has no AcctGatherEnergyType, or no accounting")
-    return {element: SlurmEnergy(counted[element]) if element in counted else nothing for element in elements}
+    return counted
 
 
 def _parse(job_id: str) -> tuple[Element, str]:

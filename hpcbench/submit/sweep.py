@@ -56,6 +56,10 @@ class Sweep:
         value: int | None = self.description["jobs"][job]["max_running"]
         return value
 
+    def is_exclusive(self, job: str) -> bool:
+        """Whether the nodes of a job were shared with nobody."""
+        return self.scheduler == "slurm" and bool(self.description["jobs"][job]["exclusive"])
+
     def runs(self, job: str) -> Iterator[PlannedRun]:
         """The planned runs of one job, by element."""
         with self.paths.runs(job).open(encoding="utf-8") as file:
@@ -183,6 +187,7 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: d
             job.name: {
                 "time": job.resources.slurm.time,
                 "max_running": job.resources.slurm.max_running,
+                "exclusive": job.resources.slurm.exclusive,
                 "environment": job.resources.environment,
                 "python": pythons[job.resources.environment],
             }

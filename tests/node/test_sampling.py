@@ -141,6 +141,12 @@ def test_steps_too_short_for_the_clock_are_timed_in_blocks(step_s: float) -> Non
     assert samples.times_s == pytest.approx([step_s] * len(samples.times_s), rel=2e-3)
 
 
+def test_a_real_step_that_does_nothing_is_timed_in_long_blocks() -> None:
+    samples = measure(lambda: None, lambda: None, asked(max_warmup_s=0.1, max_time_s=0.1))
+    assert samples.steps_per_sample > 100
+    assert 0 < min(samples.times_s) < 1e-5
+
+
 def test_a_slow_first_step_does_not_make_the_blocks_too_short() -> None:
     samples = Machine([2.0, 1e-4], clock_s=1e-6).measure(asked(max_time_s=0.1))
     assert samples.steps_per_sample == pytest.approx(10, abs=1)
