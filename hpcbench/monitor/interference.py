@@ -27,6 +27,8 @@ MONITORED = 0.5  # part of a window that must have been watched, and of the wind
 NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
 SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
 
+TAKEN = "other processes took its CPUs"
+
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
 
@@ -53,7 +55,17 @@ Found = Optional[List[Evidence]]  # of one window; None where nobody was watchin
 def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found]:
     """What disturbed each window; nothing where it is clean."""
     found = [_evidence(timeline, window) if timeline else None for window in windows]
+    if timeline and windows and _waited_for_one_another(timeline, windows):
+        found = [evidence and [each for each in evidence if each.what != TAKEN] for evidence in found]
     return _without_harmless(found, windows)
+
+
+def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bool:
+    """Whether others had its CPUs for less than half as long as its threads waited for one: over the whole run, for the
+    ticks of a window are too coarse to tell."""
+    view = _view(timeline, Window(windows[0].start_s, windows[-1].end_s, None))
+    foreign = _foreign_cpus(view, "cpu.own_busy_ms") if view else None
+    return view is not None and foreign is not None and foreign < _waited(view) / 2
 
 
 def _evidence(timeline: Timeline, window: Window) -> Found:
@@ -123,9 +135,14 @@ def waited(view: View) -> Iterator[Evidence]:
         size = 0.0 if foreign is None else foreign / view.own_cpus
         threshold = BUSY_CPUS / view.own_cpus
     else:
-        size, threshold = view.part("own.worst_wait_us") - view.part("quota.throttled_us"), WAITED
+        size, threshold = _waited(view), WAITED
     if size >= threshold:
-        yield Evidence((CPU,), size, "other processes took its CPUs")
+        yield Evidence((CPU,), size, TAKEN)
+
+
+def _waited(view: View) -> float:
+    """The part of the time for which a thread could have run and had no CPU, though no quota stopped it."""
+    return view.part("own.worst_wait_us") - view.part("quota.throttled_us")
 
 
 def beside(view: View) -> Iterator[Evidence]:

@@ -92,8 +92,8 @@ KINDS = [
     ),
     (
         "a thread waited for a CPU for 3 % of the time",
-        {"own__wait_us": 30_001, "own__worst_wait_us": 30_001},
-        {"own__wait_us": 29_900, "own__worst_wait_us": 29_900},
+        {"own__wait_us": 30_001, "own__worst_wait_us": 30_001, "cpu__own_busy_ms": 2030},
+        {"own__wait_us": 29_900, "own__worst_wait_us": 29_900, "cpu__own_busy_ms": 2030},
         ("cpu",),
         True,
     ),
@@ -143,7 +143,7 @@ def test_evidence_begins_at_its_threshold(
     ("columns", "size"),
     [
         ({"quota__throttled_us": 500_000}, 0.5),
-        ({"own__worst_wait_us": 40_000}, 0.04),
+        ({"own__worst_wait_us": 40_000, "cpu__own_busy_ms": 2040}, 0.04),
         ({"cpu__other_busy_ms": 1515}, 1.52),  # with what is foreign on its own CPUs
         ({"cpu__own_steal_ms": 400}, 0.2),
         ({"pressure__memory_some_us": 100_000}, 0.1),
@@ -212,8 +212,18 @@ def test_what_is_not_known_is_no_evidence() -> None:
     assert evidence(watched(**unknown)) == []
 
 
+@pytest.mark.parametrize(("foreign_ms", "disturbed"), [(0, False), (20, False), (30, True), (55, True)])
+def test_threads_that_wait_while_nobody_else_computes_wait_for_one_another(foreign_ms: float, disturbed: bool) -> None:
+    """A helper thread may take its CPU for a moment, and together they want no more than there is."""
+    columns = {"own__worst_wait_us": 50_000, "own__wait_us": 50_000, "own__run_us": 1.9e6, "own__cpu_ms": 1900}
+    found = judge(watched(cpu__own_busy_ms=1900 + foreign_ms, **columns), windows(1.0, 1.0, 1.0))
+    assert [bool(each) for each in found] == [disturbed] * 3
+
+
 def test_several_disturbances_are_all_told() -> None:
-    found = evidence(watched(quota__throttled_us=1e5, cpu__own_steal_ms=300, own__worst_wait_us=3e5))
+    found = evidence(
+        watched(quota__throttled_us=1e5, cpu__own_steal_ms=300, own__worst_wait_us=3e5, cpu__own_busy_ms=2200)
+    )
     assert [each.causes for each in found] == [("throttling",), ("cpu",), ("steal",)]
 
 
@@ -335,7 +345,10 @@ def test_work_of_the_repetition_before_it_was_found_is_not_taken_for_somebody_el
 
 
 def test_a_window_shorter_than_the_kernels_ticks_can_tell_is_judged_with_what_lies_around_it() -> None:
-    timeline = watched(own__worst_wait_us=lambda time: 4e5 if 102.0 < time < 102.1 else 0.0)
+    timeline = watched(
+        own__worst_wait_us=lambda time: 4e5 if 102.0 < time < 102.1 else 0.0,
+        cpu__own_busy_ms=lambda time: 2400 if 102.0 < time < 102.1 else 2000,
+    )
     for length in (0.0, 1e-9, 1e-3, 0.1):
         middle = Window(102.05 - length / 2, 102.05 + length / 2, 1e-3)
         assert evidence(timeline, middle)[0].size == pytest.approx(0.1)
@@ -358,8 +371,13 @@ def test_a_sample_of_ten_minutes_is_judged_by_all_of_them() -> None:
     long = Window(1000.0, 1600.0, 600.0)
 
     def for_part(part: float) -> Timeline:
+        end = 1000 + 600 * part
         return watched(
-            start=990.0, end=1610.0, tick=1.0, own__worst_wait_us=lambda t: 1e6 if t < 1000 + 600 * part else 0
+            start=990.0,
+            end=1610.0,
+            tick=1.0,
+            own__worst_wait_us=lambda time: 1e6 if time < end else 0,
+            cpu__own_busy_ms=lambda time: 3000 if time < end else 2000,
         )
 
     assert evidence(for_part(0.02), long) == []
@@ -413,7 +431,10 @@ def test_a_window_without_a_time_of_its_own_proves_nothing(nothing: float | None
 
 
 def test_what_took_time_from_it_convicts_however_fast_it_was() -> None:
-    taken = {"own__worst_wait_us": lambda time: 1e5 if time < START + 3 else 0.0}
+    taken = {
+        "own__worst_wait_us": lambda time: 1e5 if time < START + 3 else 0.0,
+        "cpu__own_busy_ms": lambda time: 2100 if time < START + 3 else 2000,
+    }
     assert judged(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, **taken) == 4 * [True] + 3 * [False]
 
 
