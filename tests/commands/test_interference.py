@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-SECONDS = "while [ $SECONDS -lt 2 ]; do :; done"  # of a shell that computes
+SECONDS = "while [ $SECONDS -lt 5 ]; do :; done"  # of a shell that computes: its monitor needs one to find it
 
 
 @pytest.fixture
