@@ -15,6 +15,7 @@ from hpcbench.analysis.statistics import Floats, median_of
 from hpcbench.analysis.summary import COMPLETED, WORK, Row, by_case, case_table, speaking
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
 from hpcbench.config.metrics import PREFIX
+from hpcbench.monitor.interference import DISTURBED
 
 TIME = "time_median_s"
 BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, which may count anything
@@ -140,9 +141,7 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     for case in cases:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
             said["some repetitions did not complete; the others are compared"] += 1
-        if case["disturbed"] == case["repetitions"] > 0:
-            said["somebody else disturbed every repetition; they are compared all the same"] += 1
-        elif case["disturbed"]:
+        if case["disturbed"] and case["interference"] != DISTURBED:
             said["some repetitions were disturbed by somebody else; the others are compared"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
@@ -189,6 +188,9 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
     if pd.isna(new[TIME]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
+    for side, case in (("BASE", base), ("NEW", new)):
+        if case["interference"] == DISTURBED:
+            return NOT_COMPARED, f"somebody else disturbed every repetition of {side} ({case['disturbed_by']})"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

@@ -223,11 +223,13 @@ def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Fou
 
 
 def together(nodes: Sequence[List[Found]]) -> List[Found]:
-    """The windows of a repetition on several nodes: each is disturbed by what disturbed any of them."""
+    """The windows of a repetition on several nodes: each is disturbed by what disturbed any of them, and clean where
+    all were watched and none was disturbed."""
     joined: List[Found] = []
     for place in range(max(map(len, nodes), default=0)):
         found = [node[place] for node in nodes if place < len(node)]
-        joined.append(None if None in found else [each for evidence in found for each in evidence or ()])
+        known = [each for evidence in found for each in evidence or ()]
+        joined.append(known if known or None not in found else None)
     return joined
 
 

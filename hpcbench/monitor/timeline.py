@@ -131,6 +131,8 @@ def read(path: str) -> Optional[Timeline]:
         if isinstance(line, dict):
             ended = line
             continue
+        if not isinstance(line, list) or not line or line[0] not in range(len(columns)):
+            continue
         for (_, series), value in zip(columns[line[0]], line[2:]):
             if value is not None:
                 series.times_s.append(line[1])

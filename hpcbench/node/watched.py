@@ -1,6 +1,7 @@
 """What the monitors saw of a repetition: their timelines put beside the windows of its samples."""
 
 import os
+import sys
 from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
@@ -15,15 +16,26 @@ UNSEEN = "the monitor on %s saw the processes for too short a time"
 
 def timelines(scratch: str) -> Dict[str, Timeline]:
     """Those that the monitors have left in a folder, by host."""
-    found = [timeline.read(path) for path in files(scratch)]
-    return {each.host: each for each in found if each}
+    found = {}
+    for path in files(scratch):
+        try:
+            read = timeline.read(path)
+        except Exception as error:  # whatever is wrong with it, the repetition has its record
+            print("hpcbench: the timeline %s cannot be read: %s" % (path, error), file=sys.stderr)
+            continue
+        if read:
+            found[read.host] = read
+    return found
 
 
 def keep(scratch: str, folder: str, name: str) -> None:
-    """Put the timelines of a folder away, compressed, as FOLDER/NAME-HOST.jsonl.gz."""
+    """Put the timelines of a folder away, compressed, as FOLDER/NAME-HOST.jsonl.gz. What cannot be is told and lost."""
     for path in files(scratch):
         host = os.path.basename(path)[len(timeline.PREFIX) :]
-        timeline.keep(path, os.path.join(folder, "%s-%s.gz" % (name, host)))
+        try:
+            timeline.keep(path, os.path.join(folder, "%s-%s.gz" % (name, host)))
+        except OSError as error:
+            print("hpcbench: the timeline of %s is not kept: %s" % (host, error), file=sys.stderr)
 
 
 def files(scratch: str) -> List[str]:
@@ -35,6 +47,14 @@ def files(scratch: str) -> List[str]:
 
 def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
     """The verdict on a repetition whose ranks have samples, and what it rests on; None where there are none."""
+    try:
+        return _interference(ranks, seen)
+    except Exception as error:  # a repetition keeps its record, whatever is wrong with what was seen of it
+        reason = "it could not be judged: %s" % error
+        return {"verdict": interference.UNMONITORED, "reason": reason, "found": [], "windows": []}
+
+
+def _interference(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
     stretches = _stretches(ranks)
     if not stretches:
         return None
@@ -56,8 +76,12 @@ def nodes_during(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> L
         if host not in seen or not stretch:
             continue
         start_s, end_s = stretch[0].start_s, stretch[-1].end_s
-        energies = energy.as_json(energy.of_window(seen[host], start_s, end_s))
-        used = usage.of_window(seen[host], start_s, end_s)
+        try:
+            energies = energy.as_json(energy.of_window(seen[host], start_s, end_s))
+            used = usage.of_window(seen[host], start_s, end_s)
+        except Exception as error:
+            print("hpcbench: what was seen of %s cannot be summed up: %s" % (host, error), file=sys.stderr)
+            continue
         told: Dict[str, Any] = {"host": host, "seconds": end_s - start_s, "energy": energies, "usage": used}
         found.append({**told, "absent": seen[host].absent, "monitor": seen[host].ended})
     return found

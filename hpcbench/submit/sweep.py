@@ -24,7 +24,7 @@ from hpcbench.submit.node_code import node_zipapp
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.workspace import SweepPaths, Workspace
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)

@@ -52,16 +52,16 @@ def test_a_sweep_without_records_has_none(paths: SweepPaths) -> None:
     [
         b"",
         b"{",
-        b'{"schema": 1, "status": "compl',
+        b'{"schema": 2, "status": "compl',
         b"\x00" * 4096,
         b"\xff\xfe\x00",
         b"null",
         b"[1, 2]",
         b'"completed"',
-        b'{"schema": 1}',
+        b'{"schema": 2}',
         b"{}{}",
         b"[" * 100_000,
-        b'{"schema": 1, "status": "completed"}',
+        b'{"schema": 2, "status": "completed"}',
     ],
     ids=["empty", "brace", "cut", "zeros", "binary", "null", "list", "text", "no status", "glued", "deep", "hollow"],
 )
@@ -97,7 +97,7 @@ def test_no_noise_ends_the_reading(paths: SweepPaths, make_record: MakeRecord, n
     assert len(read_element(paths, "job-1", 0)) == 1
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None])
+@pytest.mark.parametrize("schema", [0, 1, "2", None])
 def test_a_record_of_an_unknown_schema_is_refused_with_place_and_version(
     paths: SweepPaths, make_record: MakeRecord, schema: Any
 ) -> None:

@@ -49,7 +49,7 @@ def test_a_window_is_disturbed_by_what_disturbed_any_node() -> None:
 
 
 def test_a_window_that_one_node_did_not_watch_was_not_watched() -> None:
-    assert interference.together([[[], None, E], [None, E, []]]) == [None, None, E]
+    assert interference.together([[[], None, E], [None, E, []]]) == [None, E, E]
 
 
 def test_a_node_with_fewer_windows_says_nothing_of_the_others() -> None:

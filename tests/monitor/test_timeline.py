@@ -111,7 +111,19 @@ def test_a_timeline_that_is_cut_off_anywhere_keeps_its_whole_lines(
 
 
 @pytest.mark.parametrize(
-    "damage", [b"\0\0\0\0", b"\xff\xfe", b"[0,1.0500,", b"nonsense", b"", b"[0,1.0500,3,2][0,1.0600"], ids=repr
+    "damage",
+    [
+        b"\0\0\0\0",
+        b"\xff\xfe",
+        b"[0,1.0500,",
+        b"nonsense",
+        b"",
+        b"[0,1.0500,3,2][0,1.0600",
+        b"7",
+        b"[]",
+        b"[9,1.05,3,2]",
+    ],
+    ids=repr,
 )
 def test_a_damaged_line_costs_no_other(path: str, write: Callable[..., Writer], damage: bytes) -> None:
     write((0, 1.0, [1, 2]), (0, 1.1, [2, 2])).end({"ended_s": 2.0})

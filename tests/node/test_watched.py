@@ -96,10 +96,18 @@ def test_each_node_is_judged_by_its_own_timeline_and_clock(
 def test_a_node_without_a_monitor_leaves_the_repetition_unmonitored(
     tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]
 ) -> None:
-    put_timeline(tmp_path, "n1", throttled=0.5)
+    put_timeline(tmp_path, "n1")
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"), measured(2, "n3"))
     assert found["verdict"] == "unmonitored"
     assert found["reason"] == "no monitor has left a timeline on n2; no monitor has left a timeline on n3"
+
+
+def test_what_disturbed_one_node_counts_though_nobody_watched_another(
+    tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]
+) -> None:
+    put_timeline(tmp_path, "n1", throttled=0.5)
+    found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"))
+    assert (found["verdict"], found["windows"]) == ("disturbed", ["throttling", "throttling"])
 
 
 def test_of_several_ranks_on_a_node_the_first_counts(
@@ -161,3 +169,19 @@ def test_only_timelines_are_found_and_kept(tmp_path: Path, put_timeline: Put) ->
 def test_where_there_is_nothing_to_keep_no_folder_is_made(tmp_path: Path) -> None:
     watched.keep(str(tmp_path / "none"), str(tmp_path / "kept"), "7-2")
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_repetition_keeps_its_record_whatever_is_wrong_with_what_was_seen(
+    tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("nobody foresaw this")
+
+    put_timeline(tmp_path, "n1")
+    seen = watched.timelines(str(tmp_path))
+    monkeypatch.setattr(watched.interference, "judge", broken)
+    monkeypatch.setattr(watched.energy, "of_window", broken)
+    found = watched.interference_of([measured(0, "n1")], seen)
+    assert found is not None
+    assert (found["verdict"], found["reason"]) == ("unmonitored", "it could not be judged: nobody foresaw this")
+    assert watched.nodes_during([measured(0, "n1")], seen) == []
