@@ -44,7 +44,7 @@ def trials(own: int, other: int) -> list[Trial]:
             Trial(f"I/O hog on {place}", "io", hog("io", cpu), frozenset({"io"})),
         ]
     if can_set_a_quota():
-        made.append(Trial("CPU quota of one half", "compute", quota, frozenset({"throttling"})))
+        made.append(Trial("CPU quota of one fifth", "compute", quota, frozenset({"throttling"})))
     return made
 
 
