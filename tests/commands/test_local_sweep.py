@@ -81,9 +81,13 @@ def test_a_sweep_ends_in_a_table_with_every_column(command_line):
         assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
     assert len(command_line.report("--level", "repetition")) == 8
     samples = command_line.report("--level", "sample")
-    assert len(samples) >= sum(
-        int(row["samples"]) for row in rows
-    )  # of all repetitions, the case's without disturbed ones
+    verdicts = {
+        (row["case"], row["repetition"]): row["interference"] for row in command_line.report("--level", "repetition")
+    }
+    for row in rows:  # a case is made of the repetitions that nobody disturbed, if there are any
+        of_case = [sample for sample in samples if sample["case"] == row["case"]]
+        used = [each for each in of_case if verdicts[each["case"], each["repetition"]] != "disturbed"] or of_case
+        assert len(used) == int(row["samples"])
 
 
 def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line, tmp_path):
