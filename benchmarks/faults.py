@@ -72,6 +72,7 @@ class Outcome:
     time_s: float
     verdict: str
     causes: frozenset[str]
+    reason: str | None  # why nothing can be said
     monitor: float | None  # the part of a core that the monitor took
 
 
@@ -175,7 +176,7 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
     assert found is not None
     cost = timeline.ended["cpu_s"] / timeline.ended["elapsed_s"] if timeline.ended else None
     causes = frozenset(cause for each in found["found"] for cause in each["causes"])
-    return Outcome(median(samples["times_s"]), found["verdict"], causes, cost)
+    return Outcome(median(samples["times_s"]), found["verdict"], causes, found["reason"], cost)
 
 
 def _start(words: list[str], folder: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
