@@ -19,12 +19,14 @@ import hypothesis
 import pytest
 
 from hpcbench.submit.node_code import node_zipapp
+from tests import forked
 
 hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
 hypothesis.settings.load_profile("here")
 # A shell starts what runs in the background with it ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+TIMEOUT_S = 500
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
 TOOLS = Path(__file__).parents[1] / "tools"
 OWN = {"python": sys.executable}  # the environment in which the tests run
@@ -65,14 +67,14 @@ class CommandLine:
     def __call__(
         self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*self.within, str(HPCBENCH), *arguments],
-            cwd=self.workspace,
-            env={**self.variables, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=500,
-        )
+        variables = {**self.variables, **(env or {})}
+        if self.within:
+            command = [*self.within, str(HPCBENCH), *arguments]
+            done = subprocess.run(
+                command, cwd=self.workspace, env=variables, capture_output=True, text=True, timeout=TIMEOUT_S
+            )
+        else:
+            done = forked.hpcbench(arguments, self.workspace, variables, TIMEOUT_S)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
             assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

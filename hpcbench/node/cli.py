@@ -1,5 +1,8 @@
 """The commands of the zipapp that a job script calls: monitor watches the node, spawn and rank run a repetition, record
-writes it down. Of `hpcbench doctor --on-node`: checkup looks at the node, placement at what a task was given."""
+writes it down. Of `hpcbench doctor --on-node`: checkup looks at the node, placement at what a task was given.
+
+Each imports what it needs when it is called: a zipapp keeps no bytecode, so that all it imports is compiled each time.
+"""
 
 import argparse
 import json
@@ -7,14 +10,9 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from ..monitor import host, quiet
-from ..monitor.interference import DISTURBED
-from ..monitor.watch import watch
-from . import hardware, outcomes, record, verdict
+from . import outcomes
 from .planned import read
 from .ranks import from_environment
-from .spawn import spawn
-from .supervise import supervise
 
 CLOCK_S = 1.0  # bash counts whole seconds
 LONGER = 1.2  # than those before, that another attempt may take
@@ -35,11 +33,11 @@ def _parser() -> argparse.ArgumentParser:
     launcher.add_argument("--tasks", type=int, required=True)
     launcher.add_argument("--cpus-per-task", type=int, required=True)
     launcher.add_argument("rest", nargs=argparse.REMAINDER)
-    launcher.set_defaults(function=lambda a: spawn(a.tasks, a.cpus_per_task, _after_dashes(a.rest)))
+    launcher.set_defaults(function=_spawn)
 
     monitor = commands.add_parser("monitor", help="write down what happens on this node, until standard input ends")
     monitor.add_argument("scratch")
-    monitor.set_defaults(function=lambda a: watch(a.scratch, os.path.basename(a.scratch)))
+    monitor.set_defaults(function=_monitor)
 
     looker = commands.add_parser("quiet", help="tell what others do on this node; status 1 where it is not quiet")
     looker.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
@@ -83,7 +81,21 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("element", type=int)
 
 
+def _spawn(arguments: Any) -> int:
+    from .spawn import spawn
+
+    return spawn(arguments.tasks, arguments.cpus_per_task, _after_dashes(arguments.rest))
+
+
+def _monitor(arguments: Any) -> int:
+    from ..monitor.watch import watch
+
+    return watch(arguments.scratch, os.path.basename(arguments.scratch))
+
+
 def _rank(arguments: Any) -> int:
+    from .supervise import supervise
+
     os.makedirs(arguments.scratch, exist_ok=True)
     planned = read(arguments.job_file, arguments.element)
     worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
@@ -92,7 +104,7 @@ def _rank(arguments: Any) -> int:
 
 
 def _work(arguments: Any) -> int:
-    from .run import run  # the launcher and the supervisor need none of the workload
+    from .run import run
 
     planned = read(arguments.job_file, arguments.element)
     facts = run(planned, from_environment(os.environ))
@@ -106,6 +118,8 @@ def _work(arguments: Any) -> int:
 
 
 def _record(arguments: Any) -> int:
+    from . import record, verdict
+
     sweep_directory = os.path.dirname(os.path.abspath(arguments.job_file))
     with open(os.path.join(sweep_directory, "sweep.json"), encoding="utf-8") as file:
         sweep = json.load(file)
@@ -137,6 +151,8 @@ def _record(arguments: Any) -> int:
 
 def _another(written: Dict[str, Any], arguments: Any) -> bool:
     """Whether to measure again what was disturbed: as often as asked, as the wall time allows, unless told to end."""
+    from ..monitor.interference import DISTURBED
+
     disturbed = (written["interference"] or {}).get("verdict") == DISTURBED
     if not disturbed or arguments.stopped or arguments.attempt > written["measure"]["retries"]:
         return False
@@ -147,6 +163,8 @@ def _another(written: Dict[str, Any], arguments: Any) -> bool:
 
 
 def _quiet(arguments: Any) -> int:
+    from ..monitor import host, quiet
+
     noise = quiet.wait(arguments.wait)
     if noise:
         print("%s: %s" % (host.name(os.environ), noise))
@@ -154,6 +172,7 @@ def _quiet(arguments: Any) -> int:
 
 
 def _checkup(arguments: Any) -> int:
+    from . import hardware
     from .checkup import look, system, turn
 
     with turn.turn(arguments.turns):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcbench.analysis.statistics import median_interval
@@ -302,6 +302,7 @@ def test_the_held_out_part_counts_only_where_something_is_learnt(repetition, tab
         assert list(work_groups(cases)) == groups
 
 
+@settings(max_examples=25)
 @given(st.permutations(range(6)))
 def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int]) -> None:
     base = {

@@ -164,7 +164,8 @@ def test_every_shipped_experiment_plans_on_every_shipped_site(command_line):
 
 def test_help_of_every_command_has_examples(command_line):
     for command in cli.COMMANDS:
-        assert "Examples:" in command_line(command, "--help").stdout
+        output, errors = command_line.start(command, "--help").communicate(timeout=60)
+        assert "Examples:" in output, errors
 
 
 def test_completion_code_is_made_for_every_shell(command_line):

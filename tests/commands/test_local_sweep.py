@@ -28,14 +28,14 @@ def faulty(command_line):
 
 def test_a_sweep_ends_in_a_table_with_every_column(command_line):
     experiment = command_line.experiment(
-        matrix={"task": ["inference", "training"], "batch_size": [4, 8]},
+        zip=[{"task": ["inference", "training"], "batch_size": [4, 8]}],
         tags=["purpose"],
         parameters={"purpose": "a first look"},
         measure={"repetitions": 2},
     )
     command_line("sweep", experiment, "--local")
     rows = command_line.report()
-    assert len(rows) == 4
+    assert len(rows) == 2
     wanted = [
         "sweep",
         "case",
@@ -79,11 +79,10 @@ def test_a_sweep_ends_in_a_table_with_every_column(command_line):
         assert row["tag_purpose"] == "a first look"
         rate = float(row["batch_size"]) / float(row["time_median_s"])
         assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
-    assert len(command_line.report("--level", "repetition")) == 8
+    repetitions = command_line.report("--level", "repetition")
+    assert len(repetitions) == 4
     samples = command_line.report("--level", "sample")
-    verdicts = {
-        (row["case"], row["repetition"]): row["interference"] for row in command_line.report("--level", "repetition")
-    }
+    verdicts = {(row["case"], row["repetition"]): row["interference"] for row in repetitions}
     for row in rows:  # a case is made of the repetitions that nobody disturbed, if there are any
         of_case = [sample for sample in samples if sample["case"] == row["case"]]
         used = [each for each in of_case if verdicts[each["case"], each["repetition"]] != "disturbed"] or of_case
