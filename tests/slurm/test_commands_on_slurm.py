@@ -10,6 +10,7 @@ import yaml
 from hpcbench.resources import shipped
 
 SITE = shipped("configs") / "sites" / "local-slurm.yaml"
+ONCE = ("--set", "measure.repetitions=1", "--set", "measure.retries=0")
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_message_goes_to_and_fro_between_two_nodes_as_shipped(compiler, speaks
     assert site["environments"]["command"]["env"] == {"SLURM_MPI_TYPE": "pmi2"}
     site["environments"]["command"]["env"] = {"SLURM_MPI_TYPE": speaks}
     (study.workspace / "site.yaml").write_text(yaml.safe_dump(site))
-    study("sweep", "mpi-ping", "--site", "site.yaml", "--wait")
+    study("sweep", "mpi-ping", "--site", "site.yaml", *ONCE, "--wait")
     rows = {row["tag_message_bytes"]: row for row in study.report()}
     assert set(rows) == {"1", "1024", "1048576"}
     for row in rows.values():
@@ -46,14 +47,14 @@ def test_ranks_that_do_not_find_each_other_are_a_failure_and_not_two_results(stu
     """Where srun speaks no MPI, each rank is a world of its own."""
     source = study.workspace / "configs" / "programs" / "mpi-ping.c"
     subprocess.run([mpi_compilers / "mpicc.mpich", "-o", study.workspace / "mpi-ping", source], check=True)
-    study("sweep", "mpi-ping", "--set", "message_bytes=1", "--set", "measure.repetitions=1", "--wait", expect=1)
+    study("sweep", "mpi-ping", "--set", "message_bytes=1", *ONCE, "--wait", expect=1)
     (record,) = study.records()
     assert record["status"] == "failed"
     assert "mpi-ping needs two ranks, not 1" in record["error"]["message"]
 
 
 def test_torchrun_starts_workers_inside_a_task(study):
-    study("sweep", "torchrun-train", "--set", "measure.repetitions=1", "--wait")
+    study("sweep", "torchrun-train", *ONCE, "--wait")
     rows = study.report()
     assert {row["tag_workers"] for row in rows} == {"1", "2"}
     assert all(float(row["metric_rate_items_per_s"]) > 0 for row in rows)
