@@ -10,7 +10,7 @@ from ..monitor.timeline import Timeline
 from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
-SCHEMA = 2
+SCHEMA = 3
 TIMELINES = "timelines"  # the folder beside that of the records
 _UNSEEN: Mapping[str, Timeline] = {}
 
