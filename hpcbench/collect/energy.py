@@ -77,7 +77,7 @@ def _given(parts: list[Energy], given: int) -> list[Energy]:
     """Of the GPUs that one source tells of, those that the case was given: the first of those that the job may use."""
     source = parts[0]["source"]
     if not given:
-        return [_untold("the case was given none")]
+        return []
     if source == _BLADE and given < _GPUS_OF_PACKAGE * len(parts):
         return [_untold(f"the counters are of all GPUs of the blade, and the case was given {given}")]
     if source not in (_BLADE, None) and len(parts) < given:

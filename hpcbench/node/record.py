@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
-SCHEMA = 3
+SCHEMA = 2
 TIMELINES = "timelines"  # the folder beside that of the records
 _UNSEEN = watched.Seen()
 
