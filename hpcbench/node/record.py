@@ -4,15 +4,14 @@ import datetime
 import json
 import os
 import shutil
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ..monitor.timeline import Timeline
 from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
 SCHEMA = 2
-TIMELINES = "timelines"  # the folder beside that of the records
-_UNSEEN: Mapping[str, Timeline] = {}
+TIMELINES = "timelines"  # the folder beside that of the records, with one for each job
+_UNSEEN = watched.Seen()
 
 
 def write(
@@ -27,7 +26,7 @@ def write(
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
     ranks = read_ranks(scratch)
     outcome = verdict.conclude(planned, sweep, ranks, ending, scratch)
-    seen = watched.timelines(scratch)
+    seen = watched.of_repetition(ranks, scratch, planned.on_gpus)
     record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ, seen)
     record["attempt"] = 1 + _lines_in(path)
     append(without_secrets(record, os.environ), path)
@@ -46,7 +45,7 @@ def assemble(
     outcome: verdict.Outcome,
     elapsed_s: float,
     environment: Mapping[str, str],
-    seen: Mapping[str, Timeline] = _UNSEEN,
+    seen: watched.Seen = _UNSEEN,
 ) -> Dict[str, Any]:
     """The record of a repetition, whatever became of it. What was not measured is null."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
@@ -72,8 +71,8 @@ def assemble(
         "tags": planned.tags,
         "measure": planned.measure,
         "samples": _joint_samples(facts, planned) if completed else None,
-        "interference": watched.interference_of(ranks, seen) if completed else None,
-        "watched": watched.nodes_during(ranks, seen) if completed else [],
+        "interference": seen.interference if completed else None,
+        "watched": seen.nodes if completed else [],
         "metrics": outcome.metrics,
         "learning": first.get("learning"),
         "work": first.get("work"),
@@ -115,10 +114,15 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str
     columns = [fact["samples"]["times_s"] for fact in facts]
     infers = planned.parameters["task"] == "inference" and not planned.is_command
     if infers and planned.parameters["strategy"] not in catalog.SHARDED:
-        samples["times_s"] = [len(times) / sum(1 / time for time in times) for times in zip(*columns)]
+        samples["times_s"] = [_harmonic_mean(times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
+
+
+def _harmonic_mean(times_s: Sequence[float]) -> float:
+    """0 where one of them is: a step that is shorter than the clock can tell has a rate beyond all others."""
+    return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
 
 
 def append(record: Dict[str, Any], path: str) -> None:

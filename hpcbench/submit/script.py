@@ -95,6 +95,7 @@ class ScriptWriter:
                 launcher=self._launcher(job.resources, environment, container),
                 beside=self._beside(job.resources),
                 measure=self.measure,
+                gpus=job.resources.gpus_per_task > 0,
                 again=MEASURE_AGAIN,
                 limit_s=walltime_s(job.resources.slurm.time),
             )

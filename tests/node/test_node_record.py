@@ -72,6 +72,10 @@ def test_the_rates_of_replicas_that_only_infer_add_up(times_of: Callable[..., An
     assert times_of(APART, [1.0, 2.0], [3.0, 2.0]) == [1.5, 2.0]
 
 
+def test_a_replica_whose_step_is_shorter_than_the_clock_can_tell_keeps_the_record(times_of: Callable[..., Any]) -> None:
+    assert times_of(APART, [0.0, 2.0], [3.0, 2.0]) == [0.0, 2.0]
+
+
 def test_a_repetition_that_did_not_complete_has_no_samples(assemble: Assemble, make_rank: MakeRank) -> None:
     made = assemble([make_rank(0), make_rank(1, exit_code=1, facts=failed())])
     assert made["status"] == FAILED
@@ -221,7 +225,7 @@ def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
     write([make_rank(0)])
     (line,) = lines(tmp_path)
     found = line["interference"]
-    assert (found["verdict"], found["reason"], found["windows"]) == ("disturbed", None, ["throttling"])
+    assert (found["verdict"], found["reason"], found["windows"]) == ("disturbed", None, [{"throttling": 0.25}])
     assert found["found"][0]["causes"] == ["throttling"]
     (node,) = line["watched"]
     assert (node["host"], node["absent"]) == ("n1", {"rapl": "no RAPL"})
