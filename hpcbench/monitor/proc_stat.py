@@ -10,7 +10,8 @@ class CpuTimes(NamedTuple):
     """In ticks since the machine started. A guest's time is contained in its user's; idle and iowait are no work."""
 
     cpu: int
-    busy: int  # with processes, the kernel, and interrupts
+    busy: int  # with processes, and the kernel for them
+    interrupts: int
     steal: int  # the hypervisor ran others meanwhile
 
 
@@ -23,6 +24,6 @@ def cpu_times(stat: bytes) -> List[CpuTimes]:
     found = []
     for line in stat.partition(b"intr")[0].splitlines()[1:]:  # the first is the sum
         name, user, nice, system, _idle, _iowait, irq, softirq, steal, *_guests = line.split()
-        busy = int(user) + int(nice) + int(system) + int(irq) + int(softirq)
-        found.append(CpuTimes(int(name[3:]), busy, int(steal)))
+        busy, interrupts = int(user) + int(nice) + int(system), int(irq) + int(softirq)
+        found.append(CpuTimes(int(name[3:]), busy, interrupts, int(steal)))
     return found

@@ -16,11 +16,11 @@ SUM = b"cpu  9 9 9 9 9 9 9 9 9 9\n"
 def test_each_time_is_taken_from_its_field() -> None:
     """user nice system idle iowait irq softirq steal guest guest_nice: proc_stat(5)."""
     line = b"cpu7 1 20 300 9999999 9999999 4000 50000 600000 1 20\n"
-    assert cpu_times(SUM + line + b"intr 5 cpu8 1\nprocs_running 3\n") == [CpuTimes(7, 54321, 600000)]
+    assert cpu_times(SUM + line + b"intr 5 cpu8 1\nprocs_running 3\n") == [CpuTimes(7, 321, 54000, 600000)]
 
 
 def test_a_kernel_of_before_guests_is_understood() -> None:
-    assert cpu_times(SUM + b"cpu0 1 2 3 0 0 4 5 6\n") == [CpuTimes(0, 15, 6)]
+    assert cpu_times(SUM + b"cpu0 1 2 3 0 0 4 5 6\n") == [CpuTimes(0, 6, 9, 6)]
 
 
 @pytest.mark.parametrize("content", [b"", SUM, b"intr 1 2 3\nprocs_running 1"])

@@ -35,7 +35,8 @@ def look(system: System) -> List[Finding]:
 
 
 def snapshot(system: System) -> Snapshot:
-    cpus = {each.cpu: (each.busy + each.steal) / TICKS_PER_S for each in cpu_times(system.content("proc/stat") or b"")}
+    times = cpu_times(system.content("proc/stat") or b"")
+    cpus = {each.cpu: (each.busy + each.interrupts + each.steal) / TICKS_PER_S for each in times}
     processes = {}
     for path in system.matching("proc/[0-9]*/stat"):
         words = (system.text(path) or "").rpartition(")")[2].split()
