@@ -76,7 +76,7 @@ def written(plan: Any, job: str, element: int, run: Any, times: list[float], fac
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0}
     outcome = verdict.Outcome("completed", None)
-    return record.assemble(run, plan, job, element, [rank], outcome, 1.0, {}, {})
+    return record.assemble(run, plan, job, element, [rank], outcome, 1.0, {})
 
 
 BASE = {4: 0.01, 8: 0.02}
