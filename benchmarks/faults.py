@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from hpcbench.monitor import host
 from hpcbench.monitor.processes import MARK
 from hpcbench.node import watched
 from hpcbench.submit.node_code import node_zipapp
@@ -170,11 +171,11 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         finally:
             worker.kill()
             monitor.communicate(timeout=30)
-        ranks = [{"host": _host(scratch), "facts": {"samples": samples}}]
-        (timeline,) = watched.timelines(str(scratch)).values()
-        found = watched.interference_of(ranks, {timeline.host: timeline})
+        ranks = [{"host": host.name(os.environ), "facts": {"samples": samples}}]
+        found, nodes = watched.of_repetition(ranks, str(scratch), on_gpus=False)
     assert found is not None
-    cost = timeline.ended["cpu_s"] / timeline.ended["elapsed_s"] if timeline.ended else None
+    ended = nodes[0]["monitor"]
+    cost = ended["cpu_s"] / ended["elapsed_s"] if ended else None
     causes = frozenset(cause for each in found["found"] for cause in each["causes"])
     return Outcome(median(samples["times_s"]), found["verdict"], causes, found["reason"], cost)
 
@@ -200,7 +201,3 @@ def _said(process: subprocess.Popen[str], word: str) -> None:
 def _line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline()
-
-
-def _host(scratch: Path) -> str:
-    return next(iter(watched.timelines(str(scratch))))

@@ -97,7 +97,7 @@ def bench_report(folder: Path, environment: dict[str, str]) -> None:
 
 def write_records(jobs: Path, records: Path) -> None:
     """Records as the node code writes them, with synthetic samples."""
-    from hpcbench.node import planned, record, verdict
+    from hpcbench.node import planned, record, verdict, watched
 
     sweep = json.loads((jobs / "sweep.json").read_text())
     noise = random.Random(0)
@@ -120,7 +120,8 @@ def write_records(jobs: Path, records: Path) -> None:
             rank = {"rank": 0, "facts": facts, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
             rank |= {"host": "n1", "started_at": 0.0, "ended_at": 1.0}
             outcome = verdict.Outcome("completed", None)
-            made = record.assemble(planned.parse(line), sweep, job, element, [rank], outcome, 1.0, {})
+            seen = watched.of_repetition([rank], str(records), on_gpus=False)
+            made = record.assemble(planned.parse(line), sweep, job, element, [rank], outcome, 1.0, {}, seen)
             made["attempt"] = 1
             (records / job / f"{element}.jsonl").write_text(json.dumps(made, separators=(",", ":")) + "\n")
 

@@ -68,10 +68,16 @@ def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Inte
 def _bootstrap_interval(ordered: list[Floats], sizes: list[int], estimate: float, level: float) -> Interval:
     """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
-    chosen = np.column_stack(columns)[_inner_rows(len(ordered)), _draws(len(ordered))]
-    statistic = np.sort(np.median(chosen, axis=1))
+    statistic = np.sort(columns[0] if len(columns) == 1 else _resampled(columns))
     tail = (1 - level) / 2
     return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
+
+
+def _resampled(columns: list[Floats]) -> Floats:
+    """Medians of repetitions that are drawn with replacement, each with one of its own resampled medians."""
+    chosen = np.column_stack(columns)[_inner_rows(len(columns)), _draws(len(columns))]
+    medians: Floats = np.median(chosen, axis=1)
+    return medians
 
 
 def _student_interval(centres: Floats, estimate: float, level: float) -> Interval:

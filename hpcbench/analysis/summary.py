@@ -84,7 +84,10 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def by_case(repetitions: pd.DataFrame) -> dict[tuple[str, str], list[Row]]:
     """The rows of each case, by its sweep and its id. Thousands of small frames would take far longer."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in map(with_times_only, repetitions.to_dict("records")):
+    names = list(repetitions)
+    columns = [repetitions[name].tolist() for name in names]  # to_dict("records") looks at each value, and takes longer
+    for values in zip(*columns, strict=True):
+        row = with_times_only(dict(zip(names, values, strict=True)))
         groups.setdefault((row["sweep"], row["case"]), []).append(row)
     return groups
 

@@ -6,30 +6,87 @@ from typing import Any
 
 from hpcbench.collect.records import Record
 
-# By the beginning of the names of domains in monitor/energy.py.
-_KINDS = {"cpu": ("cpu",), "memory": ("dram", "memory"), "gpu": ("gpu", "accelerator"), "node": ("node",)}
-COLUMNS = [f"energy_{kind}_{what}" for kind in _KINDS for what in ("j", "uncertainty_j", "j_per_item")]
-OF_SLURM = "energy_slurm_j"  # of all of the repetition, by Slurm's own counter; not in the record
+KINDS = ("cpu", "memory", "gpu", "node")  # as monitor/energy.py calls them
+COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
+# Of all of the repetition, by Slurm's own counter, or why not; not in the record as the node writes it.
+OF_SLURM, SLURM_REASON = "energy_slurm_j", "energy_slurm_reason"
 REASON = "energy_reason"
+# The counters of a blade have no names of GPUs, but places of packages, in each of which there are so many at most (an
+# MI250X). Whoever was given that many for each package was given all of them.
+_GPUS_OF_PACKAGE = 2
+_BLADE = "cray"
+
+Energy = dict[str, Any]  # as the record has it
 
 
 def energy_columns(record: Record) -> dict[str, Any]:
-    """Sums over the domains of a kind and over nodes; empty unless all of them were measured.
+    """Sums over the parts of a kind and over nodes; empty unless all of them were measured, on each node.
 
     Uncertainties are added up, too: what a sensor is off by may be common to all of them.
     """
-    energies = [energy for node in record["watched"] for energy in node["energy"]]
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
-    for kind, prefixes in _KINDS.items():
-        parts = [energy for energy in energies if energy["domain"].startswith(prefixes)]
-        if parts and all(part["joules"] is not None for part in parts):
+    unwatched = _unwatched(record)
+    reasons = [f"nothing was seen of {host}" for host in unwatched]
+    for kind in KINDS:
+        parts = [part for node in record["watched"] for part in _parts(record, node, kind)]
+        missing = [part for part in parts if part["joules"] is None]
+        reasons += [f"{part['domain']}: {part['reason']}" for part in missing]
+        if parts and not missing and not unwatched:
             joules = sum(part["joules"] for part in parts)
             columns[f"energy_{kind}_j"] = joules
             columns[f"energy_{kind}_uncertainty_j"] = sum(part["uncertainty_j"] for part in parts)
             columns[f"energy_{kind}_j_per_item"] = joules / items if items else None
-    reasons = [f"{energy['domain']}: {energy['reason']}" for energy in energies if energy["reason"]]
+    if record.get(SLURM_REASON):
+        reasons.append(f"Slurm: {record[SLURM_REASON]}")
     return {**columns, OF_SLURM: record.get(OF_SLURM), REASON: "; ".join(dict.fromkeys(reasons)) or None}
+
+
+def _unwatched(record: Record) -> list[str]:
+    """The hosts that took part in the samples, and that no monitor has told of."""
+    watched = {node["host"] for node in record["watched"]}
+    hosts = dict.fromkeys(rank["host"] for rank in record["ranks"])
+    return [host for host in hosts if host not in watched] if record["samples"] else []
+
+
+def _parts(record: Record, node: dict[str, Any], kind: str) -> list[Energy]:
+    """All parts of a kind on a node, told by one source: what another tells is the same energy once more.
+
+    It is the first source that knows all of them, else the first of all.
+    """
+    by_source: dict[str | None, list[Energy]] = {}
+    for part in node["energy"]:
+        if part["kind"] == kind:
+            by_source.setdefault(part["source"], []).append(part)
+    told = list(by_source.values())
+    if kind == "gpu":
+        given = _gpus_given(record, node["host"])
+        told = [_given(parts, given) for parts in told]
+    complete = [parts for parts in told if all(part["joules"] is not None for part in parts)]
+    return next(iter(complete or told), [])
+
+
+def _gpus_given(record: Record, host: str) -> int:
+    """How many GPUs the case had on a node. A rank of a framework that ran on CPUs says that it used none; one of a
+    command says nothing."""
+    ranks = [rank for rank in record["ranks"] if rank["host"] == host and rank.get("gpus") != []]
+    return len(ranks) * int(record["parameters"]["gpus_per_task"])
+
+
+def _given(parts: list[Energy], given: int) -> list[Energy]:
+    """Of the GPUs that one source tells of, those that the case was given: the first of those that the job may use."""
+    source = parts[0]["source"]
+    if not given:
+        return []
+    if source == _BLADE and given < _GPUS_OF_PACKAGE * len(parts):
+        return [_untold(f"the counters are of all GPUs of the blade, and the case was given {given}")]
+    if source not in (_BLADE, None) and len(parts) < given:
+        return [_untold(f"the monitor saw {len(parts)} of the {given} that the case was given")]
+    return parts[:given]
+
+
+def _untold(reason: str) -> Energy:
+    return {"domain": "gpu", "joules": None, "reason": reason}
 
 
 def _items(record: Record) -> int | None:

@@ -33,6 +33,7 @@ class RunProgress:
     reason: str = ""
     nodes: str = ""
     record: Record | None = None
+    attempts_of_job: int = 1  # by the job that has left this record
 
     @property
     def is_disturbed(self) -> bool:
@@ -165,8 +166,10 @@ class _Run:
         causes = disturbed_by(record)
         message = str((record["error"] or {}).get("message", f"disturbed: {causes}" if causes else ""))
         nodes = ",".join(node["hostname"] for node in record["nodes"])
-        made = self._at(record["status"], record["slurm"].get("array_job_id"), message, nodes)
-        return replace(made, record={**record, "attempts": len(self.records)})
+        slurm_id = record["slurm"].get("array_job_id")
+        made = self._at(record["status"], slurm_id, message, nodes)
+        of_job = sum(each["slurm"].get("array_job_id") == slurm_id for each in self.records)
+        return replace(made, record={**record, "attempts": len(self.records)}, attempts_of_job=of_job)
 
     def _at(self, state: str, slurm_id: str | None = None, reason: str = "", nodes: str = "") -> RunProgress:
         return RunProgress(self.job, self.element, self.planned, state, slurm_id, reason, nodes)

@@ -69,7 +69,7 @@ def write(
     if len(ranks) == planned.tasks:
         ending = verdict.Ending(1, False, 0.0, float("inf"), 0.0, "")
         outcome = verdict.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
-    seen = watched.timelines(str(left[-1])) if left else {}
+    seen = watched.of_repetition(ranks, str(left[-1]), planned.on_gpus) if left else watched.Seen()
     record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables, seen)
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from rich.markup import escape
 
-from hpcbench.collect.progress import Progress, survey_or_records, unfinished_record
+from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
+from hpcbench.collect.progress import Progress, RunProgress, survey_or_records, unfinished_record
 from hpcbench.collect.records import Record
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.commands.common import err
@@ -16,6 +19,8 @@ from hpcbench.submit.queue import Element
 from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
+
+SEVERAL = "the job measured this %d times, and its counter does not tell which time took what"
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:
@@ -28,21 +33,24 @@ def latest_records(paths: SweepPaths) -> list[Record]:
     if missing:
         err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
     records = [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
-    return [
-        {**record, "energy_slurm_j": energies.get((run.slurm_id or "", run.element))}
-        for record, run in zip(records, progress.runs, strict=True)
-    ]
+    return [{**record, **energies.get(_place(run), {})} for record, run in zip(records, progress.runs, strict=True)]
 
 
-def _slurm_energies(progress: Progress) -> dict[Element, int]:
-    """What Slurm has counted, of completed repetitions that had their nodes to themselves."""
-    sweep = progress.sweep
-    runs = [run for run in progress.runs if run.state == outcomes.COMPLETED and sweep.is_exclusive(run.job)]
+def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:
+    """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
+    alone = [run for run in progress.runs if run.state == outcomes.COMPLETED and progress.sweep.is_exclusive(run.job)]
+    known = [run for run in alone if run.slurm_id]
+    again = {_place(run): {SLURM_REASON: SEVERAL % run.attempts_of_job} for run in known if run.attempts_of_job > 1}
     try:
-        return energy_of({(run.slurm_id, run.element) for run in runs if run.slurm_id})
+        counted = energy_of({_place(run) for run in known} - again.keys())
     except UserError as error:
         err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
-        return {}
+        counted = {}
+    return {**again, **{place: {OF_SLURM: joules} for place, joules in counted.items()}}
+
+
+def _place(run: RunProgress) -> Element:
+    return run.slurm_id or "", run.element
 
 
 def candidates(table: pd.DataFrame) -> list[str]:

@@ -26,20 +26,23 @@ NEEDED = 10
 _COVERAGE_FACTOR = 2.0
 _TOLERATED = 0.05
 
-# Who could have told of a part, where nobody does.
-_TELLERS = (
-    ("cpu", ("rapl", "cray")),
-    ("dram", ("rapl", "cray")),
-    ("gpu", ("nvidia_energy", "amd_energy")),
-    ("node", ("cray",)),
+# Each kind of part, how its domains begin, and the sources that tell of it. A device's own counters come before those
+# of its blade, which are coarser and do not know which GPU is whose.
+_KINDS = (
+    ("cpu", ("cpu",), ("rapl", "cray")),
+    ("memory", ("dram",), ("rapl", "cray")),
+    ("gpu", ("gpu", "accelerator"), ("nvidia_energy", "amd_energy", "cray")),
+    ("node", ("node",), ("cray",)),
 )
 
 
 class Energy(NamedTuple):
     """What one part of the node took. Without a number there is a reason."""
 
+    kind: str  # cpu, memory, gpu, node
+    source: Optional[str]  # who tells; None where nobody does
     domain: str  # cpu0, dram0, gpu0, accelerator0, node: of one node
-    joules: Optional[float]
+    joules: Optional[float] = None
     uncertainty_j: Optional[float] = None
     method: Optional[str] = None  # COUNTER or INTEGRATED
     sensor: Optional[str] = None  # its name in power_sensors.py
@@ -69,34 +72,41 @@ class _Estimate(NamedTuple):
 
 
 def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
-    """One for each part that has a meter, and one with the reason for each kind of part that has none."""
+    """One for each part that has a meter, and one with the reason for each kind of part that has none.
+
+    Where several sources tell of a kind, they tell of the same energy: the one to be preferred comes first.
+    """
     window = _Window(start_s, end_s)
-    found = [_of_meter(timeline, meter, window) for meter in _meters(timeline)]
-    for kind, tellers in _TELLERS:
-        if not any(energy.domain.startswith(kind) for energy in found):
-            reasons = dict.fromkeys(timeline.absent[name] for name in tellers if name in timeline.absent)
-            found.append(Energy(kind, None, reason="; ".join(reasons) or "no meter of this node tells it"))
+    found: List[Energy] = []
+    for kind, domains, sources in _KINDS:
+        meters = [(name, meter) for name in sources for meter in _meters(timeline, name, domains)]
+        found += [_of_meter(timeline, meter, window, Energy(kind, name, meter.domain)) for name, meter in meters]
+        if not meters:
+            reasons = dict.fromkeys(timeline.absent[name] for name in sources if name in timeline.absent)
+            found.append(Energy(kind, None, kind, reason="; ".join(reasons) or "no meter of this node tells it"))
     return found
 
 
-def _meters(timeline: Timeline) -> List[Meter]:
-    return [Meter(**given) for facts in timeline.facts.values() for given in facts.get("meters", ())]
+def _meters(timeline: Timeline, source: str, domains: Tuple[str, ...]) -> List[Meter]:
+    meters = [Meter(**given) for given in timeline.facts.get(source, {}).get("meters", ())]
+    return [meter for meter in meters if meter.domain.startswith(domains)]
 
 
-def _of_meter(timeline: Timeline, meter: Meter, window: _Window) -> Energy:
+def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -> Energy:
+    """`part`, with its number or the reason why it has none."""
     counted, integrated = _counted(timeline, meter, window), _integrated(timeline, meter, window)
     remarks = [meter.remark, _others(timeline, meter.domain, window)]
     if isinstance(counted, str):
         if isinstance(integrated, str):
-            return Energy(meter.domain, None, reason=counted or integrated)
+            return part._replace(reason=counted or integrated)
         best = integrated
     elif isinstance(integrated, str) or not _differ(counted, integrated):
         best = counted
     else:  # counters have been seen to miss energy when read often, to stand still, and to count in another unit
         best = integrated
         remarks.append("its counter tells %.4g J, which does not agree with its power" % counted.joules)
-    remark = "; ".join(filter(None, remarks)) or None
-    return Energy(meter.domain, best.joules, best.uncertainty_j, best.method, best.sensor, None, remark)
+    measured = part._replace(joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
+    return measured._replace(sensor=best.sensor, remark="; ".join(filter(None, remarks)) or None)
 
 
 def _differ(one: _Estimate, other: _Estimate) -> bool:

@@ -25,9 +25,24 @@ FEWEST = 3  # windows of each kind to compare
 TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
 MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
 NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
+BLURRED = 4  # readings this many windows apart: a CPU taken for a window is no quarter of one between them
 SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
 
 TAKEN = "other processes took its CPUs"
+
+# How columns end, and what nobody notices where there is none.
+TELLING = (
+    ("own.worst_wait_us", "threads that waited for a CPU"),
+    ("quota.throttled_us", "a CPU quota"),
+    ("cpu.thermal_events", "CPUs slowed down by heat"),
+    ("pressure.memory_some_us", "processes that waited for memory"),
+    ("own.written_bytes", "whose the bytes to and from disks were"),
+    ("disk.written_bytes", "bytes to and from disks of the node"),
+)
+TELLING_OF_GPUS = (
+    (".throttle_reasons", "GPUs slowed down by heat or power"),
+    (".foreign_processes", "other processes on the GPUs"),
+)
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
@@ -41,7 +56,7 @@ class Window(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Something that others did in a window. `size` is a part of the window's time, or a number of CPUs."""
+    """Something that others did in a window. `size` is a part of the window's time, or of what `what` speaks."""
 
     causes: Tuple[str, ...]  # more than one where no counter tells them apart
     size: float
@@ -50,11 +65,13 @@ class Evidence(NamedTuple):
 
 
 Found = Optional[List[Evidence]]  # of one window; None where nobody was watching
+Kind = Callable[["View"], Iterator[Evidence]]
 
 
-def judge(timeline: Optional[Timeline], windows: Sequence[Window]) -> List[Found]:
-    """What disturbed each window; nothing where it is clean."""
-    found = [_evidence(timeline, window) if timeline else None for window in windows]
+def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool = False) -> List[Found]:
+    """What disturbed each window; nothing where it is clean. What GPUs tell counts for a repetition on GPUs only."""
+    kinds = (*OF_NODE, gpus) if on_gpus else OF_NODE
+    found = [_evidence(timeline, window, kinds) if timeline else None for window in windows]
     if timeline and windows and _waited_for_one_another(timeline, windows):
         found = [evidence and [each for each in evidence if each.what != TAKEN] for evidence in found]
     return _without_harmless(found, windows)
@@ -68,9 +85,18 @@ def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bo
     return view is not None and foreign is not None and foreign < _waited(view) / 2
 
 
-def _evidence(timeline: Timeline, window: Window) -> Found:
+def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
+    """What nobody could have noticed, for no column tells it."""
+    telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
+    return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
+
+
+def _evidence(timeline: Timeline, window: Window, kinds: Sequence[Kind]) -> Found:
     view = _view(timeline, window)
-    return None if view is None else [evidence for kind in KINDS for evidence in kind(view)]
+    if view is None:
+        return None
+    found = [evidence for kind in kinds for evidence in kind(view)]
+    return None if not found and view.is_blurred else found
 
 
 def _view(timeline: Timeline, window: Window) -> "Optional[View]":
@@ -98,6 +124,15 @@ class View:
         self.end_s = end_s
         self.duration_us = (end_s - start_s) * 1e6
 
+    @property
+    def is_blurred(self) -> bool:
+        """Whether readings lie so far apart that what filled the window would be small in what lies between them."""
+        gaps = []
+        for column in (*NEEDED, "own.worst_wait_us"):
+            times_s = self.timeline.around(column, self.start_s, self.end_s).times_s
+            gaps += [after_s - before_s for before_s, after_s in zip(times_s, times_s[1:])]
+        return max(gaps, default=0.0) > BLURRED * (self.end_s - self.start_s)
+
     def increase(self, column: str) -> Optional[float]:
         return self.timeline.increase(column, self.start_s, self.end_s)
 
@@ -123,8 +158,15 @@ def throttled(view: View) -> Iterator[Evidence]:
     size = view.part("quota.throttled_us")
     if size >= THROTTLED:
         yield Evidence((THROTTLING,), size, "a CPU quota stopped it")
-    if view.increase("cpu.thermal_events"):
-        yield Evidence((THROTTLING,), 1.0, "heat slowed its CPUs down")
+
+
+def heated(view: View) -> Iterator[Evidence]:
+    """Older kernels count how often, and not for how long."""
+    times, size = view.increase("cpu.thermal_events"), view.part("cpu.thermal_us")
+    if size >= THROTTLED:
+        yield Evidence((THROTTLING,), size, "heat slowed its CPUs down")
+    elif times and not view.timeline.has("cpu.thermal_us"):
+        yield Evidence((THROTTLING,), times, "times heat slowed its CPUs down", convicts=False)
 
 
 def waited(view: View) -> Iterator[Evidence]:
@@ -133,7 +175,7 @@ def waited(view: View) -> Iterator[Evidence]:
     if wanted > OVERSUBSCRIBED * view.own_cpus:
         foreign = _foreign_cpus(view, "cpu.own_busy_ms")
         size = 0.0 if foreign is None else foreign / view.own_cpus
-        threshold = BUSY_CPUS / view.own_cpus
+        threshold = busy_cpus(view.own_cpus) / view.own_cpus
     else:
         size, threshold = _waited(view), WAITED
     if size >= threshold:
@@ -199,15 +241,20 @@ def gpus(view: View) -> Iterator[Evidence]:
     """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
     for name in view.gpus:
         reasons = view.gauge(name + ".throttle_reasons")
-        held_back = sum(bool(int(reason) & (gpu.HEAT | gpu.POWER_BRAKE)) for reason in reasons)
-        if held_back:
-            yield Evidence((THROTTLING,), held_back / len(reasons), "heat or power slowed %s down" % name)
-        others = max(view.gauge(name + ".foreign_processes"), default=0.0)
-        if others:
-            yield Evidence((GPU,), others, "other processes were on %s" % name, convicts=False)
+        held_back = _part([int(reason) & (gpu.HEAT | gpu.POWER_BRAKE) for reason in reasons])
+        if held_back >= THROTTLED:
+            yield Evidence((THROTTLING,), held_back, "heat or power slowed %s down" % name)
+        others = view.gauge(name + ".foreign_processes")
+        if _part(others) >= THROTTLED:
+            yield Evidence((GPU,), max(others), "other processes were on %s" % name, convicts=False)
 
 
-KINDS: Tuple[Callable[[View], Iterator[Evidence]], ...] = (throttled, waited, beside, stolen, reclaimed, disk, gpus)
+def _part(values: Sequence[float]) -> float:
+    """Of the readings, that show something."""
+    return sum(map(bool, values)) / len(values) if values else 0.0
+
+
+OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaimed, disk)
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
@@ -240,6 +287,15 @@ def verdict(found: Sequence[Found]) -> str:
         return UNMONITORED
     disturbed = sum(bool(evidence) for evidence in watched)
     return DISTURBED if disturbed > TOO_MANY * len(watched) else CLEAN
+
+
+def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:
+    """Of what was found in one window: the causes, as `cpu,memory`, and how large each was at most."""
+    found: Dict[str, float] = {}
+    for each in evidence:
+        causes = ",".join(each.causes)
+        found[causes] = max(found.get(causes, 0.0), round(each.size, 4))
+    return found
 
 
 def summary(found: Sequence[Found]) -> List[Dict[str, object]]:

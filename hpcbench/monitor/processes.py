@@ -2,11 +2,14 @@
 all that descend from them."""
 
 import os
+import time
+from math import inf
 from typing import Dict, FrozenSet, List, Set
 
 from .files import Files
 
 MARK = "HPCBENCH_MARK"  # the variable; its value is the repetition's own
+YOUNG_S = 5.0  # for so long a process may be between its fork and its exec, on a machine that is busy
 
 
 class OwnProcesses:
@@ -16,7 +19,8 @@ class OwnProcesses:
         self._variable = ("%s=%s" % (MARK, mark)).encode()
         self._proc = os.path.join(root, "proc")
         self._files = Files()
-        self._looks: Dict[int, int] = {}  # how often a stranger was looked at
+        self._strangers: Dict[int, float] = {}  # and when each was seen first
+        self._knows = False
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
         self.cgroups: List[str] = []  # the lines of /proc/PID/cgroup of the first of them
@@ -26,18 +30,18 @@ class OwnProcesses:
         present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
         there = set(present)
         own = {pid: None for pid in self.pids if pid in there}
-        looks = {}
+        now = time.monotonic()
+        first_s = now if self._knows else -inf  # those that were there before us do not change any more
+        strangers = {}
         for pid in present:
             if pid in own:
                 continue
-            seen = self._looks.get(pid, 0)
-            if seen < 2:  # twice: it may have been between its fork and its exec
-                if self._is_own(pid, own):
-                    own[pid] = None
-                    continue
-                seen += 1
-            looks[pid] = seen
-        self._looks = looks
+            seen_s = self._strangers.get(pid)
+            if (seen_s is None or now - seen_s < YOUNG_S) and self._is_own(pid, own):
+                own[pid] = None
+            else:
+                strangers[pid] = first_s if seen_s is None else seen_s
+        self._strangers, self._knows = strangers, True
         self.pids = list(own)
         self.cpus = self._allowed()
         contents = (self._once(pid, "cgroup") for pid in self.pids)

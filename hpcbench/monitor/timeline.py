@@ -12,7 +12,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from math import isfinite
-from typing import IO, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 SCHEMA = 1
 FLUSH_S = 1.0  # a monitor that is killed loses no more than this
@@ -120,14 +120,14 @@ def _at(series: Series, time_s: float) -> float:
 def read(path: str) -> Optional[Timeline]:
     """The timeline in a file, also one that was cut off; None where there is not even a header."""
     lines = _lines(path)
-    header = lines[0] if lines else None
+    header = next(lines, None)
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         return None
     columns: List[List[Tuple[str, Series]]] = [
         [(name, Series([], [])) for name in source] for source in header["sources"].values()
     ]
     ended = None
-    for line in lines[1:]:
+    for line in lines:
         if isinstance(line, dict):
             ended = line
             continue
@@ -140,15 +140,13 @@ def read(path: str) -> Optional[Timeline]:
     return Timeline(header, {name: series for source in columns for name, series in source}, ended)
 
 
-def _lines(path: str) -> List[Any]:
+def _lines(path: str) -> Iterator[Any]:
     """What the whole lines hold; the last may have been cut off, and a full disk or a crash leaves holes."""
-    parsed = []
     opener: Any = gzip.open if path.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         for line in file:
             with contextlib.suppress(ValueError):
-                parsed.append(json.loads(line))
-    return parsed
+                yield json.loads(line)
 
 
 def keep(path: str, kept: str) -> None:

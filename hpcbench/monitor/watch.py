@@ -17,7 +17,8 @@ from .sources.base import GAUGE, Place, Source
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
-REFRESH_SHARE, REFRESH_S = 0.0005, 1.0  # of one core, that looking for new processes may take; and how often at least
+FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
+REFRESH_SHARE, REFRESH_S = 0.0005, 3.0  # of one core, that looking for new processes may take; and how often at least
 SHARE = 0.004  # of one core, that reading may take in all: what costs more is read less often
 
 
@@ -53,6 +54,7 @@ class _Scheduled:
 def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     """Write the timeline of this node to `folder`, until the standard input ends. Tells by a line when it has begun."""
     own = OwnProcesses(mark)
+    own.refresh()  # before those of the repetition come
     found, absent = sources.present(Place(own, Files()))
     own_host = host.name(os.environ)
     header: Dict[str, Any] = {
@@ -83,14 +85,21 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     return 0
 
 
+def interval_after(elapsed_s: float, finest_s: float) -> float:
+    """How far apart readings lie so long after the first: a timeline of days can be read into memory, too."""
+    return max(finest_s, elapsed_s * FINEST)
+
+
 def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float) -> int:
-    """Ticks at whole multiples of the interval; one that was missed is not made up for."""
+    """Ticks at whole multiples of the interval, which grows; one that was missed is not made up for."""
     poll = select.poll()
     poll.register(sys.stdin, select.POLLIN | select.POLLHUP)
+    began_s, finest_s = time.monotonic(), interval_s
     refresh_at = 0.0
     ticks = 0
     while True:
         now = time.monotonic()
+        interval_s = interval_after(now - began_s, finest_s)
         if now >= refresh_at:
             started = time.thread_time()
             own.refresh()

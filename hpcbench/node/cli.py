@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
 
     looker = commands.add_parser("quiet", help="tell what others do on this node; status 1 where it is not quiet")
     looker.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
+    looker.add_argument("--gpus", action="store_true", help="look at its GPUs, too")
     looker.set_defaults(function=_quiet)
 
     rank = commands.add_parser("rank", help="run one task of a repetition, and watch over it")
@@ -147,7 +148,7 @@ def _another(written: Dict[str, Any], arguments: Any) -> bool:
 
 
 def _quiet(arguments: Any) -> int:
-    noise = quiet.wait(arguments.wait)
+    noise = quiet.wait(arguments.wait, arguments.gpus)
     if noise:
         print("%s: %s" % (host.name(os.environ), noise))
     return 1 if noise else 0

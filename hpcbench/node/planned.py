@@ -22,6 +22,11 @@ class PlannedRun(NamedTuple):
         return bool(self.parameters["framework"] == COMMAND)
 
     @property
+    def on_gpus(self) -> bool:
+        """Whether it was given any: what they tell is of it then."""
+        return int(self.parameters["gpus_per_task"]) > 0
+
+    @property
     def tasks(self) -> int:
         return int(self.parameters["nodes"]) * int(self.parameters["tasks_per_node"])
 

@@ -6,13 +6,12 @@ import os
 import shutil
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..monitor.timeline import Timeline
 from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
 SCHEMA = 2
 TIMELINES = "timelines"  # the folder beside that of the records
-_UNSEEN: Mapping[str, Timeline] = {}
+_UNSEEN = watched.Seen()
 
 
 def write(
@@ -27,7 +26,7 @@ def write(
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
     ranks = read_ranks(scratch)
     outcome = verdict.conclude(planned, sweep, ranks, ending, scratch)
-    seen = watched.timelines(scratch)
+    seen = watched.of_repetition(ranks, scratch, planned.on_gpus)
     record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ, seen)
     record["attempt"] = 1 + _lines_in(path)
     append(without_secrets(record, os.environ), path)
@@ -46,7 +45,7 @@ def assemble(
     outcome: verdict.Outcome,
     elapsed_s: float,
     environment: Mapping[str, str],
-    seen: Mapping[str, Timeline] = _UNSEEN,
+    seen: watched.Seen = _UNSEEN,
 ) -> Dict[str, Any]:
     """The record of a repetition, whatever became of it. What was not measured is null."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
@@ -72,8 +71,8 @@ def assemble(
         "tags": planned.tags,
         "measure": planned.measure,
         "samples": _joint_samples(facts, planned) if completed else None,
-        "interference": watched.interference_of(ranks, seen) if completed else None,
-        "watched": watched.nodes_during(ranks, seen) if completed else [],
+        "interference": seen.interference if completed else None,
+        "watched": seen.nodes if completed else [],
         "metrics": outcome.metrics,
         "learning": first.get("learning"),
         "work": first.get("work"),

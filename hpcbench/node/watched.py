@@ -3,7 +3,7 @@
 import os
 import sys
 from statistics import median
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from ..monitor import energy, interference, timeline, usage
 from ..monitor.interference import Window
@@ -11,21 +11,67 @@ from ..monitor.timeline import Timeline
 
 NO_MONITOR = "no monitor has left a timeline on %s"
 CUT_OFF = "the monitor on %s ended before the measurement did"
-UNSEEN = "the monitor on %s saw the processes for too short a time"
+UNSEEN = "the monitor on %s saw the processes for too short a time, or too seldom"
+BROKEN = "what the monitor on %s saw cannot be judged: %s"
 
 
-def timelines(scratch: str) -> Dict[str, Timeline]:
-    """Those that the monitors have left in a folder, by host."""
-    found = {}
-    for path in files(scratch):
-        try:
-            read = timeline.read(path)
-        except Exception as error:  # whatever is wrong with it, the repetition has its record
-            print("hpcbench: the timeline %s cannot be read: %s" % (path, error), file=sys.stderr)
-            continue
-        if read:
-            found[read.host] = read
-    return found
+class Seen(NamedTuple):
+    """Of a repetition, as a record keeps it."""
+
+    interference: Optional[Dict[str, Any]] = None  # the verdict, and what it rests on; None where there are no samples
+    nodes: Sequence[Dict[str, Any]] = ()  # what each watched node did, and the energy that it took meanwhile
+
+
+class _Node(NamedTuple):
+    found: List[interference.Found]
+    reason: Optional[str]  # why windows are not known
+    unseen: Sequence[str] = ()
+    during: Optional[Dict[str, Any]] = None
+
+
+def of_repetition(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Seen:
+    """What the monitors have left in `scratch`, put beside the samples of these ranks."""
+    stretches = _stretches(ranks)
+    if not stretches:
+        return Seen()
+    nodes = [_node(host, stretch, scratch, on_gpus) for host, stretch in stretches.items()]
+    found = interference.together([node.found for node in nodes])
+    judged = {
+        "verdict": interference.verdict(found),
+        "reason": "; ".join(node.reason for node in nodes if node.reason) or None,
+        "found": interference.summary(found),
+        "windows": [None if evidence is None else interference.sizes(evidence) for evidence in found],
+        "unseen": sorted({what for node in nodes for what in node.unseen}),
+    }
+    return Seen(judged, [node.during for node in nodes if node.during])
+
+
+def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Node:
+    """Of one node, so that no more than one timeline is in memory."""
+    nothing: List[interference.Found] = [None] * len(stretch)
+    try:
+        path = os.path.join(scratch, timeline.file_name(host))
+        seen = timeline.read(path) if os.path.exists(path) else None
+        if seen is None:
+            return _Node(nothing, NO_MONITOR % host)
+        found = interference.judge(seen, stretch, on_gpus)
+        why = None if None not in found else (UNSEEN if seen.ended else CUT_OFF) % host
+        return _Node(found, why, interference.unseen(seen, on_gpus), _during(seen, stretch) if stretch else None)
+    except Exception as error:  # whatever is wrong with what was seen, the repetition keeps its record
+        return _Node(nothing, BROKEN % (host, error))
+
+
+def _during(seen: Timeline, stretch: List[Window]) -> Dict[str, Any]:
+    """What a node did from the first sample to the last."""
+    start_s, end_s = stretch[0].start_s, stretch[-1].end_s
+    return {
+        "host": seen.host,
+        "seconds": end_s - start_s,
+        "energy": energy.as_json(energy.of_window(seen, start_s, end_s)),
+        "usage": usage.of_window(seen, start_s, end_s),
+        "absent": seen.absent,
+        "monitor": seen.ended,
+    }
 
 
 def keep(scratch: str, folder: str, name: str) -> None:
@@ -45,48 +91,6 @@ def files(scratch: str) -> List[str]:
     return [os.path.join(scratch, name) for name in sorted(names)]
 
 
-def interference_of(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
-    """The verdict on a repetition whose ranks have samples, and what it rests on; None where there are none."""
-    try:
-        return _interference(ranks, seen)
-    except Exception as error:  # a repetition keeps its record, whatever is wrong with what was seen of it
-        reason = "it could not be judged: %s" % error
-        return {"verdict": interference.UNMONITORED, "reason": reason, "found": [], "windows": []}
-
-
-def _interference(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> Optional[Dict[str, Any]]:
-    stretches = _stretches(ranks)
-    if not stretches:
-        return None
-    judged = {host: interference.judge(seen.get(host), each) for host, each in stretches.items()}
-    found = interference.together(list(judged.values()))
-    reasons = [_why_unwatched(host, seen.get(host)) for host, each in judged.items() if None in each]
-    return {
-        "verdict": interference.verdict(found),
-        "reason": "; ".join(reasons) or None,
-        "found": interference.summary(found),
-        "windows": [None if evidence is None else _causes(evidence) for evidence in found],
-    }
-
-
-def nodes_during(ranks: List[Dict[str, Any]], seen: Mapping[str, Timeline]) -> List[Dict[str, Any]]:
-    """Of each node that was watched, from the first sample to the last: what it did, and the energy that it took."""
-    found = []
-    for host, stretch in _stretches(ranks).items():
-        if host not in seen or not stretch:
-            continue
-        start_s, end_s = stretch[0].start_s, stretch[-1].end_s
-        try:
-            energies = energy.as_json(energy.of_window(seen[host], start_s, end_s))
-            used = usage.of_window(seen[host], start_s, end_s)
-        except Exception as error:
-            print("hpcbench: what was seen of %s cannot be summed up: %s" % (host, error), file=sys.stderr)
-            continue
-        told: Dict[str, Any] = {"host": host, "seconds": end_s - start_s, "energy": energies, "usage": used}
-        found.append({**told, "absent": seen[host].absent, "monitor": seen[host].ended})
-    return found
-
-
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     """The windows of each node: those of its first rank that has samples."""
     found: Dict[str, List[Window]] = {}
@@ -95,17 +99,6 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
         if samples and rank["host"] not in found:
             found[rank["host"]] = windows(samples)
     return found
-
-
-def _why_unwatched(host: str, seen: Optional[Timeline]) -> str:
-    if seen is None:
-        return NO_MONITOR % host
-    return (UNSEEN if seen.ended else CUT_OFF) % host
-
-
-def _causes(evidence: Sequence[interference.Evidence]) -> str:
-    """As `cpu,memory`; empty for a clean window."""
-    return ",".join(dict.fromkeys(cause for each in evidence for cause in each.causes))
 
 
 def windows(samples: Dict[str, Any]) -> List[Window]:

@@ -96,6 +96,7 @@ class ScriptWriter:
                 beside=self._beside(job.resources),
                 nodes=job.resources.nodes,
                 measure=self.measure,
+                gpus=job.resources.gpus_per_task > 0,
                 again=MEASURE_AGAIN,
                 limit_s=walltime_s(job.resources.slurm.time),
             )

@@ -49,6 +49,7 @@ def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
         {"hostname": "n2", "cpu_model": "a CPU", "kernel": "6.1.9", "governor": "performance", "turbo": False},
     ]
     ranks = [{"gpus": ["GPU A"]}, {"gpus": ["GPU A"]}, {"gpus": ["GPU B"]}, {"gpus": None}, {}]
+    ranks = [{"host": "n1", **rank} for rank in ranks]
     git = {"commit": "f0cfe52", "dirty": True}
     row = repetition_table([make_record(nodes=nodes, ranks=ranks, git=git, python="3.11.2")]).iloc[0]
     assert (row["cpu_model"], row["kernel"], row["gpu_model"]) == ("a CPU", "6.1.0; 6.1.9", "GPU A; GPU B")

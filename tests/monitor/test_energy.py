@@ -43,7 +43,10 @@ def watched(
     for name, given_series in columns.items():
         times, values = given_series if isinstance(given_series, tuple) else (TICKS, given_series)
         series[name.replace("__", ".")] = Series(list(times), list(values))
-    facts = {"fake": {"meters": [meter._asdict() for meter in meters]}}
+    facts: dict[str, Any] = {}
+    for meter in meters:
+        source = "nvidia_energy" if meter.domain.startswith("gpu") else (meter.counter or "").partition(".")[0]
+        facts.setdefault(source, {"meters": []})["meters"].append(meter._asdict())
     header = {"host": "n1", "interval_s": 0.1, "gauges": [], "facts": facts, "absent": absent or {}}
     return Timeline(header, series, None)
 
@@ -219,8 +222,8 @@ def test_nan_and_negative_power_are_left_out(tmp_path: Path) -> None:
     assert read is not None
     energies = energy.of_window(read, 2.0, 9.0)
     assert the(energies, "gpu0").joules == pytest.approx(7 * 250)
-    assert the(energies, "cpu") == Energy("cpu", None, reason="no RAPL: a virtual machine")
-    assert json.loads(json.dumps(energy.as_json(energies)))[0]["domain"] == "gpu0"
+    assert the(energies, "cpu") == Energy("cpu", None, "cpu", reason="no RAPL: a virtual machine")
+    assert json.loads(json.dumps(energy.as_json(energies)))[2]["domain"] == "gpu0"
 
 
 def test_a_part_that_nobody_tells_of_says_why() -> None:
@@ -233,13 +236,26 @@ def test_a_part_that_nobody_tells_of_says_why() -> None:
     energies = energy.of_window(watched(absent=absent), 0.0, 5.0)
     assert {each.domain: each.reason for each in energies} == {
         "cpu": "Permission denied: energy_uj; no Cray",
-        "dram": "Permission denied: energy_uj; no Cray",
-        "gpu": "no driver",
+        "memory": "Permission denied: energy_uj; no Cray",
+        "gpu": "no driver; no Cray",
         "node": "no Cray",
     }
     assert all(each.joules is None for each in energies)
     some = energy.of_window(watched(RAPL, rapl__cpu0_uj=[2e8 * t for t in TICKS]), 0.0, 5.0)
-    assert the(some, "dram").reason == "no meter of this node tells it"
+    assert the(some, "memory").reason == "no meter of this node tells it"
+
+
+def test_where_several_sources_tell_of_a_kind_the_devices_own_comes_before_the_blades() -> None:
+    blade = [Meter(name, counter=f"cray.{name}_j", counter_sensor="cray") for name in ("cpu", "accelerator0", "node")]
+    energies = energy.of_window(watched(*blade, gpu("hopper"), RAPL), 1.0, 9.0)
+    assert [(each.kind, each.source, each.domain) for each in energies] == [
+        ("cpu", "rapl", "cpu0"),
+        ("cpu", "cray", "cpu"),
+        ("memory", None, "memory"),
+        ("gpu", "nvidia_energy", "gpu0"),
+        ("gpu", "cray", "accelerator0"),
+        ("node", "cray", "node"),
+    ]
 
 
 def test_others_on_the_same_gpu_and_its_parts_are_remarked() -> None:

@@ -70,8 +70,8 @@ def windows(*times: float | None, start: float = START + 1, length: float = 0.5)
     return [Window(start + number * length, start + (number + 1) * length, time) for number, time in enumerate(times)]
 
 
-def evidence(timeline: Timeline, window: Window | None = None) -> list[Evidence]:
-    (found,) = judge(timeline, [window or Window(102.0, 102.5, 1.0)])
+def evidence(timeline: Timeline, window: Window | None = None, on_gpus: bool = False) -> list[Evidence]:
+    (found,) = judge(timeline, [window or Window(102.0, 102.5, 1.0)], on_gpus)
     assert found is not None
     return found
 
@@ -153,9 +153,15 @@ def test_evidence_says_how_large_it_is(columns: dict[str, float], size: float) -
     assert [found.size for found in evidence(watched(**columns))] == [pytest.approx(size)]
 
 
-def test_heat_disturbs_from_the_first_event() -> None:
+def test_heat_disturbs_by_the_time_that_it_took() -> None:
+    (found,) = evidence(watched(cpu__thermal_events=2, cpu__thermal_us=200_000))
+    assert (found.causes, found.size, found.convicts) == (("throttling",), pytest.approx(0.2), True)
+    assert evidence(watched(cpu__thermal_events=2, cpu__thermal_us=20_000)) == []
+
+
+def test_heat_whose_time_the_kernel_does_not_count_is_told_by_its_events_and_does_not_convict() -> None:
     (found,) = evidence(watched(cpu__thermal_events=lambda time: 10.0 if 102.2 < time < 102.3 else 0.0))
-    assert (found.causes, found.size, found.convicts) == (("throttling",), 1.0, True)
+    assert (found.causes, found.size, found.convicts) == (("throttling",), pytest.approx(1.0), False)
     assert evidence(watched(cpu__thermal_events=lambda time: 10.0 if time < 101.9 else 0.0)) == []
 
 
@@ -277,24 +283,54 @@ def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> Non
 def test_a_made_up_gpu_that_is_held_back_by_heat_is_disturbed_and_by_its_power_limit_not(
     reason: int, disturbed: bool
 ) -> None:
-    found = evidence(watched(gpu3__throttle_reasons=reason, gpu3__foreign_processes=0))
+    found = evidence(watched(gpu3__throttle_reasons=reason, gpu3__foreign_processes=0), on_gpus=True)
     told = [Evidence(("throttling",), 1.0, "heat or power slowed gpu3 down")]
     assert found == (told if disturbed else [])
 
 
 def test_the_size_is_the_part_of_the_readings_in_which_a_made_up_gpu_was_held_back() -> None:
     timeline = watched(gpu0__throttle_reasons=lambda time: gpu.HARDWARE_THERMAL if time < 102.25 else 0)
-    (found,) = evidence(timeline)
+    (found,) = evidence(timeline, on_gpus=True)
     assert found.size == pytest.approx(0.5, abs=0.05)
+
+
+def test_one_reading_of_many_in_which_a_made_up_gpu_was_held_back_is_little() -> None:
+    hot = watched(gpu0__throttle_reasons=lambda time: gpu.HARDWARE_THERMAL if 102.25 < time < 102.35 else 0)
+    assert evidence(hot, Window(101.0, 109.0, 1.0), on_gpus=True) == []
 
 
 def test_other_processes_on_a_made_up_gpu_are_told_and_do_not_convict() -> None:
     come = {"gpu0__foreign_processes": lambda time: 2 if time > 102.25 else 0}
-    found = evidence(watched(gpu0__throttle_reasons=0, **come))
+    found = evidence(watched(gpu0__throttle_reasons=0, **come), on_gpus=True)
     assert found == [Evidence(("gpu",), 2, "other processes were on gpu0", convicts=False)]
 
 
+def test_a_made_up_gpu_says_nothing_of_a_repetition_on_cpus() -> None:
+    assert evidence(watched(gpu0__throttle_reasons=gpu.HARDWARE_THERMAL, gpu0__foreign_processes=2)) == []
+
+
+# What nobody could notice.
+
+
+def test_what_no_column_tells_is_unseen() -> None:
+    told = {"cpu__thermal_events": 0, "own__written_bytes": 0, "disk__written_bytes": 0}
+    assert interference.unseen(watched(**told)) == []
+    assert interference.unseen(watched(**told, own__worst_wait_us=None)) == ["threads that waited for a CPU"]
+    of_gpus = ["GPUs slowed down by heat or power", "other processes on the GPUs"]
+    assert interference.unseen(watched(**told), on_gpus=True) == of_gpus
+    seen = {"gpu0__throttle_reasons": 0, "gpu0__foreign_processes": 0}
+    assert interference.unseen(watched(**told, **seen), on_gpus=True) == []
+
+
 # From when to when a window was watched.
+
+
+def test_readings_much_coarser_than_a_window_convict_it_and_do_not_acquit_it() -> None:
+    coarse = {"tick": 2.5}
+    assert judge(watched(**coarse), windows(1.0)) == [None]
+    assert judge(watched(tick=1.5), windows(1.0)) == [[]]
+    assert evidence(watched(**coarse, quota__throttled_us=500_000))[0].causes == ("throttling",)
+    assert judge(watched(**coarse), [Window(101.0, 103.0, 1.0)]) == [[]]
 
 
 def test_without_a_monitor_no_window_was_watched() -> None:

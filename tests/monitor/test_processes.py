@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.monitor.processes import MARK, OwnProcesses, parent
+from hpcbench.monitor import processes
+from hpcbench.monitor.processes import MARK, YOUNG_S, OwnProcesses, parent
 
 FIRST = 5_000_000  # Linux has no process of this number
 
@@ -77,22 +78,40 @@ def test_processes_that_come_and_go_are_noticed(node: Any) -> None:
 
 def test_a_child_whose_number_is_lower_than_its_parents_is_found_too(node: Any) -> None:
     """Process numbers begin anew when they have reached the largest."""
+    assert node.pids() == []
     node.start(5, 4000)
     node.start(4000, 1, MARKED)
     assert node.pids() == [4000]
     assert node.pids() == [4000, 5]
 
 
-def test_one_that_is_marked_between_its_fork_and_its_exec_is_found_at_the_second_look(node: Any) -> None:
-    node.start(10, 1)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_one_that_is_marked_between_its_fork_and_its_exec_is_found_later(node: Any, clock: list[float]) -> None:
     assert node.pids() == []
+    node.start(10, 1)
+    for _ in range(10):
+        assert node.pids() == []
+        clock[0] += 0.1
     node.start(10, 1, MARKED)
     assert node.pids() == [10]
 
 
-def test_a_stranger_is_looked_at_twice_and_never_again(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("there_before", [True, False])
+def test_a_stranger_that_is_not_young_is_looked_at_no_more(
+    node: Any, clock: list[float], monkeypatch: pytest.MonkeyPatch, there_before: bool
+) -> None:
+    if not there_before:
+        node.pids()
     node.start(10, 1)
-    for _ in range(2):
+    node.pids()
+    if not there_before:
+        clock[0] += YOUNG_S
         node.pids()
 
     def never(path: str) -> bytes:
@@ -172,9 +191,9 @@ def start() -> Iterator[Start]:
 
 
 def own(mark: str) -> OwnProcesses:
-    processes = OwnProcesses(unique(mark))
-    processes.refresh()
-    return processes
+    found = OwnProcesses(unique(mark))
+    found.refresh()
+    return found
 
 
 def test_real_processes_are_told_apart_by_their_marks(start: Start) -> None:

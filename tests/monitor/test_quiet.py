@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from hpcbench.monitor import quiet
 from hpcbench.monitor.files import Files
 from hpcbench.monitor.processes import OwnProcesses
-from hpcbench.monitor.sources.base import Place
+from hpcbench.monitor.sources.base import GAUGE, Place, Source
 
 
 @pytest.mark.parametrize(
-    ("busy", "count", "stalled", "said"),
+    ("busy", "count", "stalled", "gpus", "said"),
     [
-        (0.0, 4, 0.0, None),
-        (0.249, 4, 0.099, None),
-        (0.25, 4, 0.0, "0.2 of 4 CPUs are busy"),
-        (3.96, 4, 0.9, "4.0 of 4 CPUs are busy"),
-        (0.0, 4, 0.1, "some process waits for a disk 10 % of the time"),
-        (1.27, 128, 0.0, None),  # of many CPUs, one in a hundred
-        (1.28, 128, 0.0, "1.3 of 128 CPUs are busy"),
+        (0.0, 4, 0.0, {}, None),
+        (0.249, 4, 0.099, {"gpu0": 4.0}, None),
+        (0.25, 4, 0.0, {}, "0.2 of 4 CPUs are busy"),
+        (3.96, 4, 0.9, {}, "4.0 of 4 CPUs are busy"),
+        (0.0, 4, 0.1, {}, "some process waits for a disk 10 % of the time"),
+        (1.27, 128, 0.0, {}, None),  # of many CPUs, one in a hundred
+        (1.28, 128, 0.0, {}, "1.3 of 128 CPUs are busy"),
+        (0.0, 4, 0.0, {"gpu0": 5.0, "gpu1": 0.0, "gpu2": 99.0}, "GPUs are busy: gpu0 5 %, gpu2 99 % of the time"),
     ],
 )
-def test_what_is_too_much_is_said_in_words(busy: float, count: float, stalled: float, said: str | None) -> None:
-    assert quiet.noise(busy, count, stalled) == said
+def test_what_is_too_much_is_said_in_words(
+    busy: float, count: float, stalled: float, gpus: dict[str, float], said: str | None
+) -> None:
+    assert quiet.noise(busy, count, stalled, gpus) == said
 
 
 @pytest.fixture
@@ -87,6 +90,21 @@ def test_waiting_for_a_disk_is_told(node: Any) -> None:
     assert quiet.look(node.place) == "some process waits for a disk 30 % of the time"
 
 
+class MadeUpGpus(Source):
+    """Two of them, of which the second works."""
+
+    columns: ClassVar[dict[str, str]] = {"gpu0.utilisation_percent": GAUGE, "gpu1.utilisation_percent": GAUGE}
+
+    def read(self) -> list[float | None]:
+        return [None, 37.0]
+
+
+def test_work_on_made_up_gpus_is_told_to_a_case_that_uses_them(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet, "_OF_GPUS", (MadeUpGpus,))
+    assert quiet.look(node.place, gpus=True) == "GPUs are busy: gpu1 37 % of the time"
+    assert quiet.look(node.place) is None
+
+
 def test_a_kernel_that_does_not_tell_pressure_is_judged_by_its_cpus(node: Any) -> None:
     node.remove("proc/pressure/io")
     assert quiet.look(node.place) is None
@@ -101,7 +119,7 @@ class Looks:
         self.seen, self.count, self._node = seen, 0, node
         monkeypatch.setattr(quiet, "look", self)
 
-    def __call__(self, place: Place) -> str | None:
+    def __call__(self, place: Place, gpus: bool) -> str | None:
         self._node.now += quiet.LOOK_S
         self.count += 1
         return self.seen[min(self.count, len(self.seen)) - 1]

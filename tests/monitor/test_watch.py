@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.monitor import timeline
+from hpcbench.monitor import timeline, watch
 from hpcbench.monitor.processes import MARK
 from hpcbench.monitor.timeline import Timeline
 
@@ -122,6 +122,15 @@ def test_processes_that_begin_later_are_found_and_counted_until_they_end(
     begun, ended = span(found, "cpu.own_busy_ms")
     assert begun < first <= last < ended, "how many they are is told only while they are there"
     assert (found.increase("own.cpu_ms", begun, ended) or 0) >= 50, "what it used before it was seen is its own, too"
+
+
+def test_readings_of_days_are_few_and_those_of_minutes_lie_close_together() -> None:
+    assert watch.interval_after(400.0, 0.1) == 0.1
+    readings, elapsed_s = 0, 0.0
+    while elapsed_s < 7 * 24 * 3600:
+        elapsed_s += watch.interval_after(elapsed_s, 0.1)
+        readings += 1
+    assert readings < 50_000
 
 
 def test_monitors_with_different_marks_stand_side_by_side(running: Running) -> None:

@@ -71,13 +71,14 @@ def test_a_node_is_watched_under_python_3_8(
         [
             f"import sys; sys.path.insert(0, {str(zipapp)!r})",
             "from hpcbench_carried.node import watched",
-            "from hpcbench_carried.monitor.interference import Window, judge",
-            f"(seen,) = watched.timelines({str(tmp_path / 'mark')!r}).values()",
-            "print(judge(seen, [Window(0.0, 1.0, None)]))",
+            "samples = {'times_s': [1.0], 'windows': [[0.0, 1.0, 1]]}",
+            f"ranks = [{{'host': {header['host']!r}, 'facts': {{'samples': samples}}}}]",
+            f"seen = watched.of_repetition(ranks, {str(tmp_path / 'mark')!r}, True)",
+            "print(seen.interference['windows'], len(seen.nodes))",
         ]
     )
     done = subprocess.run([old_python, "-c", judge], capture_output=True, env=clean_environment, timeout=60)
-    assert (done.stdout, done.stderr) == (b"[None]\n", b"")
+    assert (done.stdout, done.stderr) == (b"[None] 1\n", b"")
 
 
 @pytest.mark.parametrize("launch", [[], ["spawn", "--tasks=1", "--cpus-per-task=1", "--"]], ids=["alone", "spawned"])

@@ -29,14 +29,16 @@ def measured(make_rank: Callable[..., Rank], make_facts: Callable[..., dict[str,
 
 
 def verdict(folder: Path, *ranks: Rank) -> dict[str, Any]:
-    found = watched.interference_of(list(ranks), watched.timelines(str(folder)))
+    found = watched.of_repetition(list(ranks), str(folder), on_gpus=False).interference
     assert found is not None
     return found
 
 
 def test_samples_on_a_quiet_node_are_clean(tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]) -> None:
     put_timeline(tmp_path)
-    assert verdict(tmp_path, measured()) == {"verdict": "clean", "reason": None, "found": [], "windows": ["", ""]}
+    found = verdict(tmp_path, measured())
+    assert (found["verdict"], found["reason"], found["found"], found["windows"]) == ("clean", None, [], [{}, {}])
+    assert "threads that waited for a CPU" in found["unseen"], "the made-up monitor had no such column"
 
 
 def test_what_disturbed_them_is_told_by_window_and_in_all(
@@ -44,7 +46,7 @@ def test_what_disturbed_them_is_told_by_window_and_in_all(
 ) -> None:
     put_timeline(tmp_path, throttled=0.25)
     found = verdict(tmp_path, measured())
-    assert (found["verdict"], found["windows"]) == ("disturbed", ["throttling", "throttling"])
+    assert (found["verdict"], found["windows"]) == ("disturbed", [{"throttling": 0.25}] * 2)
     (kind,) = found["found"]
     assert (kind["causes"], kind["windows"], kind["size"]) == (["throttling"], 2, pytest.approx(0.25))
 
@@ -63,7 +65,7 @@ def test_without_a_timeline_of_its_node_nothing_is_known(
     ("ended", "reason"),
     [
         (False, "the monitor on n1 ended before the measurement did"),
-        (True, "the monitor on n1 saw the processes for too short a time"),
+        (True, "the monitor on n1 saw the processes for too short a time, or too seldom"),
     ],
 )
 def test_a_monitor_that_saw_less_than_half_of_the_windows_leaves_them_unmonitored(
@@ -71,7 +73,7 @@ def test_a_monitor_that_saw_less_than_half_of_the_windows_leaves_them_unmonitore
 ) -> None:
     put_timeline(tmp_path, end=5.5, ended=ended)
     found = verdict(tmp_path, measured(0, "n1", (5.0, 5.5), (5.5, 6.0), (6.0, 6.5)))
-    assert (found["verdict"], found["reason"], found["windows"]) == ("unmonitored", reason, ["", None, None])
+    assert (found["verdict"], found["reason"], found["windows"]) == ("unmonitored", reason, [{}, None, None])
 
 
 def test_a_monitor_that_was_killed_near_the_end_has_seen_enough(
@@ -79,7 +81,7 @@ def test_a_monitor_that_was_killed_near_the_end_has_seen_enough(
 ) -> None:
     put_timeline(tmp_path, end=6.0, ended=False)
     found = verdict(tmp_path, measured(0, "n1", (5.0, 5.5), (5.5, 6.0), (6.0, 6.5)))
-    assert (found["verdict"], found["windows"]) == ("clean", ["", "", None])
+    assert (found["verdict"], found["windows"]) == ("clean", [{}, {}, None])
     assert found["reason"] == "the monitor on n1 ended before the measurement did"
 
 
@@ -89,8 +91,8 @@ def test_each_node_is_judged_by_its_own_timeline_and_clock(
     put_timeline(tmp_path, "n1")
     put_timeline(tmp_path, "n2", start=1000.0, end=1003.0, throttled=0.5)
     ranks = [measured(0, "n1"), measured(1, "n2", (1001.0, 1001.5), (1001.5, 1002.0))]
-    assert verdict(tmp_path, *ranks)["windows"] == ["throttling", "throttling"]
-    assert verdict(tmp_path, ranks[0])["windows"] == ["", ""]
+    assert verdict(tmp_path, *ranks)["windows"] == [{"throttling": 0.5}] * 2
+    assert verdict(tmp_path, ranks[0])["windows"] == [{}, {}]
 
 
 def test_a_node_without_a_monitor_leaves_the_repetition_unmonitored(
@@ -107,14 +109,14 @@ def test_what_disturbed_one_node_counts_though_nobody_watched_another(
 ) -> None:
     put_timeline(tmp_path, "n1", throttled=0.5)
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"))
-    assert (found["verdict"], found["windows"]) == ("disturbed", ["throttling", "throttling"])
+    assert (found["verdict"], found["windows"]) == ("disturbed", [{"throttling": 0.5}] * 2)
 
 
 def test_of_several_ranks_on_a_node_the_first_counts(
     tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]
 ) -> None:
     put_timeline(tmp_path)
-    assert verdict(tmp_path, measured(0), measured(1, "n1", (90.0, 90.5)))["windows"] == ["", ""]
+    assert verdict(tmp_path, measured(0), measured(1, "n1", (90.0, 90.5)))["windows"] == [{}, {}]
 
 
 @pytest.mark.parametrize("facts", [None, {}, {"samples": None}])
@@ -122,10 +124,8 @@ def test_where_nothing_was_sampled_there_is_nothing_to_judge(
     tmp_path: Path, put_timeline: Put, make_rank: Callable[..., Rank], facts: Any
 ) -> None:
     put_timeline(tmp_path)
-    seen = watched.timelines(str(tmp_path))
-    assert watched.interference_of([make_rank(facts=facts)], seen) is None
-    assert watched.interference_of([], seen) is None
-    assert watched.nodes_during([make_rank(facts=facts)], seen) == []
+    for ranks in ([make_rank(facts=facts)], []):
+        assert watched.of_repetition(ranks, str(tmp_path), on_gpus=False) == (None, ())
 
 
 def test_samples_are_shared_out_to_their_windows() -> None:
@@ -139,7 +139,7 @@ def test_what_the_nodes_did_meanwhile_is_told_in_the_order_of_the_ranks(
     for host in ("n1", "n2"):
         put_timeline(tmp_path, host)
     ranks = [measured(0, "n2"), measured(1, "n1"), measured(2, "gone")]
-    found = watched.nodes_during(ranks, watched.timelines(str(tmp_path)))
+    found = watched.of_repetition(ranks, str(tmp_path), on_gpus=False).nodes
     assert [node["host"] for node in found] == ["n2", "n1"]
     assert found[0]["seconds"] == 1.0
     assert found[0]["usage"]["own.cpu_ms"] == pytest.approx(2000)
@@ -178,10 +178,7 @@ def test_a_repetition_keeps_its_record_whatever_is_wrong_with_what_was_seen(
         raise ZeroDivisionError("nobody foresaw this")
 
     put_timeline(tmp_path, "n1")
-    seen = watched.timelines(str(tmp_path))
     monkeypatch.setattr(watched.interference, "judge", broken)
-    monkeypatch.setattr(watched.energy, "of_window", broken)
-    found = watched.interference_of([measured(0, "n1")], seen)
-    assert found is not None
-    assert (found["verdict"], found["reason"]) == ("unmonitored", "it could not be judged: nobody foresaw this")
-    assert watched.nodes_during([measured(0, "n1")], seen) == []
+    found = verdict(tmp_path, measured(0, "n1"))
+    reason = "what the monitor on n1 saw cannot be judged: nobody foresaw this"
+    assert (found["verdict"], found["reason"], found["windows"]) == ("unmonitored", reason, [None, None])

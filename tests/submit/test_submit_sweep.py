@@ -55,6 +55,17 @@ def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
     assert {len(run.case_id) for run in runs} == {13}
 
 
+@pytest.mark.parametrize(
+    ("options", "scheduler", "exclusive"),
+    [("{exclusive: true}", "slurm", True), ("{}", "slurm", False), ("{exclusive: true}", "local", False)],
+)
+def test_nodes_are_a_jobs_own_where_slurm_was_asked_for_that(
+    make_sweep: MakeSweep, options: str, scheduler: str, exclusive: bool
+) -> None:
+    sweep = make_sweep(f"slurm: {options}", scheduler=scheduler)
+    assert load(sweep.paths).is_exclusive("job-001") is exclusive
+
+
 def test_a_sweep_keeps_the_file_that_it_was_made_from(make_sweep: MakeSweep, tmp_path: Path) -> None:
     sweep = make_sweep("# a comment\n")
     assert (sweep.paths.jobs / "experiment.yaml").read_text() == (tmp_path / "study.yaml").read_text()

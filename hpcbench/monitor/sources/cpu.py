@@ -8,17 +8,21 @@ from ..counters import Counter
 from .base import COUNTER, GAUGE, Place, Source, Values
 
 _MS_PER_TICK = 1000 / os.sysconf("SC_CLK_TCK")
-# Places in a line of /proc/stat (proc_stat(5)): user, nice, system, irq, softirq; guest is contained in user.
-_BUSY, _STEAL = (1, 2, 3, 6, 7), 8
+# Places in a line of /proc/stat (proc_stat(5)): user, nice, system; irq, softirq; steal. Guest is contained in user.
+_BUSY, _INTERRUPTS, _STEAL = (1, 2, 3), (6, 7), 8
 _RUNNING = re.compile(rb"procs_running (\d+)")
 
 
 class Cpu(Source):
-    """Times are summed over CPUs; `own` are those on which the repetition's processes may run."""
+    """Times are summed over CPUs; `own` are those on which the repetition's processes may run.
+
+    Interrupts are nobody's: most of them come of the repetition's own messages and files.
+    """
 
     name = "cpu"
     columns = {
         "cpu.own_busy_ms": COUNTER,
+        "cpu.own_interrupt_ms": COUNTER,
         "cpu.own_steal_ms": COUNTER,
         "cpu.other_busy_ms": COUNTER,
         "cpu.own_count": GAUGE,
@@ -29,7 +33,7 @@ class Cpu(Source):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         self._path = place.readable("proc/stat")
-        self._sums = [0.0, 0.0, 0.0]  # own busy, own steal, other busy
+        self._sums = [0.0, 0.0, 0.0, 0.0]  # own busy, interrupt and steal, other busy
         self._counters: Dict[bytes, List[Counter]] = {}
 
     def read(self) -> Values:
@@ -47,11 +51,13 @@ class Cpu(Source):
 
     def _count(self, fields: List[bytes]) -> None:
         """Each CPU is counted for itself, for the repetition may move to others meanwhile."""
-        counters = self._counters.setdefault(fields[0], [Counter(), Counter()])
+        counters = self._counters.setdefault(fields[0], [Counter(), Counter(), Counter()])
         busy = counters[0].step(sum(int(fields[place]) for place in _BUSY))
-        steal = counters[1].step(int(fields[_STEAL]))
+        interrupts = counters[1].step(sum(int(fields[place]) for place in _INTERRUPTS))
+        steal = counters[2].step(int(fields[_STEAL]))
         if int(fields[0][3:]) in self.place.own.cpus:
             self._sums[0] += busy
-            self._sums[1] += steal
+            self._sums[1] += interrupts
+            self._sums[2] += steal
         else:
-            self._sums[2] += busy
+            self._sums[3] += busy

@@ -8,7 +8,8 @@ from ..counters import Counter
 from ..power_sensors import Meter
 from .base import COUNTER, Absent, Place, Source, Values
 
-# `energy` is the whole node, and contains the others. An `accel` is a package of AMD's or a GPU of NVIDIA's.
+# `energy` is the whole node, and contains the others; `cpu_energy` is all sockets, and contains `cpu0_energy`. An
+# `accel` is a package of AMD's or a GPU of NVIDIA's.
 _FILE = re.compile(r"(?:(cpu|memory|accel)(\d*)_)?energy\Z")
 _DOMAINS = {"cpu": "cpu", "memory": "dram", "accel": "accelerator"}
 
@@ -59,7 +60,7 @@ def _files(folder: str) -> List[Tuple[str, str]]:
     found = []
     for name in names:
         match = _FILE.match(name)
-        if match:
+        if match and not (match[2] and match[1] + "_energy" in names):  # one of the parts of what is told, too
             kind, number = match.groups()
             found.append((name, _DOMAINS[kind] + number if kind else "node"))
     return found

@@ -15,7 +15,7 @@ TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def line(name: str, busy: int = 0, steal: int = 0, idle: int = 0) -> str:
-    """As in proc_stat(5). Busy are user, nice, system, irq and softirq; a guest's time is contained in user's."""
+    """As in proc_stat(5). Busy are user, nice and system; a guest's time is contained in user's."""
     return f"{name} {busy} 0 0 {idle} 77 0 0 {steal} {busy} 0"
 
 
@@ -36,6 +36,7 @@ def node(machine: Any) -> Any:
 def test_cpus_of_the_repetition_are_told_from_the_others(node: Any) -> None:
     assert node.values(node.source) == {
         "cpu.own_busy_ms": 0,
+        "cpu.own_interrupt_ms": 0,
         "cpu.own_steal_ms": 0,
         "cpu.other_busy_ms": 0,
         "cpu.own_count": 1,
@@ -48,11 +49,12 @@ def test_cpus_of_the_repetition_are_told_from_the_others(node: Any) -> None:
     assert (found["cpu.own_steal_ms"], found["cpu.running"]) == (2 * TICK_MS, 9)
 
 
-def test_what_counts_as_busy_is_all_but_idle_waiting_for_a_disk_and_stolen(node: Any) -> None:
+def test_what_counts_as_busy_is_all_but_idle_waiting_for_a_disk_interrupts_and_stolen(node: Any) -> None:
     node.show("cpu1 0 0 0 0 0 0 0 0 0 0")
     node.values(node.source)
     node.show("cpu1 1 20 300 9999999 9999999 4000 50000 9999999 1 20")
-    assert node.values(node.source)["cpu.own_busy_ms"] == 54321 * TICK_MS
+    found = node.values(node.source)
+    assert (found["cpu.own_busy_ms"], found["cpu.own_interrupt_ms"]) == (321 * TICK_MS, 54000 * TICK_MS)
 
 
 def test_time_counts_for_the_cpus_that_the_repetition_has_at_that_moment(node: Any) -> None:

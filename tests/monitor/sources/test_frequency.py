@@ -10,12 +10,13 @@ from hpcbench.monitor.sources.base import Absent
 from hpcbench.monitor.sources.frequency import Frequency, spread
 
 CPU = "sys/devices/system/cpu/cpu%d/"
-CLOCK, CORE, PACKAGE = (
+CLOCK, CORE, PACKAGE, TIME_MS = (
     CPU + name
     for name in (
         "cpufreq/scaling_cur_freq",
         "thermal_throttle/core_throttle_count",
         "thermal_throttle/package_throttle_count",
+        "thermal_throttle/core_throttle_total_time_ms",
     )
 )
 
@@ -33,7 +34,8 @@ def node(machine: Any) -> Any:
 
 def test_clocks_are_those_of_the_repetitions_cpus(node: Any) -> None:
     found = node.values(Frequency(node.place))
-    assert found == {"cpu.clock_mean_khz": 2_500_000, "cpu.clock_min_khz": 2_000_000, "cpu.thermal_events": 0}
+    clocks = {"cpu.clock_mean_khz": 2_500_000, "cpu.clock_min_khz": 2_000_000}
+    assert found == {**clocks, "cpu.thermal_events": 0, "cpu.thermal_us": None}
 
 
 @pytest.mark.parametrize(("path", "events"), [(CORE % 2, 3), (PACKAGE % 1, 3), (CORE % 0, 0), (PACKAGE % 3, 0)])
@@ -43,6 +45,16 @@ def test_heat_is_told_where_it_held_a_cpu_of_the_repetition_back(node: Any, path
     before = int((node.root / path).read_text())
     node.write(path, before + 3)
     assert node.values(source)["cpu.thermal_events"] == events
+
+
+def test_the_time_that_heat_took_is_that_of_the_cpu_that_lost_most(node: Any) -> None:
+    for cpu in range(4):
+        node.write(TIME_MS % cpu, 100)
+    source = Frequency(node.place)
+    assert node.values(source)["cpu.thermal_us"] == 0
+    for cpu, total_ms in enumerate((900, 130, 150, 900)):
+        node.write(TIME_MS % cpu, total_ms)
+    assert node.values(source)["cpu.thermal_us"] == 50_000
 
 
 @pytest.mark.parametrize("text", ["", "<unknown>", "garbage"])
@@ -60,7 +72,7 @@ def test_what_the_machine_does_not_count_is_null_and_not_zero(node: Any) -> None
     for cpu in range(4):
         node.remove(CLOCK % cpu)
         node.write(CORE % cpu, 0)
-    assert list(node.values(Frequency(node.place)).values()) == [None, None, 0]
+    assert list(node.values(Frequency(node.place)).values()) == [None, None, 0, None]
 
 
 def test_before_the_repetition_has_begun_there_is_nothing_to_tell(node: Any) -> None:

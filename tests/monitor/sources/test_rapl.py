@@ -114,6 +114,14 @@ def test_a_cray_node_tells_the_whole_and_its_parts(machine: Any) -> None:
     assert meters["node"]["remark"] == "of the whole node, whoever used it"
 
 
+def test_the_sockets_of_a_cray_node_do_not_count_beside_their_sum(machine: Any) -> None:
+    for name in ("cpu_energy", "cpu0_energy", "cpu1_energy", "accel0_energy"):
+        machine.write(f"sys/cray/pm_counters/{name}", "100 J 1700000000000000 us")
+    assert [meter["domain"] for meter in Cray(machine.place).facts()["meters"]] == ["accelerator0", "cpu"]
+    machine.remove("sys/cray/pm_counters/cpu_energy")
+    assert [meter["domain"] for meter in Cray(machine.place).facts()["meters"]] == ["accelerator0", "cpu0", "cpu1"]
+
+
 def test_another_node_says_that_it_is_no_cray(machine: Any) -> None:
     with pytest.raises(Absent, match="HPE Cray"):
         Cray(machine.place)

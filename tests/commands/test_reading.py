@@ -1,0 +1,95 @@
+"""Records as reports read them, with what Slurm has counted of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpcbench.commands.reading import latest_records
+from hpcbench.config.parameters import Parameters
+from hpcbench.node import outcomes, verdict
+from hpcbench.node import record as node_record
+from hpcbench.node.planned import PlannedRun
+from hpcbench.submit.sweep import SCHEMA
+from hpcbench.workspace import SweepPaths, Workspace
+
+Fake = Callable[..., Path]
+SWEEP = {
+    "schema": SCHEMA,
+    "name": "sweep-1",
+    "hpcbench_version": "0.1.0",
+    "experiment": {"name": "experiment-1"},
+    "site": {"name": "cluster", "scheduler": "slurm"},
+    "git": None,
+}
+RANK = {
+    **dict.fromkeys(("exit_code", "signal", "stopped_by")),
+    "rank": 0,
+    "host": "n1",
+    "facts": {"samples": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]]}, "warnings": []},
+    "node": {"hostname": "n1"},
+    "started_at": 0.0,
+    "ended_at": 1.0,
+}
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
+    """A sweep with a repetition for each of `jobs`: the jobs of Slurm that have measured it, one after another."""
+
+    def make(*jobs: str, exclusive: bool = True) -> SweepPaths:
+        paths = Workspace(tmp_path).paths("sweep-1")
+        paths.jobs.mkdir(parents=True)
+        paths.description.write_text(json.dumps({**SWEEP, "jobs": {"job-1": {"exclusive": exclusive}}}))
+        parameters = Parameters(framework="pytorch", model="mlp").planned()
+        runs = [PlannedRun(f"{case:012x}", case, 0, case, parameters, {}, {}) for case in range(len(jobs))]
+        paths.runs("job-1").write_text("".join(run.as_line() + "\n" for run in runs))
+        for run, ids in zip(runs, jobs, strict=True):
+            for attempt, slurm_id in enumerate(ids.split(), 1):
+                slurm = {"SLURM_ARRAY_JOB_ID": slurm_id}
+                outcome = verdict.Outcome(outcomes.COMPLETED, None)
+                made = node_record.assemble(run, SWEEP, "job-1", run.order, [RANK], outcome, 1.0, slurm)
+                node_record.append({**made, "attempt": attempt}, str(paths.record("job-1", run.order)))
+        return paths
+
+    return make
+
+
+def test_what_slurm_has_counted_is_put_to_the_records_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths], fake_commands: Fake
+) -> None:
+    fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_1.0|0'")
+    records = latest_records(measured("7", "7"))
+    assert [record.get("energy_slurm_j") for record in records] == [4100, None]
+
+
+def test_of_several_attempts_in_one_job_slurms_counter_is_nobodys_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths], fake_commands: Fake
+) -> None:
+    """A job of its own for each attempt is told apart."""
+    fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '8_1.0|3000'; echo '7_1.0|9000'")
+    twice, anew = latest_records(measured("7 7", "7 8"))
+    assert twice.get("energy_slurm_j") is None
+    assert twice["energy_slurm_reason"].startswith("the job measured this 2 times")
+    assert (anew["energy_slurm_j"], anew["attempts"]) == (3000, 2)
+    assert "energy_slurm_reason" not in anew
+
+
+def test_nodes_that_others_may_have_used_have_no_energy_by_slurm_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths], fake_commands: Fake
+) -> None:
+    fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'")
+    (record,) = latest_records(measured("7 7", exclusive=False))
+    assert not {"energy_slurm_j", "energy_slurm_reason"} & record.keys()
+
+
+def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths], fake_commands: Fake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_commands(squeue="exit 0", sacct="echo 'no route to host' >&2; exit 1")
+    (record,) = latest_records(measured("7"))
+    assert (record["status"], record.get("energy_slurm_j")) == ("completed", None)
+    assert "no route to host; energy by Slurm is left out" in capsys.readouterr().err
