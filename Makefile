@@ -27,7 +27,7 @@ help:
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
 	@echo "make bench         how fast hpcbench itself is, and all of the following; nothing else should run meanwhile"
 	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
-	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, two minutes)"
+	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
 	@echo "make docs          write docs/reference.md from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
@@ -85,6 +85,7 @@ bench-interference: $(VENV)/.dev $(VENV)/.torch
 bench-comparing: $(VENV)/.dev
 	$(BIN)/python benchmarks/comparing.py
 	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/stopping.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py

@@ -10,7 +10,7 @@ import numpy as np
 from hpcbench.analysis.verdicts import FASTER, MARGIN, SAME, SLOWER, Pair, judge
 
 TRIALS = 2000
-REPETITIONS = (3, 5, 7, 10)
+REPETITIONS = (3, 5, 6, 7, 10)
 SLOWDOWN = 1.03
 # Noise of 1 %, in which a slowdown by 3 % should be found.
 SMALL = (noise.independent, noise.heavy_tails, noise.drift, noise.autocorrelated, noise.from_run_to_run)

@@ -28,6 +28,10 @@ def autoregressive(generator: np.random.Generator, size: int, coefficient: float
     return series
 
 
+def in_words(coefficient: float, tails: float) -> str:
+    return f"{coefficient}" + ("" if math.isinf(tails) else f", t with {tails:.0f} degrees of freedom")
+
+
 def block_interval(generator: np.random.Generator, samples: Floats) -> tuple[float, float]:
     """The limits of 95 % by the circular block bootstrap."""
     length = block_length(samples > np.median(samples))
@@ -69,8 +73,11 @@ def main() -> None:
                 own, ignored = median_interval([samples]), median_interval([generator.permutation(samples)])
                 limits = ((own.low, own.high), block_interval(generator, samples), (ignored.low, ignored.high))
                 held += [low <= 0 <= high for low, high in limits]
-            name = f"{coefficient}" + ("" if math.isinf(tails) else f", t with {tails} degrees of freedom")
-            print(f"{name:<34}{size:>6}" + "".join(f"{100 * count / TRIALS:>9.1f} %" for count in held), flush=True)
+            print(
+                f"{in_words(coefficient, tails):<34}{size:>6}"
+                + "".join(f"{100 * count / TRIALS:>9.1f} %" for count in held),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

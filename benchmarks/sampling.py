@@ -11,7 +11,7 @@ import time
 import torch
 from torch.utils.benchmark import Timer
 
-from hpcbench.node.sampling import measure
+from hpcbench.node.sampling import Samples, measure
 from hpcbench.node.stopping import Settings
 
 ROUNDS = 80  # so many that those in which the machine changes its speed do not count
@@ -23,8 +23,8 @@ def nothing() -> None:
     pass
 
 
-def ratio(module: torch.nn.Module, batch: torch.Tensor, rounds: int = ROUNDS) -> tuple[float, float, float]:
-    """Median, least and largest of the ratios of the two medians, ours over theirs.
+def ratios(module: torch.nn.Module, batch: torch.Tensor, rounds: int) -> list[float]:
+    """The ratios of the two medians, ours over theirs, each of two measurements in turn.
 
     Both take samples of as many steps: a block of thousands has an interrupt in it, one of a few mostly has not, and
     that alone makes the median of long blocks 2 to 3 % longer here.
@@ -34,7 +34,7 @@ def ratio(module: torch.nn.Module, batch: torch.Tensor, rounds: int = ROUNDS) ->
     def step() -> None:
         module(batch)
 
-    ratios = []
+    found = []
     with torch.no_grad():
         step()
         timer = Timer("step()", globals={"step": step}, num_threads=1)
@@ -44,8 +44,8 @@ def ratio(module: torch.nn.Module, batch: torch.Tensor, rounds: int = ROUNDS) ->
             theirs = _theirs(timer, samples.steps_per_sample)
             if number % 2:  # what they are compared with is taken before them, or after them
                 ours = statistics.median(measure(step, nothing, SETTINGS).times_s)
-            ratios.append(ours / theirs)
-    return statistics.median(ratios), min(ratios), max(ratios)
+            found.append(ours / theirs)
+    return found
 
 
 def _theirs(timer: Timer, steps: int) -> float:
@@ -58,16 +58,28 @@ def _theirs(timer: Timer, steps: int) -> float:
 
 
 def agreement(name: str, module: torch.nn.Module, batch: torch.Tensor) -> None:
-    middle, least, most = ratio(module, batch)
-    print(f"{name:<44} {middle:>10.4f} x   goal: within 2 % ({least:.3f} to {most:.3f})", flush=True)
+    found = ratios(module, batch, ROUNDS)
+    spread = f"({min(found):.3f} to {max(found):.3f})"
+    print(f"{name:<44} {statistics.median(found):>10.4f} x   goal: within 2 % {spread}", flush=True)
+
+
+def of_empty_steps(seconds: float) -> Samples:
+    return measure(nothing, nothing, SETTINGS._replace(max_time_s=seconds, min_time_s=seconds))
+
+
+def added_s(samples: Samples) -> list[float]:
+    """What a sample takes beyond its steps, by window: until the next one begins, and in it, to read the clock."""
+    found, first = [], 0
+    for window in samples.windows:
+        taken_s = sum(samples.times_s[first : first + window.samples]) * samples.steps_per_sample
+        found.append((window.end_s - window.start_s - taken_s) / window.samples + samples.clock_cost_s)
+        first += window.samples
+    return found
 
 
 def overhead() -> None:
-    """What a sample takes beyond its step: the length of a window less the times in it."""
-    samples = measure(nothing, nothing, SETTINGS._replace(max_time_s=5.0, min_time_s=5.0))
-    lengths = [window.end_s - window.start_s for window in samples.windows]
-    taken = sum(samples.times_s) * samples.steps_per_sample
-    each_us = (sum(lengths) - taken) / len(samples.times_s) * 1e6
+    samples = of_empty_steps(5.0)
+    each_us = statistics.median(added_s(samples)) * 1e6
     print(f"{'the harness adds to each sample':<44} {each_us:>9.2f} us   goal: under 2 us", flush=True)
     clock = samples.clock_cost_s / (samples.times_s[0] * samples.steps_per_sample)
     print(f"{'reading the clock, of a sample of empty steps':<44} {clock:>10.3%}     goal: under 0.1 %", flush=True)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.samples import SAMPLES, with_times_only
+from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import percentiles
 from hpcbench.node.catalog import SHARDED
+from hpcbench.node.sampling import SAMPLES
 
 INFERENCE = "inference"
 PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}

@@ -19,9 +19,10 @@ from hpcbench.analysis import factors
 from hpcbench.analysis.factors import WORK
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STEPS, TASKS, short_name
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
-from hpcbench.analysis.summary import COMPLETED, case_names, work_groups
+from hpcbench.analysis.summary import case_names, work_groups
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import DISTURBED
+from hpcbench.node.outcomes import COMPLETED
 
 WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
 TAIL = "time_p99_s"

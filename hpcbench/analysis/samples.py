@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.node import outcomes
+from hpcbench.node.sampling import SAMPLES
 
-SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 _NONE = "not a number, infinite or negative"
 
 

@@ -42,7 +42,7 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Interval:
+def median_interval(repetitions: Sequence[Floats]) -> Interval:
     """The median of the repetitions' medians, with its interval.
 
     `repetitions` holds the samples of each repetition in the order of time, of any number above 0.
@@ -60,16 +60,16 @@ def median_interval(repetitions: Sequence[Floats], level: float = LEVEL) -> Inte
     if len(series) == 1 and series[0].size == 1:
         return Interval(estimate, None, None)
     if 1 < len(series) < FEWEST_TO_RESAMPLE:
-        return _student_interval(centres, estimate, level)
+        return _student_interval(centres, estimate)
     sizes = [round(effective_size(samples, median)) for samples, median in zip(series, medians, strict=True)]
-    return _bootstrap_interval(ordered, sizes, estimate, level)
+    return _bootstrap_interval(ordered, sizes, estimate)
 
 
-def _bootstrap_interval(ordered: list[Floats], sizes: list[int], estimate: float, level: float) -> Interval:
+def _bootstrap_interval(ordered: list[Floats], sizes: list[int], estimate: float) -> Interval:
     """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
     statistic = np.sort(columns[0] if len(columns) == 1 else _resampled(columns))
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
 
 
@@ -80,12 +80,12 @@ def _resampled(columns: list[Floats]) -> Floats:
     return medians
 
 
-def _student_interval(centres: Floats, estimate: float, level: float) -> Interval:
+def _student_interval(centres: Floats, estimate: float) -> Interval:
     """Student's t interval of the mean of the logarithms, turned back: of the median, where runs are log-normal."""
     if centres[0] <= 0:
         return Interval(estimate, None, None)
     logs = np.log(centres)
-    half = float(stdtrit(logs.size - 1, (1 + level) / 2)) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
+    half = float(stdtrit(logs.size - 1, (1 + LEVEL) / 2)) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
     centre = float(logs.mean())
     return Interval(estimate, min(estimate, math.exp(centre - half)), max(estimate, math.exp(centre + half)))
 
@@ -97,8 +97,8 @@ def percentiles(samples: Floats, quantiles: Iterable[float]) -> list[float | Non
 
 
 @lru_cache(maxsize=64)
-def fewest_samples(quantile: float, level: float = LEVEL) -> int:
-    """How many samples it takes until the largest lies above the quantile with a probability of `level`.
+def fewest_samples(quantile: float) -> int:
+    """How many samples it takes until the largest lies above the quantile with a probability of LEVEL.
 
     Of n independent samples it does with probability 1 - quantile ** n, whatever their distribution (Wilks, 1941,
     "Determination of sample sizes for setting tolerance limits"; Hahn and Meeker, 1991, "Statistical Intervals",
@@ -106,7 +106,7 @@ def fewest_samples(quantile: float, level: float = LEVEL) -> int:
     demand, 1 / (1 - quantile), is only that one sample lies above on average: with 20 samples, the true p95 is beyond
     all of them 36 times in 100. Samples of one run are not quite independent: this is the least, and no guarantee.
     """
-    return math.ceil(math.log(1 - level) / math.log(quantile))
+    return math.ceil(math.log(1 - LEVEL) / math.log(quantile))
 
 
 def median_of(samples: Floats) -> float:

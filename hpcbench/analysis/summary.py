@@ -10,14 +10,15 @@ import pandas as pd
 
 from hpcbench.analysis.autocorrelation import effective_size
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
-from hpcbench.analysis.samples import SAMPLES, with_times_only
+from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import Floats, median_interval, median_of
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
+from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.planned import COMMAND
+from hpcbench.node.sampling import SAMPLES
 
-COMPLETED = "completed"
 THROUGHPUT = "throughput_items_per_s"
 # Cases may be compared only where all of these agree: equal work or no comparison.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")

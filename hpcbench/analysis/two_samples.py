@@ -32,7 +32,7 @@ class Ratio(NamedTuple):
     variance: float | None
 
 
-def ratio_of_medians(base: Floats, new: Floats, level: float = LEVEL) -> Ratio:
+def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
     """The ratio of the medians of two sets of positive values.
 
     Interval and two-sided p-value are those of Welch's t on the logarithms (Welch, 1947, "The generalization of
@@ -49,7 +49,7 @@ def ratio_of_medians(base: Floats, new: Floats, level: float = LEVEL) -> Ratio:
     if error < _ROUNDING:
         return Ratio(estimate, estimate, estimate, float(abs(difference) < _ROUNDING), 0.0)
     freedom = sum(errors) ** 2 / sum(e**2 / (side.size - 1) for e, side in zip(errors, logs, strict=True))
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
     low, high = math.exp(difference - half), math.exp(difference + half)
     p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))

@@ -61,7 +61,7 @@ def write(
 ) -> Record:
     """Append a record made here. Ranks that had finished before their script was killed still tell the outcome.
 
-    What they left is used once and removed: it must not speak for a later attempt.
+    What they left is used once and removed, but for the timelines: it must not speak for a later attempt.
     """
     folder = sweep.paths.results / "running"
     left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
@@ -74,6 +74,9 @@ def write(
     record["attempt"] = None
     record = node_record.without_secrets(record, os.environ)
     node_record.append(record, str(sweep.paths.records / RECONCILED))
+    if left:
+        kept = sweep.paths.results / node_record.TIMELINES / job
+        watched.keep(str(left[-1]), str(kept), f"{element}-reconciled")
     for used in left:
         shutil.rmtree(used, ignore_errors=True)
     return record

@@ -16,6 +16,7 @@ from hpcbench.collect.records import Record, disturbed_by
 from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.node.sampling import SAMPLES
 from hpcbench.workspace import SweepPaths
 
 PARAMETERS = [
@@ -53,7 +54,6 @@ _WHOLE += [
 ]
 _WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
-SAMPLES = "times_s"  # the column of sample arrays, in repetition tables
 
 if missing := NAMES - set(PARAMETERS):
     raise AssertionError(f"parameters without a column: {sorted(missing)}")
@@ -141,7 +141,7 @@ def _row(record: Record) -> dict[str, Any]:
     }
     row.update({f"{TAG}{name}": value for name, value in record["tags"].items()})
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
-    row[SAMPLES] = np.asarray(samples.get("times_s", ()), dtype=np.float64)
+    row[SAMPLES] = np.asarray(samples.get(SAMPLES, ()), dtype=np.float64)
     return row
 
 
@@ -150,7 +150,7 @@ def _compile_s(record: Record) -> float | None:
     samples, execution = record["samples"], record["parameters"].get("execution")
     if not samples or samples["first_step_s"] is None or execution in (None, "eager"):
         return None
-    return max(0.0, float(samples["first_step_s"]) - float(median(samples["times_s"])))
+    return max(0.0, float(samples["first_step_s"]) - float(median(samples[SAMPLES])))
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

@@ -9,9 +9,8 @@ import pandas as pd
 
 from hpcbench.analysis.latency import with_latency
 from hpcbench.analysis.rules import Evidence, check
-from hpcbench.analysis.summary import COMPLETED, add_speedup, case_table, ranked
+from hpcbench.analysis.summary import add_speedup, case_table, ranked
 from hpcbench.collect.table import (
-    SAMPLES,
     MetricColumn,
     metric_columns,
     repetition_table,
@@ -22,6 +21,7 @@ from hpcbench.commands.reading import candidates, latest_records
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
+from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
 
@@ -110,7 +110,7 @@ def report(
     for file in (csv_file, parquet_file):
         if file and file != "-":
             err.print(f"wrote {len(frame)} rows to {file}", soft_wrap=True, markup=False)
-    return int((cases["status"] != COMPLETED).any())
+    return int((cases["status"] != outcomes.COMPLETED).any())
 
 
 def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.DataFrame) -> tuple[str, bool]:

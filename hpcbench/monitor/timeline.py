@@ -63,7 +63,6 @@ class Timeline:
 
     def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
         self.host: str = header["host"]
-        self.interval_s: float = header["interval_s"]
         self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
         self.facts: Dict[str, Any] = header["facts"]
         self.absent: Dict[str, str] = header["absent"]  # why, by source

@@ -4,13 +4,13 @@ import datetime
 import json
 import os
 import shutil
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import catalog, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
 SCHEMA = 2
-TIMELINES = "timelines"  # the folder beside that of the records
+TIMELINES = "timelines"  # the folder beside that of the records, with one for each job
 _UNSEEN = watched.Seen()
 
 
@@ -114,10 +114,15 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str
     columns = [fact["samples"]["times_s"] for fact in facts]
     infers = planned.parameters["task"] == "inference" and not planned.is_command
     if infers and planned.parameters["strategy"] not in catalog.SHARDED:
-        samples["times_s"] = [len(times) / sum(1 / time for time in times) for times in zip(*columns)]
+        samples["times_s"] = [_harmonic_mean(times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
+
+
+def _harmonic_mean(times_s: Sequence[float]) -> float:
+    """0 where one of them is: a step that is shorter than the clock can tell has a rate beyond all others."""
+    return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
 
 
 def append(record: Dict[str, Any], path: str) -> None:

@@ -22,6 +22,7 @@ _EMPTY_SAMPLES = 101
 _RECENT = 20  # times that say how long a step takes now
 
 Clock = Callable[[], float]
+SAMPLES = "times_s"  # of Samples, as in records, and the column of such arrays in the tables that are made of them
 
 
 class Window(NamedTuple):

@@ -4,10 +4,9 @@ import math
 from statistics import median
 from typing import List, Sequence, Tuple
 
-SIGNIFICANCE = 0.05
-FEWEST = 5  # values that can show a trend at this level: all ten pairs in order have p = 0.027
+FEWEST = 5  # values that can show a trend at 5 %: all ten pairs in order have p = 0.027
 MOST = 32  # medians of equal parts stand for a longer series: they are robust, and the test takes the square of it
-_Z = 1.959964  # of the normal distribution, two-sided, at SIGNIFICANCE
+_Z = 1.959964  # of the normal distribution, two-sided, at 5 %
 
 
 def is_steady(times_s: Sequence[float], tolerance: float) -> bool:

@@ -12,11 +12,12 @@ from rich.text import Text
 
 from hpcbench.analysis.latency import INFERENCE, PERCENTILES, short_name
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE
-from hpcbench.analysis.summary import COMPLETED, differing_work, varying, work_groups
+from hpcbench.analysis.summary import differing_work, varying, work_groups
 from hpcbench.collect.table import MetricColumn
 from hpcbench.config.metrics import interval_columns
 from hpcbench.config.parameters import TAG
 from hpcbench.node.catalog import TIME_TO_ACCURACY
+from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.planned import COMMAND
 
 METRICS = {  # column: smaller is better

@@ -211,16 +211,6 @@ def test_equal_samples_have_an_interval_of_no_width() -> None:
     assert median_interval([np.full(10, 0.5), np.full(7, 0.5)]) == (0.5, 0.5, 0.5)
 
 
-def test_a_higher_level_gives_a_wider_interval() -> None:
-    samples = normal(np.random.default_rng(3), 50)
-    wide, narrow = median_interval([samples], level=0.99), median_interval([samples], level=0.5)
-    assert wide.low is not None
-    assert wide.high is not None
-    assert narrow.low is not None
-    assert narrow.high is not None
-    assert wide.low < narrow.low < narrow.high < wide.high
-
-
 def test_the_samples_are_left_as_they_are() -> None:
     samples = np.array([3.0, 1.0, 2.0])
     median_interval([samples, samples])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,3 +79,15 @@ def test_another_end_is_told_with_what_slurm_says_and_the_last_line(made: Callab
     message = made("one\ntwo\n\n", "FAILED")["error"]["message"]
     assert message == "its job ended without leaving a record; Slurm says FAILED; its log ends: two"
     assert made("")["error"]["message"] == "its job ended without leaving a record"
+
+
+def test_what_the_monitors_had_seen_until_the_job_died_is_kept(made: Callable[..., Any], tmp_path: Path) -> None:
+    results = Workspace(tmp_path).paths("sweep-1").results
+    scratch = results / "running" / "job-001-0-4711"
+    scratch.mkdir(parents=True)
+    (scratch / "monitor-n1.jsonl").write_text("what it saw\n")
+    made("slurmstepd: error: *** JOB 42 ON n1 CANCELLED ***\n", "NODE_FAIL")
+    (kept,) = (results / "timelines").rglob("*.gz")
+    assert kept.relative_to(results) == Path("timelines/job-001/0-reconciled-n1.jsonl.gz")
+    assert gzip.decompress(kept.read_bytes()) == b"what it saw\n"
+    assert not scratch.exists()

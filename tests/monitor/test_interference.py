@@ -270,9 +270,9 @@ def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> Non
     ("reason", "disturbed"),
     [
         (0, False),
-        (gpu.IDLE, False),
+        (0x1, False),
         (gpu.POWER_CAP, False),
-        (gpu.CLOCK_SETTING, False),
+        (0x2, False),
         (gpu.SOFTWARE_THERMAL, True),
         (gpu.HARDWARE_THERMAL, True),
         (gpu.HARDWARE_SLOWDOWN, True),

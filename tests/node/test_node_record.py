@@ -72,6 +72,10 @@ def test_the_rates_of_replicas_that_only_infer_add_up(times_of: Callable[..., An
     assert times_of(APART, [1.0, 2.0], [3.0, 2.0]) == [1.5, 2.0]
 
 
+def test_a_replica_whose_step_is_shorter_than_the_clock_can_tell_keeps_the_record(times_of: Callable[..., Any]) -> None:
+    assert times_of(APART, [0.0, 2.0], [3.0, 2.0]) == [0.0, 2.0]
+
+
 def test_a_repetition_that_did_not_complete_has_no_samples(assemble: Assemble, make_rank: MakeRank) -> None:
     made = assemble([make_rank(0), make_rank(1, exit_code=1, facts=failed())])
     assert made["status"] == FAILED

@@ -11,6 +11,7 @@ from .gpu import (
     HARDWARE_SLOWDOWN,
     HARDWARE_THERMAL,
     POWER_CAP,
+    VISIBLE,
     Gpu,
     GpuEnergy,
     GpuProcesses,
@@ -19,8 +20,6 @@ from .gpu import (
     Process,
     chosen,
 )
-
-VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")  # the first that is set
 
 # Times held back, of MI300 and later, in NVML's terms. amdsmi_get_violation_status tells them, too, but sleeps 0.1 s.
 _RESIDENCIES = {

@@ -1,6 +1,7 @@
 """What every source of readings looks like."""
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..files import Files, why_unreadable
@@ -35,7 +36,7 @@ class Place(NamedTuple):
         return path
 
 
-class Source:
+class Source(ABC):
     """One place that tells something about the node. Made anew by each monitor; raises Absent where there is none."""
 
     name = ""
@@ -45,9 +46,9 @@ class Source:
     def __init__(self, place: Place) -> None:
         self.place = place
 
+    @abstractmethod
     def read(self) -> Values:
         """One value for each column. Raises OSError where the source has gone."""
-        raise NotImplementedError
 
     def facts(self) -> Dict[str, Any]:
         """What does not change and is needed to understand the readings."""

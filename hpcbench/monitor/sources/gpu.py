@@ -4,16 +4,18 @@ How a vendor's library is asked is in nvidia.py and amd.py.
 """
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..counters import Counter
 from ..power_sensors import Meter
 from .base import COUNTER, GAUGE, Absent, Place, Source, Values
 
+# Which GPUs a process may use: the first that is set. An NVIDIA node has but the last.
+VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
 # Why the clock is lower than it could be, in bits: NVML's own (nvmlClocksEventReasons); another vendor's are put in
-# these terms.
-IDLE = 0x1
-CLOCK_SETTING = 0x2
+# these terms. The others tell of nothing amiss: 0x1 of an idle GPU, 0x2 of a clock that somebody has set.
 POWER_CAP = 0x4
 HARDWARE_SLOWDOWN = 0x8
 SOFTWARE_THERMAL = 0x20
@@ -34,7 +36,7 @@ class Process(NamedTuple):
     memory_bytes: Optional[int]
 
 
-class Gpu:
+class Gpu(ABC):
     """One GPU. Each value that cannot be had this time is None; nothing raises."""
 
     description: Dict[str, Any]  # name, uuid, architecture, driver, power_limit_w, ...
@@ -42,16 +44,17 @@ class Gpu:
     energy_sensor: str
     remark: Optional[str] = None  # what to know about its energy
 
+    @abstractmethod
     def state(self) -> Values:
         """One value for each of STATE."""
-        raise NotImplementedError
 
+    @abstractmethod
     def power(self) -> Power:
-        raise NotImplementedError
+        """Of now, and energy so far."""
 
+    @abstractmethod
     def processes(self) -> Optional[List[Process]]:
         """Those that compute on it."""
-        raise NotImplementedError
 
 
 STATE = (

@@ -8,7 +8,7 @@ from .. import power_sensors
 from .base import Absent, Place, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last is of Windows' own Linux
 
 # By CUDA's compute capability: power sensors differ between the chips of a generation.
@@ -122,10 +122,10 @@ def find(place: Place) -> List[Gpu]:
     """The GPUs that the job may use. Raises Absent."""
     nvml = _library(place)
     gpus = [NvidiaGpu(nvml, handle) for handle in _handles(nvml)]
-    visible = _whole_gpus(nvml, os.environ.get(VISIBLE))
+    visible = _whole_gpus(nvml, os.environ.get(_VISIBLE))
     places = chosen(visible, [gpu.uuid for gpu in gpus])
     if not places:
-        named = "" if visible is None else " among %s=%s" % (VISIBLE, os.environ[VISIBLE])
+        named = "" if visible is None else " among %s=%s" % (_VISIBLE, os.environ[_VISIBLE])
         raise Absent("the driver shows no NVIDIA GPU%s" % named)
     return [gpus[index] for index in places]
 

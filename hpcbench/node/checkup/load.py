@@ -6,20 +6,12 @@ import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
 from ...monitor.interference import busy_cpus
+from ...monitor.proc_stat import TICKS_PER_S, cpu_times
 from ...monitor.quiet import STALLED
 from .finding import NOTE, OK, WARNING, Finding
 from .system import System
 
 LOOK_S = 2.0
-_TICKS = os.sysconf("SC_CLK_TCK")
-_BUSY = (
-    0,
-    1,
-    2,
-    5,
-    6,
-    7,
-)  # user, nice, system, irq, softirq and steal of /proc/stat (proc(5)); idle and iowait are none
 _NAMED = 3
 _LITTLE = 0.05  # of one CPU
 _PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
@@ -28,7 +20,8 @@ _MEND = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site 
 
 
 class Snapshot(NamedTuple):
-    """Seconds that each CPU was busy since the start, and those of each process."""
+    """Seconds since the start for which each CPU was not free, the hypervisor's share with them, and those of each
+    process."""
 
     cpus: Dict[int, float]
     processes: Dict[int, float]
@@ -42,17 +35,13 @@ def look(system: System) -> List[Finding]:
 
 
 def snapshot(system: System) -> Snapshot:
-    cpus = {}
-    for line in system.lines("proc/stat"):
-        words = line.split()
-        if words and words[0].startswith("cpu") and words[0] != "cpu":
-            ticks = [int(word) for word in words[1:]]
-            cpus[int(words[0][3:])] = sum(ticks[at] for at in _BUSY if at < len(ticks)) / _TICKS
+    times = cpu_times(system.content("proc/stat") or b"")
+    cpus = {each.cpu: (each.busy + each.interrupts + each.steal) / TICKS_PER_S for each in times}
     processes = {}
     for path in system.matching("proc/[0-9]*/stat"):
         words = (system.text(path) or "").rpartition(")")[2].split()
         if words:  # it may have ended meanwhile
-            processes[int(path.split("/")[1])] = (int(words[11]) + int(words[12])) / _TICKS
+            processes[int(path.split("/")[1])] = (int(words[11]) + int(words[12])) / TICKS_PER_S
     return Snapshot(cpus, processes)
 
 

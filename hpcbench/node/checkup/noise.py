@@ -5,6 +5,7 @@ import statistics
 import time
 from typing import List, NamedTuple
 
+from ...monitor.proc_stat import TICKS_PER_S, cpu_times
 from .finding import NOTE, OK, WARNING, Finding
 from .progress import Progress, silent
 from .system import System
@@ -155,8 +156,5 @@ def _waited_s(system: System) -> float:
 
 def _stolen_s(system: System, cpu: int) -> float:
     """How long the hypervisor did not let this CPU run (proc(5), steal)."""
-    for line in system.lines("proc/stat"):
-        words = line.split()
-        if words[:1] == ["cpu%d" % cpu] and len(words) > 8:
-            return int(words[8]) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+    ticks = (each.steal for each in cpu_times(system.content("proc/stat") or b"") if each.cpu == cpu)
+    return next(ticks, 0) / TICKS_PER_S

@@ -3,11 +3,10 @@
 from typing import Any, Dict, Mapping
 
 from ...monitor import host
+from ...monitor.sources.gpu import VISIBLE
 from .. import gpus
 from .smt import core_of
 from .system import System
-
-_CHOSEN = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 
 
 def placement(system: System, environment: Mapping[str, str]) -> Dict[str, Any]:
@@ -17,6 +16,6 @@ def placement(system: System, environment: Mapping[str, str]) -> Dict[str, Any]:
         "host": host.name(environment),
         "cpus": system.cpus,
         "cores": sorted({core_of(system, cpu) for cpu in system.cpus}),
-        "visible_gpus": next((environment[name] for name in _CHOSEN if name in environment), None),
+        "visible_gpus": next((environment[name] for name in VISIBLE if name in environment), None),
         "gpus": [gpus.identity(index) or str(index) for index in range(gpus.count())],
     }

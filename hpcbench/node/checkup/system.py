@@ -16,13 +16,18 @@ class System(NamedTuple):
     def path(self, path: str) -> str:
         return os.path.join(self.root, path)
 
-    def text(self, path: str) -> Optional[str]:
-        """The content of a file without blanks around it; None where it is not there, or not for us."""
+    def content(self, path: str) -> Optional[bytes]:
+        """What a file holds; None where it is not there, or not for us."""
         try:
-            with open(self.path(path), encoding="utf-8", errors="replace") as file:
-                return file.read().strip()
+            with open(self.path(path), "rb") as file:
+                return file.read()
         except OSError:
             return None
+
+    def text(self, path: str) -> Optional[str]:
+        """The same in words, without blanks around it."""
+        content = self.content(path)
+        return None if content is None else content.decode("utf-8", "replace").strip()
 
     def lines(self, path: str) -> List[str]:
         return (self.text(path) or "").splitlines()

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from hpcbench.monitor.proc_stat import TICKS_PER_S
 from hpcbench.node.checkup import load
 from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.load import Snapshot
@@ -55,10 +56,10 @@ def test_the_name_of_a_process_cannot_speak_to_the_terminal(lay) -> None:
 
 def test_the_seconds_of_cpus_and_processes_are_read_as_proc_writes_them(lay) -> None:
     """user nice system idle iowait irq softirq steal guest, in ticks; idle and iowait are no work."""
-    stat = "cpu  9 9 9 9\ncpu0 100 200 300 9999 8888 50 25 25 7 0\ncpu1 0 0 0 5\nintr 1 2\n"
+    stat = "cpu  9 9 9 9\ncpu0 100 200 300 9999 8888 50 25 25 7 0\ncpu1 0 0 0 5 0 0 0 0 0 0\nintr 1 2\n"
     process = "42 (odd) name) S 1 1 1 0 -1 0 0 0 0 0 30 20 0 0 20 0 1 0"
     found = load.snapshot(lay({"proc/stat": stat, "proc/42/stat": process}))
-    assert found == Snapshot({0: 700 / load._TICKS, 1: 0.0}, {42: 50 / load._TICKS})
+    assert found == Snapshot({0: 700 / TICKS_PER_S, 1: 0.0}, {42: 50 / TICKS_PER_S})
 
 
 @pytest.mark.parametrize(
