@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from hpcbench.collect.reconcile import reconcile
-from hpcbench.collect.records import Record, disturbed_by, is_disturbed, read_element, read_records
+from hpcbench.collect.records import Record, best_attempt, disturbed_by, is_disturbed, read_element, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
@@ -128,7 +128,7 @@ class _Run:
         bare: tuple[str, QueueEntry] | None,
     ) -> RunProgress:
         """Where it stands; `bare` is a job of this script that somebody submitted without hpcbench."""
-        best = _best(self.records)
+        best = best_attempt(self.records)
         slurm_id = submission.slurm_id if submission else None
         entry = known.get((slurm_id, self.element)) if known and slurm_id else None
         queued = entry is not None and not entry.ended
@@ -182,17 +182,6 @@ def _latest_submissions(journal: Journal) -> dict[tuple[str, int], Submission]:
         if not submission.rejected
         for element in submission.elements
     }
-
-
-def _best(records: list[Record]) -> Record | None:
-    """The last completed record, if it can be one that nobody disturbed, else the last one.
-
-    What the job itself wrote counts before what was made up later.
-    """
-    ordered = sorted(records, key=lambda record: (record["attempt"] is not None, str(record["ended_at"])))
-    completed = [record for record in ordered if record["status"] == outcomes.COMPLETED]
-    chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
-    return chosen[-1] if chosen else None
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hpcbench.errors import UserError
 from hpcbench.monitor.interference import DISTURBED
+from hpcbench.node import outcomes
 from hpcbench.node.record import SCHEMA
 from hpcbench.workspace import SweepPaths
 
@@ -55,6 +56,18 @@ def read_element(paths: SweepPaths, job: str, element: int) -> list[Record]:
     except FileNotFoundError:
         return []
     return [record for record in map(_parsed, lines) if record is not None]
+
+
+def best_attempt(records: Iterable[Record]) -> Record | None:
+    """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
+    last one.
+
+    What the job itself wrote counts before what was made up later.
+    """
+    ordered = sorted(records, key=lambda record: (record["attempt"] is not None, str(record["ended_at"])))
+    completed = [record for record in ordered if record["status"] == outcomes.COMPLETED]
+    chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
+    return chosen[-1] if chosen else None
 
 
 def is_disturbed(record: Record) -> bool:

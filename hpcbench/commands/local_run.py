@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.reconcile import reconcile_local
-from hpcbench.collect.records import Record, disturbed_by, read_element
+from hpcbench.collect.records import Record, best_attempt, disturbed_by, read_element
 from hpcbench.commands.common import err
 from hpcbench.node import outcomes
 from hpcbench.submit.local import run_one
@@ -58,12 +58,13 @@ def _line(sweep: Sweep, run: RunProgress, record: Record, place: str) -> Text:
 
 
 def run_repetition(sweep: Sweep, run: RunProgress) -> Record:
-    """Run one repetition and return its record; one that left none gets one here."""
+    """Run one repetition and return the record that counts of it; one that left none gets one here."""
     before = len(read_element(sweep.paths, run.job, run.element))
     run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job))
     records = read_element(sweep.paths, run.job, run.element)
-    if len(records) > before:
-        return records[-1]
+    best = best_attempt(records)
+    if best is not None and len(records) > before:
+        return best
     return reconcile_local(sweep, run.job, run.element, run.planned)
 
 

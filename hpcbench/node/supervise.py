@@ -36,7 +36,9 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
     oom_kills = hardware.oom_kills()
     started = time.time()
     environment = variables.for_worker(planned.parameters, os.environ)
-    environment[MARK] = os.path.basename(scratch)  # by which the monitor knows what belongs to this repetition
+    # By which the monitor knows what belongs to this repetition. What launches the tasks does not: the CPUs of the
+    # repetition are those that its processes may run on, and a launcher may run on all.
+    environment[MARK] = os.path.basename(scratch)
     if planned.is_command:
         ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
     else:

@@ -94,6 +94,7 @@ class ScriptWriter:
                 outside=sys.executable,
                 launcher=self._launcher(job.resources, environment, container),
                 beside=self._beside(job.resources),
+                nodes=job.resources.nodes,
                 measure=self.measure,
                 gpus=job.resources.gpus_per_task > 0,
                 again=MEASURE_AGAIN,
@@ -138,7 +139,7 @@ class ScriptWriter:
 
     def _beside(self, resources: Resources) -> str:
         """What starts one process on each node of the job, beside the tasks; nothing on this machine."""
-        return "" if self.site.scheduler == "local" else " ".join(srun_beside(resources)) + " "
+        return "" if self.site.scheduler == "local" else " ".join(srun_beside(resources))
 
     def _container(self, environment: Environment, resources: Resources) -> Words:
         if environment.container is None:
@@ -231,7 +232,12 @@ def srun_command(resources: Resources, site: Site) -> list[str]:
 
 
 def srun_beside(resources: Resources) -> list[str]:
-    """The srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs."""
+    """The srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs.
+
+    For Slurm 22.05 and newer: what job.sh.j2 does about older ones is said there. Without --mem=0 its limit would be
+    --mem-per-cpu, for one CPU. With it, the step may use all memory of the job, and takes none from other steps:
+    https://slurm.schedmd.com/srun.html#OPT_mem
+    """
     nodes = resources.nodes
     each = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--cpus-per-task=1"]
-    return ["srun", "--overlap", *each, "--cpu-bind=none", "--mpi=none"]
+    return ["srun", "--overlap", "--mem=0", *each, "--cpu-bind=none", "--mpi=none"]

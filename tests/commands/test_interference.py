@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 SECONDS = "while [ $SECONDS -lt 5 ]; do :; done"  # of a shell that computes: its monitor needs one to find it
-
-
-@pytest.fixture
-def somebody_else() -> Iterator[None]:
-    """Processes that take every CPU of this machine."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    yield
-    for hog in hogs:
-        hog.kill()
-        hog.wait()
 
 
 @pytest.fixture

@@ -166,7 +166,21 @@ def test_what_starts_and_records_a_case_in_a_container_runs_beside_it(make_sweep
     assert text.index('"${outside[@]}" spawn') < text.index('"${node[@]}" rank') < text.index('"${outside[@]}" record')
 
 
-def test_where_the_python_that_rendered_is_missing_the_nodes_own_records(make_sweep: MakeSweep, show: Path) -> None:
+def test_where_the_python_that_rendered_is_missing_that_of_the_workload_watches(
+    make_sweep: MakeSweep, show: Path
+) -> None:
+    sweep = make_sweep(site=f"python: {show}", scheduler="local")
+    sweep.paths.script("job-001").write_text(script(sweep).replace(f"({sys.executable} -I", "(/no/such/python -I"))
+    run(sweep)
+    node = str(sweep.paths.jobs / "node.pyz")
+    words = seen(show)
+    starts = [place for place in range(len(words)) if words[place] == node]
+    assert [words[place + 1] for place in starts] == ["monitor", "spawn", "rank", "record"]
+
+
+def test_beside_a_container_where_the_python_that_rendered_is_missing_the_nodes_own_records(
+    make_sweep: MakeSweep, show: Path
+) -> None:
     show.rename(show.with_name("python3"))
     sweep = make_sweep(site="container: {runtime: podman, image: x}", scheduler="local")
     sweep.paths.script("job-001").write_text(script(sweep).replace(f"({sys.executable} -I", "(/no/such/python -I"))

@@ -33,6 +33,7 @@ esac
 """
 
 FAKE_SRUN = """#!/bin/bash
+if [ "$1" = --version ]; then echo "$SLURM_IS"; exit; fi
 echo "srun $*" >> "{}.called"
 while [[ $1 == -* ]]; do shift; done
 exec "$@"
@@ -61,9 +62,10 @@ class Around:
 
     def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
         path = f"{self.fake.parent}:{os.environ['PATH']}"
+        slurm = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_IS": "slurm 22.05.0"}
         return subprocess.run(
             ["bash", str(self.script), "0"],
-            env={"PATH": path, "HOME": "/nowhere", "SLURM_ARRAY_TASK_ID": "0", **environment},
+            env={"PATH": path, "HOME": "/nowhere", **slurm, **environment},
             cwd=self.sweep.paths.jobs,
             capture_output=True,
             text=True,
@@ -73,6 +75,10 @@ class Around:
     @property
     def called(self) -> list[str]:
         return self.fake.with_name("fake zipapp.called").read_text().splitlines()
+
+    @property
+    def sruns(self) -> list[str]:
+        return [line for line in self.called if line.startswith("srun ")]
 
     @property
     def steps(self) -> list[str]:
@@ -114,11 +120,33 @@ def test_with_a_fake_zipapp_the_monitor_begins_before_the_workload_and_ends_afte
 
 def test_on_a_fake_slurm_one_monitor_stands_on_each_node_beside_the_tasks(around: MakeAround) -> None:
     made = around("slurm", "  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4", quiet="require")
-    made.run()
-    started = [line for line in made.called if line.startswith("srun ")]
-    beside = "srun --overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
-    assert [line.startswith(beside) for line in started] == [True, True, False], "to look, to watch, and the tasks"
-    assert "--overlap" not in started[2]
+    assert made.run().stdout == ""
+    each_node = "--nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
+    beside = f"srun --overlap --mem=0 {each_node}"
+    assert [line.startswith(beside) for line in made.sruns] == [True, True, False], "to look, to watch, and the tasks"
+    assert "--overlap" not in made.sruns[2]
+
+
+@pytest.mark.parametrize("version", ["slurm 22.05.0", "slurm-wlm 22.05.8", "slurm 23.11.10-1", "slurm 26.05.1"])
+def test_a_monitors_step_stands_beside_the_tasks_where_a_fake_slurm_lets_steps_share_all(
+    around: MakeAround, version: str
+) -> None:
+    made = around("slurm")
+    made.run(SLURM_IS=version)
+    assert len(made.sruns) == 2
+
+
+@pytest.mark.parametrize("version", ["slurm-wlm 21.08.5", "slurm 20.11.9", "slurm 19.05.5", ""])
+def test_on_an_older_fake_slurm_no_step_waits_for_another_and_the_scripts_own_node_is_watched(
+    around: MakeAround, version: str
+) -> None:
+    made = around("slurm", "  strategy: ddp\n  nodes: 2\n  cpus_per_task: 1", quiet="require")
+    done = made.run(SLURM_IS=version)
+    assert (done.returncode, made.steps) == (0, ["quiet", *MEASURED["slurm"]])
+    (tasks,) = made.sruns
+    assert " rank " in tasks
+    assert "is watched; to watch every node takes Slurm 22.05 or newer" in done.stdout
+    assert (version or "no Slurm") in done.stdout
 
 
 @LOCAL_OR_SLURM
