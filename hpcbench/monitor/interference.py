@@ -106,13 +106,14 @@ def _view(timeline: Timeline, window: Window) -> "Optional[View]":
     if len(spans) < len(NEEDED):
         return None
     first_s, last_s = max(first_s for first_s, _ in spans), min(last_s for _, last_s in spans)
-    length_s = window.end_s - window.start_s
-    watched_s = min(window.end_s, last_s) - max(window.start_s, first_s)
-    if watched_s < max(0.0, MONITORED * length_s):
+    start_s, end_s = max(window.start_s, first_s), min(window.end_s, last_s)
+    if end_s - start_s < max(0.0, MONITORED * (window.end_s - window.start_s)):
         return None
-    margin_s = max(0.0, SHORTEST_S - length_s) / 2
-    start_s, end_s = max(window.start_s - margin_s, first_s), min(window.end_s + margin_s, last_s)
-    return View(timeline, start_s, end_s) if end_s > start_s else None
+    margin_s = max(0.0, SHORTEST_S - (end_s - start_s)) / 2
+    start_s, end_s = max(start_s - margin_s, first_s), min(end_s + margin_s, last_s)
+    # Where one margin would reach beyond what was watched, the other is wider.
+    start_s, end_s = max(min(start_s, end_s - SHORTEST_S), first_s), min(max(end_s, start_s + SHORTEST_S), last_s)
+    return View(timeline, start_s, end_s) if end_s - start_s >= SHORTEST_S / 2 else None
 
 
 class View:
