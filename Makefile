@@ -6,8 +6,8 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
-# Two workers, also on larger machines: some tests count threads, and time out when they starve.
-PYTEST := $(BIN)/pytest -n 2
+# Three workers, also on larger machines: on two cores a third of them waits; some tests time out when they starve.
+PYTEST := $(BIN)/pytest -n 3
 # Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
