@@ -125,12 +125,17 @@ def test_processes_that_begin_later_are_found_and_counted_until_they_end(
 
 
 def test_readings_of_days_are_few_and_those_of_minutes_lie_close_together() -> None:
-    assert watch.interval_after(400.0, 0.1) == 0.1
+    assert watch.interval_after(400.0, 0.1, 0.0003) == 0.1
     readings, elapsed_s = 0, 0.0
     while elapsed_s < 7 * 24 * 3600:
-        elapsed_s += watch.interval_after(elapsed_s, 0.1)
+        elapsed_s += watch.interval_after(elapsed_s, 0.1, 0.0003)
         readings += 1
     assert readings < 50_000
+
+
+def test_where_a_tick_costs_much_there_are_fewer() -> None:
+    cost_s = 0.002
+    assert cost_s / watch.interval_after(10.0, 0.1, cost_s) < 0.005
 
 
 def test_monitors_with_different_marks_stand_side_by_side(running: Running) -> None:

@@ -13,6 +13,9 @@ COUNTER = "counter"  # grows: what it has counted since the monitor began
 GAUGE = "gauge"  # how it stands now
 
 
+TWICE_A_SECOND = 0.5  # the period of what no verdict on a window needs more often
+
+
 class Absent(Exception):
     """A source that is not there, or may not be read; the message says why, and who could mend it."""
 

@@ -5,7 +5,7 @@ from typing import Dict, List
 
 from .. import cgroups
 from ..counters import Counter
-from .base import COUNTER, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Place, Source, Values
 
 
 class Quota(Source):
@@ -13,6 +13,7 @@ class Quota(Source):
 
     name = "quota"
     columns = {"quota.periods": COUNTER, "quota.throttled_periods": COUNTER, "quota.throttled_us": COUNTER}
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

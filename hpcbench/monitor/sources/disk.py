@@ -4,7 +4,7 @@ import os
 from typing import Any, Dict, List, Set
 
 from ..counters import Counter
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
 
 _SECTOR = 512  # bytes, whatever the device's own are (Linux' Documentation/admin-guide/iostats.rst)
 _READ, _WRITTEN, _BUSY_MS = 5, 9, 12  # places in a line of /proc/diskstats
@@ -21,6 +21,7 @@ class Disk(Source):
         "disk.written_bytes": COUNTER,
         "disk.busy_ms": COUNTER,  # of whichever device was busiest between two readings: that one makes others wait
     }
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -72,6 +73,7 @@ class OwnIo(Source):
 
     name = "own_io"
     columns = {"own.read_bytes": COUNTER, "own.written_bytes": COUNTER}
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -5,7 +5,7 @@ import os
 from typing import Any, Dict
 
 from ..counters import Counter
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
 
 # Linux' Documentation/ABI/stable/sysfs-class-infiniband: data are counted in words of four octets. `port_xmit_wait`
 # are ticks of the port during which it had data to send and nobody took them: somebody else was in the way.
@@ -17,6 +17,7 @@ class InfiniBand(Source):
 
     name = "infiniband"
     columns = {"infiniband.rx_bytes": COUNTER, "infiniband.tx_bytes": COUNTER, "infiniband.tx_wait_ticks": COUNTER}
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Tuple
 
 from ..counters import Counter
 from ..files import why_unreadable
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
 
 _PLACES = ("proc/fs/lustre/llite", "sys/kernel/debug/lustre/llite")  # until 2.11; since 2.12
 _SIGNS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
@@ -21,6 +21,7 @@ class Lustre(Source):
 
     name = "lustre"
     columns = {"lustre.read_bytes": COUNTER, "lustre.written_bytes": COUNTER, "lustre.operations": COUNTER}
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -4,7 +4,7 @@ import os
 from typing import Any, Dict, List
 
 from ..counters import Counter
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
 
 
 class Network(Source):
@@ -12,6 +12,7 @@ class Network(Source):
 
     name = "network"
     columns = {"network.rx_bytes": COUNTER, "network.tx_bytes": COUNTER}
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from .. import cgroups
 from ..counters import Counter
@@ -35,16 +35,18 @@ class Own(Source):
         self._usage = _usage_file(lines, place.root)
         self._cpu = Counter(starts_at=None if self._usage else 0.0)
         self._minor, self._major = Counter(starts_at=0.0), Counter(starts_at=0.0)
-        self._paths: Set[str] = set()
+        self._pids: List[int] = []
+        self._paths: Dict[str, None] = {}
 
     def read(self) -> Values:
-        own = self.place.own
-        paths = [self.place.path("proc", str(pid), "stat") for pid in own.pids]
-        for gone in self._paths.difference(paths):
-            self.place.files.forget(gone)
-        self._paths = set(paths)
+        if self.place.own.pids is not self._pids:  # each look for processes makes another list
+            self._pids = self.place.own.pids
+            paths = dict.fromkeys(self.place.path("proc", str(pid), "stat") for pid in self._pids)
+            for gone in self._paths.keys() - paths.keys():
+                self.place.files.forget(gone)
+            self._paths = paths
         seen = ticks = minor = major = pages = 0
-        for path in paths:
+        for path in self._paths:
             fields = self.place.files.read(path).rpartition(b")")[2].split()
             if len(fields) > _RESIDENT:
                 seen += 1

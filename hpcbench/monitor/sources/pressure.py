@@ -4,7 +4,7 @@ import re
 from typing import Dict
 
 from ..counters import Counter
-from .base import COUNTER, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Place, Source, Values
 
 _TOTAL = re.compile(rb"(some|full) .*total=(\d+)")
 
@@ -20,6 +20,7 @@ class Pressure(Source):
         "pressure.io_some_us": COUNTER,
         "pressure.io_full_us": COUNTER,
     }
+    period_s = TWICE_A_SECOND
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
