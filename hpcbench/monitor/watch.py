@@ -19,7 +19,8 @@ from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
 FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
-REFRESH_SHARE, REFRESH_S = 0.001, 3.0  # of one core, that looking for new processes may take; and how often at least
+REFRESH_SHARE = 0.001  # of one core, that looking for new processes may take
+REFRESH_S = (1.0, 3.0)  # looking again though none has begun, for they may be moved; and at the latest
 SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
 MOST = 0.0045  # of one core, that all may take: else ticks are farther apart
 TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
@@ -116,8 +117,8 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
             cost_s = time.thread_time() - started
             for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
                 each.share = share
-            stale_at = now + REFRESH_S
-            refresh_at = min(stale_at, now + cost_s / REFRESH_SHARE)
+            rest_s = min(cost_s / REFRESH_SHARE, REFRESH_S[1])
+            refresh_at, stale_at = now + rest_s, now + max(rest_s, REFRESH_S[0])
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
                 each.read(time.monotonic(), writer)
