@@ -138,7 +138,7 @@ def test_a_base_is_named_by_a_tag_as_the_table_shows_it(command_line):
 
 
 def test_each_fault_on_the_laptop_is_told_apart(faulty):
-    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:15"})
+    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:30"})
     faulty("sweep", experiment, "--local", expect=1)
     by_seed = {record["parameters"]["seed"]: record for record in faulty.records()}
     statuses = {seed: record["status"] for seed, record in by_seed.items()}

@@ -24,7 +24,7 @@ case $1 in
 quiet) sleep "${LOOKS_S:-0}"; printf %s "$NOISE"; exit "${QUIET_STATUS:-0}" ;;
 monitor)
   [ "$MONITOR" != broken ] || exit 1
-  echo "hpcbench: watching"
+  for ((node = 0; node < ${NODES:-1}; node++)); do echo "hpcbench: watching"; done
   cat > /dev/null
   echo "monitor's end" >> "$0.called" ;;
 spawn | rank) exit "${LAUNCHER_STATUS:-0}" ;;
@@ -120,7 +120,7 @@ def test_with_a_fake_zipapp_the_monitor_begins_before_the_workload_and_ends_afte
 
 def test_on_a_fake_slurm_one_monitor_stands_on_each_node_beside_the_tasks(around: MakeAround) -> None:
     made = around("slurm", "  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4", quiet="require")
-    assert made.run().stdout == ""
+    assert made.run(NODES="2").stdout == ""
     each_node = "--nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
     beside = f"srun --overlap --mem=0 {each_node}"
     assert [line.startswith(beside) for line in made.sruns] == [True, True, False], "to look, to watch, and the tasks"
@@ -244,7 +244,7 @@ def test_with_a_fake_zipapp_each_attempt_begins_without_what_the_one_before_left
 def test_with_a_fake_zipapp_a_monitor_that_does_not_begin_is_told_and_the_workload_runs(around: MakeAround) -> None:
     made = around()
     done = made.run(MONITOR="broken", LAUNCHER_STATUS="3")
-    assert done.stdout == "hpcbench: no monitor has begun\n"
+    assert done.stdout == "hpcbench: 0 of 1 monitors have begun\n"
     assert done.stderr == ""
     assert made.steps == ["monitor", "spawn", "record"]
     assert made.told_to_record("--exit-status") == ["3"]
