@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hpcbench.collect.records import Record
+from hpcbench.monitor.energy import KINDS
 
-KINDS = ("cpu", "memory", "gpu", "node")  # as monitor/energy.py calls them
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
 # Of all of the repetition, by Slurm's own counter, or why not; not in the record as the node writes it.
 OF_SLURM, SLURM_REASON = "energy_slurm_j", "energy_slurm_reason"

@@ -34,6 +34,7 @@ _KINDS = (
     ("gpu", ("gpu", "accelerator"), ("nvidia_energy", "amd_energy", "cray")),
     ("node", ("node",), ("cray",)),
 )
+KINDS = tuple(kind for kind, _, _ in _KINDS)
 
 
 class Energy(NamedTuple):

@@ -12,7 +12,6 @@ Values = List[Optional[float]]  # a column that cannot be read this time is None
 COUNTER = "counter"  # grows: what it has counted since the monitor began
 GAUGE = "gauge"  # how it stands now
 
-
 TWICE_A_SECOND = 0.5  # the period of what no verdict on a window needs more often
 
 
