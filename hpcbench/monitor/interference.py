@@ -16,7 +16,6 @@ CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal",
 # Below these parts of a window, or numbers of CPUs, a machine that nobody else uses is never quite still.
 WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
 BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
-WAKE_UP_US = 50.0  # 20 to 30 were seen on a machine without neighbours
 OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
 MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
 LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal of a file system writes as much
@@ -211,9 +210,7 @@ def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
 
 
 def stolen(view: View) -> Iterator[Evidence]:
-    """A virtual CPU that has slept waits for a real one, also where nobody else wants it: the price of sleeping."""
-    woken_us = (view.increase("own.voluntary_switches") or 0.0) * WAKE_UP_US
-    size = (view.part("cpu.own_steal_ms") * 1e3 - woken_us / view.duration_us) / view.own_cpus
+    size = view.part("cpu.own_steal_ms") * 1e3 / view.own_cpus
     if size >= STOLEN:
         yield Evidence((STEAL,), size, "the hypervisor ran another machine")
 

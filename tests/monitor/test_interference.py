@@ -153,15 +153,6 @@ def test_evidence_says_how_large_it_is(columns: dict[str, float], size: float) -
     assert [found.size for found in evidence(watched(**columns))] == [pytest.approx(size)]
 
 
-def test_what_is_stolen_while_a_virtual_cpu_wakes_up_disturbs_nobody() -> None:
-    """A run that waits for a disk five thousand times a second loses a tenth of it to its own wake-ups."""
-    stolen = {"cpu__own_steal_ms": 240}
-    assert [found.causes for found in evidence(watched(**stolen))] == [("steal",)]
-    assert evidence(watched(**stolen, own__voluntary_switches=5000)) == []
-    (found,) = evidence(watched(cpu__own_steal_ms=800, own__voluntary_switches=5000))
-    assert found.size == pytest.approx(0.4 - 0.125)
-
-
 def test_heat_disturbs_by_the_time_that_it_took() -> None:
     (found,) = evidence(watched(cpu__thermal_events=2, cpu__thermal_us=200_000))
     assert (found.causes, found.size, found.convicts) == (("throttling",), pytest.approx(0.2), True)
