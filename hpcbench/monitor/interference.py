@@ -18,6 +18,7 @@ WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
 BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
 OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
 MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
+OWN_IO = 0.1  # bytes in a microsecond: whose own are fewer waits for no disk; a shell that starts reads a few pages
 LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal of a file system writes as much
 HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
@@ -224,7 +225,7 @@ def reclaimed(view: View) -> Iterator[Evidence]:
 def disk(view: View) -> Iterator[Evidence]:
     """Only for a repetition that reads or writes itself. What it wrote earlier may reach the disk only now."""
     own, total = _bytes(view, "own"), _bytes(view, "disk")
-    if not own or not total:
+    if own is None or total is None or own < OWN_IO * view.duration_us:
         return
     before = View(view.timeline, 0.0, view.start_s)
     backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))

@@ -21,23 +21,12 @@ class OwnProcesses:
         self._files = Files()
         self._strangers: Dict[int, float] = {}  # and when each was seen first
         self._knows = False
-        self._young_until_s = 0.0  # until when a stranger may turn out to be own
-        self._newest = b""
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
         self.cgroups: List[str] = []  # the lines of /proc/PID/cgroup of the first of them
 
-    def may_have_changed(self) -> bool:
-        """Whether some process or thread of the node has begun since the last look, or was too young then."""
-        return time.monotonic() < self._young_until_s or self._newest_on_node() != self._newest
-
-    def _newest_on_node(self) -> bytes:
-        """The number that was given last (proc_loadavg(5))."""
-        return self._files.read(os.path.join(self._proc, "loadavg")).rpartition(b" ")[2]
-
     def refresh(self) -> None:
         """Look for processes that have come or gone. A number used again between two looks is not noticed."""
-        self._newest = self._newest_on_node()
         present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
         there = set(present)
         own = {pid: None for pid in self.pids if pid in there}
@@ -52,7 +41,6 @@ class OwnProcesses:
                 own[pid] = None
             else:
                 strangers[pid] = first_s if seen_s is None else seen_s
-                self._young_until_s = max(self._young_until_s, strangers[pid] + YOUNG_S)
         self._strangers, self._knows = strangers, True
         self.pids = list(own)
         self.cpus = self._allowed()

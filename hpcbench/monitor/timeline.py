@@ -15,7 +15,6 @@ from math import isfinite
 from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 SCHEMA = 1
-FLUSH_S = 1.0  # a monitor that is killed loses no more than this
 PREFIX, SUFFIX = "monitor-", ".jsonl"
 
 
@@ -27,34 +26,22 @@ def file_name(host: str) -> str:
 class Writer:
     """Appends to a timeline."""
 
-    def __init__(self, path: str, header: Dict[str, Any], now: float) -> None:
+    def __init__(self, path: str, header: Dict[str, Any]) -> None:
         self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16)  # noqa: SIM115 - until the end
-        self._flush_at = now
-        self._readings: List[Tuple[int, float, Sequence[Optional[float]]]] = []
         self._line(json.dumps(dict(header, schema=SCHEMA), separators=(",", ":")))
-        self.flush(now)
+        self.flush()
 
     def reading(self, source: int, now: float, values: Sequence[Optional[float]]) -> None:
-        """Keep it for the next `flush`: what is done at once for many costs a tenth, for it stays in the caches."""
-        self._readings.append((source, now, values))
+        shown = [repr(value) if value is not None and isfinite(value) else "null" for value in values]
+        self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
 
-    def flush(self, now: float) -> None:
-        """Write what is held back, if it is time to."""
-        if now >= self._flush_at:
-            self._write()
-            self._flush_at = now + FLUSH_S
+    def flush(self) -> None:
+        """Leave to the system what has been written so far."""
+        self._file.flush()
 
     def end(self, costs: Dict[str, Any]) -> None:
-        self._write()
         self._line(json.dumps(costs, separators=(",", ":")))
         self._file.close()
-
-    def _write(self) -> None:
-        for source, now, values in self._readings:
-            shown = [repr(value) if value is not None and isfinite(value) else "null" for value in values]
-            self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
-        self._readings = []
-        self._file.flush()
 
     def _line(self, text: str) -> None:
         self._file.write(text + "\n")

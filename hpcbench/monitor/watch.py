@@ -8,7 +8,7 @@ import os
 import select
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import host, sources
 from .budget import allowances
@@ -19,9 +19,10 @@ from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
 FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
-REFRESH_SHARE = 0.001  # of one core, that looking for new processes may take
-REFRESH_S = (1.0, 3.0)  # looking again though none has begun, for they may be moved; and at the latest
+REFRESH_SHARE = 0.0005  # of one core, that looking for new processes may take once the first are found
+REFRESH_S = (1.0, 3.0)  # between two such looks: at least, and at most whatever they cost
 SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
+WRITE_S = 1.0  # between two times that readings are written: a monitor that is killed loses no more than that
 MOST = 0.0045  # of one core, that all may take: else ticks are farther apart
 TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
 SMOOTHING = 0.1
@@ -37,26 +38,46 @@ class _Scheduled:
         self.failed: Optional[str] = None
         self.share = SHARE
         self._period_s = max(source.period_s, interval_s)
-        self._cost_s = 0.0
-        self._readings = 0
+        self._look_s = self._values_s = 0.0  # what each of them costs
+        self._looks = 0
+        self._rest_s = source.period_s
+        self._seen: List[Tuple[float, Any]] = []  # and when
 
     @property
     def demand(self) -> float:
         """The part of a core that reading it as often as it wants would take."""
-        return 0.0 if self.failed else self._cost_s / self._period_s
+        return 0.0 if self.failed else (self._look_s + self._values_s) / self._period_s
 
-    def read(self, now: float, writer: Writer) -> None:
-        timed = self._readings % TIMED == 0
-        self._readings += 1
+    def look(self, now: float) -> None:
+        timed = self._looks % TIMED == 0
+        self._looks += 1
         started_s = time.thread_time() if timed else 0.0
         try:
-            writer.reading(self.number, now, self.source.read())
-        except Exception as error:  # it has gone, or says what nobody foresaw: the others go on
-            self.failed = "it failed while it was read: %r" % error
+            self._seen.append((now, self.source.look()))
+        except Exception as error:
+            self._fails(error)
             return
         if timed:
-            self._cost_s += (time.thread_time() - started_s - self._cost_s) / 2
-        self.due = now + max(self.source.period_s, self._cost_s / self.share)
+            self._look_s += (time.thread_time() - started_s - self._look_s) / 2
+        self.due = now + self._rest_s
+
+    def write(self, writer: Writer) -> None:
+        """What it has seen since the last time."""
+        seen, self._seen = self._seen, []
+        if not seen:
+            return
+        started_s = time.thread_time()
+        try:
+            for now, each in seen:
+                writer.reading(self.number, now, self.source.values(each))
+        except Exception as error:
+            self._fails(error)
+        self._values_s = (time.thread_time() - started_s) / len(seen)
+        self._rest_s = max(self.source.period_s, (self._look_s + self._values_s) / self.share)
+
+    def _fails(self, error: Exception) -> None:
+        """It has gone, or says what nobody foresaw: the others go on."""
+        self.failed = "it failed while it was read: %r" % error
 
 
 def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
@@ -75,7 +96,7 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     }
     now, used_s = time.monotonic(), time.process_time()
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(os.path.join(folder, file_name(own_host)), header, now)
+    writer = Writer(os.path.join(folder, file_name(own_host)), header)
     print("hpcbench: watching", flush=True)
     gc.disable()  # nothing here refers to itself, and looking for that takes time
     scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
@@ -106,23 +127,25 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     poll.register(sys.stdin, select.POLLIN | select.POLLHUP)
     began_s, finest_s = time.monotonic(), interval_s
     used_s, tick_s = time.process_time(), 0.0  # what a tick costs, on average
-    refresh_at = stale_at = 0.0
+    refresh_at = write_at = 0.0
     ticks = 0
     while True:
         now = time.monotonic()
         interval_s = interval_after(now - began_s, finest_s, tick_s)
-        if now >= refresh_at and (now >= stale_at or own.may_have_changed()):
-            started = time.thread_time()
+        if now >= refresh_at:
+            started_s = time.thread_time()
             own.refresh()
-            cost_s = time.thread_time() - started
-            for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
-                each.share = share
-            rest_s = min(cost_s / REFRESH_SHARE, REFRESH_S[1])
-            refresh_at, stale_at = now + rest_s, now + max(rest_s, REFRESH_S[0])
+            rest_s = (time.thread_time() - started_s) / REFRESH_SHARE
+            if own.pids:  # else nothing is measured yet that looking might disturb
+                refresh_at = now + min(max(rest_s, REFRESH_S[0]), REFRESH_S[1])
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
-                each.read(time.monotonic(), writer)
-        writer.flush(now)
+                each.look(time.monotonic())
+        if now >= write_at:
+            write_at = now + WRITE_S
+            _write(scheduled, writer)
+            for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
+                each.share = share
         ticks += 1
         before_s, used_s = used_s, time.process_time()
         tick_s += SMOOTHING * (used_s - before_s - tick_s)
@@ -130,5 +153,13 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
         if poll.poll(max(0.0, rest_s) * 1000) and not os.read(sys.stdin.fileno(), 4096):
             for each in scheduled:  # those that were not due: their counters have gone on
                 if not each.failed:
-                    each.read(time.monotonic(), writer)
+                    each.look(time.monotonic())
+            _write(scheduled, writer)
             return ticks
+
+
+def _write(scheduled: List[_Scheduled], writer: Writer) -> None:
+    """At once what was seen in many ticks: that costs a fifth, for the code stays in the caches."""
+    for each in scheduled:
+        each.write(writer)
+    writer.flush()

@@ -214,7 +214,7 @@ def test_nan_and_negative_power_are_left_out(tmp_path: Path) -> None:
         "absent": {"rapl": "no RAPL: a virtual machine"},
     }
     path = str(tmp_path / "monitor-n1.jsonl")
-    writer = timeline.Writer(path, header, 0.0)
+    writer = timeline.Writer(path, header)
     for tick, time in enumerate(TICKS):
         writer.reading(0, time, [{50: math.nan, 60: -5.0, 70: math.inf, 80: None}.get(tick, 250.0)])
     writer.end({})

@@ -182,6 +182,8 @@ def transfers(own: float, total: float) -> dict[str, float]:
         (70e6, 100.1e6, True),
         (71e6, 100e6, False),  # and less than three tenths
         (0, 500e6, False),  # the repetition itself used no disk
+        (9e4, 500e6, False),  # or next to none
+        (1.1e5, 500e6, True),
         (100e6, 50e6, False),  # its writes are still in memory
         (0, 0, False),
     ],
@@ -195,7 +197,7 @@ def test_others_transfers_disturb_one_that_uses_the_disk_itself(own: float, tota
 
 
 def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> None:
-    wrote = {"own__written_bytes": lambda time: 100e6 if time < 101.5 else 1e5, "own__read_bytes": 0}
+    wrote = {"own__written_bytes": lambda time: 100e6 if time < 101.5 else 1e6, "own__read_bytes": 0}
     flushed = {"disk__written_bytes": lambda time: 0 if time < 101.5 else 100e6, "disk__read_bytes": 0}
     assert evidence(watched(**wrote, **flushed)) == []
     assert len(evidence(watched(**{**wrote, "own__written_bytes": 1e5}, **flushed))) == 1

@@ -114,25 +114,8 @@ def test_a_stranger_that_is_not_young_is_looked_at_no_more(
         clock[0] += YOUNG_S
         node.pids()
 
-    def never(path: str) -> bytes:
-        assert path.endswith("loadavg"), f"it read {path}"
-        return b""
-
-    monkeypatch.setattr(node.own._files, "read", never)
+    monkeypatch.setattr(node.own._files, "read", lambda path: pytest.fail(f"it read {path}"))
     assert node.pids() == []
-
-
-def test_only_where_a_process_has_begun_is_there_a_reason_to_look(node: Any, clock: list[float]) -> None:
-    node.write("proc/loadavg", "0.00 0.01 0.05 1/110 4711")
-    node.pids()
-    assert not node.own.may_have_changed(), "those that were there before do not change"
-    node.write("proc/loadavg", "0.00 0.01 0.05 2/111 4712")
-    assert node.own.may_have_changed()
-    node.start(10, 1)
-    node.pids()
-    assert node.own.may_have_changed(), "it may be between its fork and its exec"
-    clock[0] += YOUNG_S
-    assert not node.own.may_have_changed()
 
 
 def test_a_process_that_vanishes_while_it_is_read_is_passed_over(node: Any) -> None:

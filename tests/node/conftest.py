@@ -137,10 +137,10 @@ def put_timeline() -> Callable[..., Path]:
         }
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / file_name(host)
-        writer = Writer(str(path), header, 0.0)
+        writer = Writer(str(path), header)
         for tick in range(round((end - start) * 10) + 1):
             writer.reading(0, start + tick / 10, [1, 200 * tick, 200 * tick, 1e5 * tick * throttled])
-        writer.flush(end)
+        writer.flush()
         if ended:
             writer.end({"ended_s": end, "cpu_s": 0.01, "failed": {}})
         return path

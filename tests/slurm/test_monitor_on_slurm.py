@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-SECONDS = "while [ $SECONDS -lt 4 ]; do :; done"  # of a shell that computes: its monitor needs one to find it
+SECONDS = "while [ $SECONDS -lt 3 ]; do :; done"  # of a shell that computes
 TWO_NODES = {"framework": "command", "command": SECONDS, "model": None, "model_options": {}, "nodes": 2}
 
 

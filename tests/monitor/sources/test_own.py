@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.monitor.sources import own
 from hpcbench.monitor.sources.base import Absent
 from hpcbench.monitor.sources.own import Own, Switches, Waiting
 
@@ -177,7 +178,7 @@ def test_a_control_group_that_is_not_a_jobs_is_everybodys_and_not_taken(tree: An
 
 
 @pytest.fixture
-def threads(machine: Any) -> Any:
+def threads(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A process with two threads. `run` sets how long one has run and waited, in microseconds."""
 
     def run(thread: int, ran: int, waited: int, pid: int = 100) -> None:
@@ -188,6 +189,7 @@ def threads(machine: Any) -> Any:
         (machine.root / f"proc/100/task/{thread}").rmdir()
 
     machine.run, machine.end = run, end
+    monkeypatch.setattr(own, "LIST_S", 0.0)
     machine.write("proc/self/schedstat", "123 4 5")
     run(100, 0, 0)
     run(101, 0, 0)
@@ -215,6 +217,26 @@ def test_threads_that_come_and_go_make_no_sum_fall(threads: Any) -> None:
     threads.values(threads.source)
     threads.run(102, 5, 6)  # its number is used again
     assert list(threads.values(threads.source).values()) == [216, 51, 31, 2]
+
+
+def test_threads_are_listed_anew_after_a_while_and_one_that_was_not_seen_loses_nothing(
+    threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "LIST_S", 60.0)
+    threads.values(threads.source)
+    threads.run(102, 10, 25)
+    assert threads.values(threads.source)["own.threads"] == 2
+    threads.source._list_at = 0.0
+    assert list(threads.values(threads.source).values()) == [10, 25, 25, 3]
+
+
+def test_what_was_seen_is_understood_later(threads: Any) -> None:
+    """Many looks, one after another, and then their values."""
+    seen = []
+    for waited in (10, 30, 60):
+        threads.run(100, 0, waited)
+        seen.append(threads.source.look())
+    assert [threads.source.values(each)[2] for each in seen] == [10, 30, 60]
 
 
 @pytest.mark.parametrize("content", ["", "17"])
