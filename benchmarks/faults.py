@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from hpcbench.monitor import host
+from hpcbench.monitor.proc_stat import TICKS_PER_S, cpu_times
 from hpcbench.monitor.processes import MARK
 from hpcbench.node import watched
 from hpcbench.submit.node_code import node_zipapp
@@ -66,6 +67,13 @@ QUOTA = 0.2  # of its CPU: less than a busy machine leaves it
 _ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+class Cost(NamedTuple):
+    """What the monitor took of one core, and how often it read."""
+
+    core: float
+    ticks_per_s: float
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One run: the median time of a step, and what was said of it."""
@@ -74,7 +82,8 @@ class Outcome:
     verdict: str
     causes: frozenset[str]
     reason: str | None  # why nothing can be said
-    monitor: float | None  # the part of a core that the monitor took
+    stolen: float  # the part of its CPU that the hypervisor gave to others, as the kernel counts it
+    monitor: Cost | None  # unless it was killed
 
 
 class Victims(NamedTuple):
@@ -164,9 +173,11 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         worker = _start(["-c", code, str(cpu), str(seconds)], folder, mark)
         try:
             _said(worker, "measuring")
+            began_s, stolen_s = time.monotonic(), _stolen_s(cpu)
             time.sleep(0.5 + DELAY_S)  # its warm-up
             with fault(Victims(worker.pid, monitor.pid, folder)):
                 samples: dict[str, Any] = json.loads(_line(worker))
+            stolen = (_stolen_s(cpu) - stolen_s) / (time.monotonic() - began_s)
             worker.wait()
         finally:
             worker.kill()
@@ -175,9 +186,14 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         found, nodes = watched.of_repetition(ranks, str(scratch), on_gpus=False)
     assert found is not None
     ended = nodes[0]["monitor"]
-    cost = ended["cpu_s"] / ended["elapsed_s"] if ended else None
+    cost = Cost(ended["cpu_s"] / ended["elapsed_s"], ended["ticks"] / ended["elapsed_s"]) if ended else None
     causes = frozenset(cause for each in found["found"] for cause in each["causes"])
-    return Outcome(median(samples["times_s"]), found["verdict"], causes, found["reason"], cost)
+    return Outcome(median(samples["times_s"]), found["verdict"], causes, found["reason"], stolen, cost)
+
+
+def _stolen_s(cpu: int) -> float:
+    (times,) = [times for times in cpu_times(Path("/proc/stat").read_bytes()) if times.cpu == cpu]
+    return times.steal / TICKS_PER_S
 
 
 def _start(words: list[str], folder: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
