@@ -10,12 +10,13 @@ from hpcbench.errors import UserError
 from hpcbench.node import outcomes
 from hpcbench.submit.sweep import Sweep
 
-FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0
+FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
+LATE = 0.1  # of the time waited so far, by which the end may be noticed late
 
 
 def wait_for(sweep: Sweep) -> int:
     """Return 0 when every repetition has completed, 1 when all have ended otherwise."""
-    pause = FIRST_S
+    began_s = time.monotonic()
     shown = ""
     while True:
         try:
@@ -25,13 +26,13 @@ def wait_for(sweep: Sweep) -> int:
             time.sleep(LONGEST_S)
             continue
         line = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
+        pause_s = min(max(FIRST_S, LATE * (time.monotonic() - began_s)), LONGEST_S)
         if line != shown:
             err.print(f"{sweep.paths.name}: {line}")
-            shown, pause = line, min(pause, BUSY_S)
+            shown, pause_s = line, min(pause_s, BUSY_S)
         if all(run.ended for run in progress.runs):
             return exit_status(progress)
-        time.sleep(pause)
-        pause = min(LONGEST_S, pause * 1.5)
+        time.sleep(pause_s)
 
 
 def exit_status(progress: Progress) -> int:

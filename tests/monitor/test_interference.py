@@ -8,6 +8,7 @@ import pytest
 from hpcbench.monitor import interference
 from hpcbench.monitor.interference import Evidence, Window, judge
 from hpcbench.monitor.sources import gpu
+from hpcbench.monitor.timeline import Series
 from tests.monitor.made_up_timelines import QUIET, evidence, watched, windows
 
 
@@ -130,6 +131,12 @@ def test_threads_that_want_more_than_all_their_cpus_wait_for_each_other(wanted: 
     assert bool(evidence(watched(own__cpu_ms=1900, cpu__own_busy_ms=2000, **columns))) == disturbed
 
 
+@pytest.mark.parametrize(("operations", "size"), [(0, 0.2), (2000, 0.15), (6000, 0.05), (6100, None)])
+def test_a_hypervisor_may_serve_the_disk_on_the_cpus_of_the_machine(operations: float, size: float | None) -> None:
+    found = evidence(watched(cpu__own_steal_ms=400.001, disk__operations=operations))
+    assert [each.size for each in found] == ([] if size is None else [pytest.approx(size, rel=1e-4)])
+
+
 def test_where_it_is_not_known_how_many_cpus_it_has_one_is_assumed() -> None:
     for unknown in (None, 0):
         assert evidence(watched(cpu__own_count=unknown, cpu__own_steal_ms=51))[0].size == pytest.approx(0.051)
@@ -201,6 +208,15 @@ def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> Non
     flushed = {"disk__written_bytes": lambda time: 0 if time < 101.5 else 100e6, "disk__read_bytes": 0}
     assert evidence(watched(**wrote, **flushed)) == []
     assert len(evidence(watched(**{**wrote, "own__written_bytes": 1e5}, **flushed))) == 1
+
+
+def test_what_reaches_the_disk_once_nobody_tells_of_its_own_writes_any_more_is_not_called_others() -> None:
+    """The reading before the last process ended is the last of its own."""
+    timeline = watched(**transfers(400e6, 400e6))
+    for column in ("own.read_bytes", "own.written_bytes"):
+        times_s, values = timeline._series[column]
+        timeline._series[column] = Series(times_s[:23], values[:23])  # until 102.2
+    assert evidence(timeline) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from ..counters import Counter
 from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
 
 _SECTOR = 512  # bytes, whatever the device's own are (Linux' Documentation/admin-guide/iostats.rst)
-_READ, _WRITTEN, _BUSY_MS = 5, 9, 12  # places in a line of /proc/diskstats
+_READS, _READ, _WRITES, _WRITTEN, _BUSY_MS = 3, 5, 7, 9, 12  # places in a line of /proc/diskstats
 _READ_BYTES, _WRITE_BYTES = 9, 11  # and in /proc/PID/io
 _WRAPS_AT = 2.0**32  # the time is kept in 32 bits
 
@@ -19,6 +19,7 @@ class Disk(Source):
     columns = {
         "disk.read_bytes": COUNTER,
         "disk.written_bytes": COUNTER,
+        "disk.operations": COUNTER,
         "disk.busy_ms": COUNTER,  # of whichever device was busiest between two readings: that one makes others wait
     }
     period_s = TWICE_A_SECOND
@@ -27,11 +28,11 @@ class Disk(Source):
         super().__init__(place)
         self._path = place.readable("proc/diskstats")
         self._devices = {
-            name.encode(): (Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(place)
+            name.encode(): (Counter(), Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(place)
         }
         if not self._devices:
             raise Absent("this node has no disk of its own")
-        self._sums = [0.0, 0.0, 0.0]
+        self._sums = [0.0, 0.0, 0.0, 0.0]
 
     def read(self) -> Values:
         busiest = 0.0
@@ -39,11 +40,12 @@ class Disk(Source):
             fields = line.split()
             counters = self._devices.get(fields[2])
             if counters:
-                read, written, busy = counters
+                read, written, operations, busy = counters
                 self._sums[0] += read.step(int(fields[_READ])) * _SECTOR
                 self._sums[1] += written.step(int(fields[_WRITTEN])) * _SECTOR
+                self._sums[2] += operations.step(int(fields[_READS]) + int(fields[_WRITES]))
                 busiest = max(busiest, busy.step(int(fields[_BUSY_MS])))
-        self._sums[2] += busiest
+        self._sums[3] += busiest
         return [*self._sums]
 
     def facts(self) -> Dict[str, Any]:
@@ -87,14 +89,17 @@ class OwnIo(Source):
         for gone in self._pids - own:
             self.place.files.forget(self.place.path("proc", str(gone), "io"))
         self._pids = own
-        read = written = 0
+        read = written = seen = 0
         for pid in own:
             path = self.place.path("proc", str(pid), "io")
             fields = self.place.files.read(path).split()
             if len(fields) > _WRITE_BYTES:
+                seen += 1
                 read += int(fields[_READ_BYTES])
                 written += int(fields[_WRITE_BYTES])
             elif os.path.exists(path):  # another user's, or one that protects itself: the sum would be too small
                 return [None, None]
+        if not seen:  # not begun, or ended: nobody tells of what it did last
+            return [None, None]
         # One that has ended counts with the parent that waited for it, as in the kernel, or else as it was last seen.
         return [self._read.add(read), self._written.add(written)]

@@ -14,9 +14,9 @@ from hpcbench.monitor.sources.base import Absent, Place
 from hpcbench.monitor.sources.disk import Disk, OwnIo
 
 
-def line(name: str, read: int, written: int, busy_ms: int, number: int = 8) -> str:
+def line(name: str, read: int, written: int, busy_ms: int, reads: int = 10, writes: int = 20) -> str:
     """As in /proc/diskstats of Linux 5: sectors read and written, and the milliseconds with I/O under way."""
-    return f"   {number}       0 {name} 10 1 {read} 5 20 2 {written} 7 0 {busy_ms} 12 0 0 0 0 3 4"
+    return f"   8       0 {name} {reads} 1 {read} 5 {writes} 2 {written} 7 0 {busy_ms} 12 0 0 0 0 3 4"
 
 
 @pytest.fixture
@@ -36,16 +36,21 @@ def disks(machine: Any) -> Any:
 
 def test_whole_devices_are_counted_in_bytes_and_nothing_twice(disks: Any) -> None:
     source = Disk(disks.place)
-    assert disks.values(source) == {"disk.read_bytes": 0, "disk.written_bytes": 0, "disk.busy_ms": 0}
+    assert set(disks.values(source).values()) == {0}
     disks.show(
-        line("sda", 108, 200, 60),
+        line("sda", 108, 200, 60, reads=13, writes=21),
         line("sda1", 108, 200, 60),
         line("nvme0n1", 0, 2, 70),
         line("nvme0c0n1", 0, 2, 70),
         line("dm-0", 999, 999, 999),
         line("loop0", 999, 999, 999),
     )
-    assert disks.values(source) == {"disk.read_bytes": 8 * 512, "disk.written_bytes": 2 * 512, "disk.busy_ms": 70}
+    assert disks.values(source) == {
+        "disk.read_bytes": 8 * 512,
+        "disk.written_bytes": 2 * 512,
+        "disk.operations": 4,
+        "disk.busy_ms": 70,
+    }
     assert source.facts() == {"devices": ["nvme0n1", "sda"]}
 
 
@@ -108,6 +113,17 @@ def test_a_process_that_ends_keeps_what_it_had(processes: Any) -> None:
     assert processes.values(source)["own.read_bytes"] == 1200
     processes.write("proc/100/io", io_of(1001, 10))
     assert processes.values(source)["own.read_bytes"] == 1201
+
+
+def test_while_there_is_none_of_them_nothing_is_known(processes: Any) -> None:
+    """What the last of them did at its end nobody tells: it is no zero."""
+    source = OwnIo(processes.place)
+    processes.own.pids = []
+    assert set(processes.values(source).values()) == {None}
+    processes.own.pids = [100]
+    assert processes.values(source)["own.read_bytes"] == 1000
+    processes.remove("proc/100/io")
+    assert set(processes.values(source).values()) == {None}
 
 
 def test_a_child_that_its_parent_waited_for_is_not_counted_twice(processes: Any) -> None:
