@@ -28,11 +28,14 @@ WHOLE = [name for name, asked in NETWORKS.items() if "parts" not in asked]
 TOLERANCE = 1e-3  # of the largest value; the frameworks differ by 2e-4 at most
 TIMEOUT_S = 1000  # the slowest takes two minutes alone, and all else runs beside it
 
-# Compiling is four fifths of what JAX does here; what it has compiled is kept beside the environments.
+# Compiling is four fifths of the work here; what was compiled is kept beside the environments.
+KEPT = ENVIRONMENTS.parent / "compiled"
 COMPILED = {
-    "JAX_COMPILATION_CACHE_DIR": str(ENVIRONMENTS.parent / "compiled-by-jax"),
+    "JAX_COMPILATION_CACHE_DIR": str(KEPT / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    "TORCHINDUCTOR_CACHE_DIR": str(KEPT / "torch"),
+    "TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={KEPT / 'tensorflow'}",
 }
 
 
