@@ -157,7 +157,10 @@ def _cpu_groups() -> Path:
 
 
 def can_set_a_quota() -> bool:
-    return os.access(_cpu_groups(), os.W_OK)
+    groups = _cpu_groups()
+    controllers = groups / "cgroup.subtree_control"  # of version 2
+    has_cpu = "cpu" in controllers.read_text().split() if controllers.exists() else True
+    return has_cpu and os.access(groups, os.W_OK)
 
 
 def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:

@@ -158,9 +158,15 @@ class View:
 
 
 def throttled(view: View) -> Iterator[Evidence]:
-    size = view.part("quota.throttled_us")
+    size = _throttled(view)
     if size >= THROTTLED:
         yield Evidence((THROTTLING,), size, "a CPU quota stopped it")
+
+
+def _throttled(view: View) -> float:
+    """The part of the time for which a quota stopped a thread: the kernel adds up those of all CPUs that had one."""
+    threads = view.part("own.run_us") + view.part("own.wait_us")  # that ran or could have, on average
+    return view.part("quota.throttled_us") / max(1.0, threads)
 
 
 def heated(view: View) -> Iterator[Evidence]:
@@ -187,7 +193,7 @@ def waited(view: View) -> Iterator[Evidence]:
 
 def _waited(view: View) -> float:
     """The part of the time for which a thread could have run and had no CPU, though no quota stopped it."""
-    return view.part("own.worst_wait_us") - view.part("quota.throttled_us")
+    return view.part("own.worst_wait_us") - _throttled(view)
 
 
 def beside(view: View) -> Iterator[Evidence]:

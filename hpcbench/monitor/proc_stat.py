@@ -15,6 +15,11 @@ class CpuTimes(NamedTuple):
     steal: int  # the hypervisor ran others meanwhile
 
 
+def forks(stat: bytes) -> bytes:
+    """How many processes and threads have begun since the machine started, as /proc/stat writes it."""
+    return stat[stat.rfind(b"\nprocesses") : stat.rfind(b"\nprocs_running")]
+
+
 def cpu_times(stat: bytes) -> List[CpuTimes]:
     """Of each CPU, from the content of /proc/stat.
 

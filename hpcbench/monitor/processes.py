@@ -1,6 +1,7 @@
 """Which processes on this node belong to the repetition: those that its supervisors marked in their environment, and
 all that descend from them."""
 
+import contextlib
 import os
 import time
 from math import inf
@@ -21,12 +22,20 @@ class OwnProcesses:
         self._files = Files()
         self._strangers: Dict[int, float] = {}  # and when each was seen first
         self._knows = False
+        self._forks = b""
+        self._young_until_s = 0.0  # until when a stranger may turn out to be own
+        self.forks = b""  # how many processes and threads the node has begun: who reads /proc/stat says it
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
         self.cgroups: List[str] = []  # the lines of /proc/PID/cgroup of the first of them
 
+    def may_have_changed(self) -> bool:
+        """Whether some process or thread of the node has begun since the last look, or was too young then."""
+        return self.forks != self._forks or time.monotonic() < self._young_until_s
+
     def refresh(self) -> None:
         """Look for processes that have come or gone. A number used again between two looks is not noticed."""
+        self._forks = self.forks
         present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
         there = set(present)
         own = {pid: None for pid in self.pids if pid in there}
@@ -41,6 +50,7 @@ class OwnProcesses:
                 own[pid] = None
             else:
                 strangers[pid] = first_s if seen_s is None else seen_s
+                self._young_until_s = max(self._young_until_s, strangers[pid] + YOUNG_S)
         self._strangers, self._knows = strangers, True
         self.pids = list(own)
         self.cpus = self._allowed()
@@ -62,11 +72,10 @@ class OwnProcesses:
         """Thread by thread: each may be bound to a CPU of its own, as by OMP_PROC_BIND."""
         cpus: Set[int] = set()
         for pid in self.pids:
-            try:
+            with contextlib.suppress(OSError):  # it has just ended
                 for thread in os.listdir(os.path.join(self._proc, str(pid), "task")):
-                    cpus.update(os.sched_getaffinity(int(thread)))
-            except OSError:  # it has just ended
-                continue
+                    with contextlib.suppress(OSError):
+                        cpus.update(os.sched_getaffinity(int(thread)))
         return frozenset(cpus)
 
 

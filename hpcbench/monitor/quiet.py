@@ -28,8 +28,9 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
     Returns what goes on there at the end, or None.
     """
     end = time.monotonic() + limit_s
+    place = Place(OwnProcesses(""), Files())
     while True:
-        noise = look(Place(OwnProcesses(""), Files()), gpus)
+        noise = look(place, gpus)
         if not noise or time.monotonic() + PAUSE_S + LOOK_S > end:
             return noise
         time.sleep(PAUSE_S)

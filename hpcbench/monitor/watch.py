@@ -14,18 +14,40 @@ from . import host, sources
 from .budget import allowances
 from .files import Files
 from .processes import OwnProcesses
-from .sources.base import GAUGE, Place, Source
+from .sources.base import GAUGE, Place, Source, Values
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
 FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
-REFRESH_SHARE = 0.0005  # of one core, that looking for new processes may take once the first are found
-REFRESH_S = (1.0, 3.0)  # between two such looks: at least, and at most whatever they cost
+SEARCH_SHARE = 0.0005  # of one core, that looking for new processes may take once the first are found
+SEARCH_S = 3.0  # after so long they are looked for, for they may have been moved; and what of the share is saved up
 SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
 WRITE_S = 1.0  # between two times that readings are written: a monitor that is killed loses no more than that
 MOST = 0.0045  # of one core, that all may take: else ticks are farther apart
 TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
 SMOOTHING = 0.1
+
+
+class _Search:
+    """Looks for the repetition's processes: at every tick until some are found, for nothing is measured yet that this
+    might disturb; then when some process of the node has begun, as often as its share allows."""
+
+    def __init__(self, own: OwnProcesses) -> None:
+        self._own = own
+        self._allowed_at = self._stale_at = 0.0
+
+    def cost_before_found_s(self, now: float) -> float:
+        """Look, if it is time to. Returns what it has cost where there is still nothing to watch."""
+        if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
+            return 0.0
+        started_s = time.thread_time()
+        self._own.refresh()
+        cost_s = time.thread_time() - started_s
+        if not self._own.pids:
+            return cost_s
+        self._allowed_at = max(self._allowed_at, now - SEARCH_S) + min(cost_s / SEARCH_SHARE, SEARCH_S)
+        self._stale_at = now + SEARCH_S
+        return 0.0
 
 
 class _Scheduled:
@@ -67,11 +89,14 @@ class _Scheduled:
         if not seen:
             return
         started_s = time.thread_time()
+        values: List[Tuple[float, Values]] = []
         try:
             for now, each in seen:
-                writer.reading(self.number, now, self.source.values(each))
+                values.append((now, self.source.values(each)))
         except Exception as error:
             self._fails(error)
+        for now, found in values:
+            writer.reading(self.number, now, found)
         self._values_s = (time.thread_time() - started_s) / len(seen)
         self._rest_s = max(self.source.period_s, (self._look_s + self._values_s) / self.share)
 
@@ -94,20 +119,25 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
         "facts": {source.name: source.facts() for source in found if source.facts()},
         "absent": absent,
     }
-    now, used_s = time.monotonic(), time.process_time()
+    now, start_cpu_s = time.monotonic(), time.process_time()
     os.makedirs(folder, exist_ok=True)
     writer = Writer(os.path.join(folder, file_name(own_host)), header)
     print("hpcbench: watching", flush=True)
     gc.disable()  # nothing here refers to itself, and looking for that takes time
     scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
-    ticks = _run(scheduled, own, writer, interval_s)
+    try:
+        ticks = _run(scheduled, own, writer, interval_s)
+    except OSError as error:
+        print("hpcbench: the monitor on %s cannot write: %s" % (own_host, error), file=sys.stderr)
+        return 1
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
     elapsed_s = time.monotonic() - now
     writer.end(
         {
             "ended_s": now + elapsed_s,
             "elapsed_s": elapsed_s,
-            "cpu_s": time.process_time() - used_s,
+            "start_cpu_s": start_cpu_s,  # until it could watch; `cpu_s` is what came after that
+            "cpu_s": time.process_time() - start_cpu_s,
             "ticks": ticks,
             "failed": failed,
         }
@@ -127,17 +157,13 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     poll.register(sys.stdin, select.POLLIN | select.POLLHUP)
     began_s, finest_s = time.monotonic(), interval_s
     used_s, tick_s = time.process_time(), 0.0  # what a tick costs, on average
-    refresh_at = write_at = 0.0
+    search = _Search(own)
+    write_at = 0.0
     ticks = 0
     while True:
         now = time.monotonic()
         interval_s = interval_after(now - began_s, finest_s, tick_s)
-        if now >= refresh_at:
-            started_s = time.thread_time()
-            own.refresh()
-            rest_s = (time.thread_time() - started_s) / REFRESH_SHARE
-            if own.pids:  # else nothing is measured yet that looking might disturb
-                refresh_at = now + min(max(rest_s, REFRESH_S[0]), REFRESH_S[1])
+        searching_s = search.cost_before_found_s(now)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
                 each.look(time.monotonic())
@@ -148,7 +174,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
                 each.share = share
         ticks += 1
         before_s, used_s = used_s, time.process_time()
-        tick_s += SMOOTHING * (used_s - before_s - tick_s)
+        tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
         rest_s = now + interval_s - time.monotonic()
         if poll.poll(max(0.0, rest_s) * 1000) and not os.read(sys.stdin.fileno(), 4096):
             for each in scheduled:  # those that were not due: their counters have gone on

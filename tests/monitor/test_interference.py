@@ -21,8 +21,8 @@ KINDS = [
     # what, columns at the threshold, columns just below it, causes, whether it convicts
     (
         "a quota stopped its threads for 3 % of the time",
-        {"quota__throttled_us": 30_000},
-        {"quota__throttled_us": 29_900},
+        {"quota__throttled_us": 60_031},
+        {"quota__throttled_us": 60_000},
         ("throttling",),
         True,
     ),
@@ -78,7 +78,7 @@ def test_evidence_begins_at_its_threshold(
 @pytest.mark.parametrize(
     ("columns", "size"),
     [
-        ({"quota__throttled_us": 500_000}, 0.5),
+        ({"quota__throttled_us": 1_000_500}, 0.5),
         ({"own__worst_wait_us": 40_000, "cpu__own_busy_ms": 2040}, 0.04),
         ({"cpu__other_busy_ms": 1515}, 1.52),  # with what is foreign on its own CPUs
         ({"cpu__own_steal_ms": 400}, 0.2),
@@ -153,6 +153,17 @@ def test_a_thread_that_a_quota_stops_does_not_wait_for_a_cpu(throttled: float) -
     columns = {"own__wait_us": 5e5, "own__worst_wait_us": 5e5, "own__run_us": 1e6, "own__cpu_ms": 1000}
     found = evidence(watched(quota__throttled_us=1e6 * throttled, cpu__own_busy_ms=1000, **columns))
     assert [each.causes for each in found] == [("throttling",)]
+
+
+def test_a_quota_that_stops_many_threads_counts_once_and_hides_no_hog() -> None:
+    """The kernel adds up the time of each CPU: eight threads, each stopped for a twentieth of it."""
+    columns = {"own__run_us": 7e6, "own__wait_us": 1e6, "own__cpu_ms": 7000, "cpu__own_count": 8}
+    columns |= {"cpu__own_busy_ms": 7100, "quota__throttled_us": 8 * 0.05 * 1e6}
+    found = evidence(watched(**columns, own__worst_wait_us=0.15e6))
+    assert [(each.causes, each.size) for each in found] == [
+        (("throttling",), pytest.approx(0.05)),
+        (("cpu",), pytest.approx(0.1)),
+    ]
 
 
 def test_what_is_not_known_is_no_evidence() -> None:

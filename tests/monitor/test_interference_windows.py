@@ -69,7 +69,7 @@ def test_a_window_was_watched_where_at_least_half_of_it_was(start: float, end: f
 
 def test_what_was_not_watched_of_a_window_does_not_make_a_disturbance_smaller_or_larger() -> None:
     """A command that is timed as a whole: its processes are found a moment after it began."""
-    found = evidence(watched(quota__throttled_us=100_000), Window(95.0, 105.0, 10.0))
+    found = evidence(watched(quota__throttled_us=200_100), Window(95.0, 105.0, 10.0))
     assert found[0].size == pytest.approx(0.1)
 
 
@@ -94,9 +94,9 @@ def test_a_window_shorter_than_the_kernels_ticks_can_tell_is_judged_with_what_li
 
 def test_but_not_with_what_was_not_watched() -> None:
     short = Window(START + 0.01, START + 0.02, 0.01)
-    assert evidence(watched(quota__throttled_us=100_000), short)[0].size == pytest.approx(0.1)
+    assert evidence(watched(quota__throttled_us=200_100), short)[0].size == pytest.approx(0.1)
     at_the_end = Window(END - 0.02, END - 0.01, 0.01)
-    assert evidence(watched(quota__throttled_us=100_000), at_the_end)[0].size == pytest.approx(0.1)
+    assert evidence(watched(quota__throttled_us=200_100), at_the_end)[0].size == pytest.approx(0.1)
 
 
 def test_one_look_at_its_processes_tells_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.monitor.proc_stat import TICKS_PER_S, CpuTimes, cpu_times
+from hpcbench.monitor.proc_stat import TICKS_PER_S, CpuTimes, cpu_times, forks
 
 SUM = b"cpu  9 9 9 9 9 9 9 9 9 9\n"
 
@@ -26,6 +26,13 @@ def test_a_kernel_of_before_guests_is_understood() -> None:
 @pytest.mark.parametrize("content", [b"", SUM, b"intr 1 2 3\nprocs_running 1"])
 def test_where_no_cpu_is_told_there_is_none(content: bytes) -> None:
     assert cpu_times(content) == []
+
+
+def test_another_process_is_told_and_time_that_goes_by_is_not() -> None:
+    stat = b"cpu0 %d 2 3 0 0 4 5 6\nintr 5\nctxt 7\nbtime 9\nprocesses %d\nprocs_running 1\nprocs_blocked 0\n"
+    assert forks(stat % (1, 10)) == forks(stat % (2, 10)) != forks(stat % (2, 11))
+    assert forks(b"") == forks(b"cpu0 1 2 3\n") == b""
+    assert forks(Path("/proc/stat").read_bytes())
 
 
 def test_the_real_kernel_counts_the_work_of_this_process() -> None:

@@ -118,6 +118,19 @@ def test_a_stranger_that_is_not_young_is_looked_at_no_more(
     assert node.pids() == []
 
 
+def test_only_where_a_process_has_begun_is_there_a_reason_to_look(node: Any, clock: list[float]) -> None:
+    node.own.forks = b"processes 1"
+    node.pids()
+    assert not node.own.may_have_changed(), "those that were there before do not change"
+    node.own.forks = b"processes 2"
+    assert node.own.may_have_changed()
+    node.start(10, 1)
+    node.pids()
+    assert node.own.may_have_changed(), "it may be between its fork and its exec"
+    clock[0] += YOUNG_S
+    assert not node.own.may_have_changed()
+
+
 def test_a_process_that_vanishes_while_it_is_read_is_passed_over(node: Any) -> None:
     (node.root / f"proc/{FIRST + 10}").mkdir()
     node.start(11, 10, MARKED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -110,6 +111,19 @@ def test_a_kernel_that_does_not_tell_pressure_is_judged_by_its_cpus(node: Any) -
     assert quiet.look(node.place) is None
     node.then = lambda: node.busy(300)
     assert quiet.look(node.place) == "4.0 of 2 CPUs are busy"
+
+
+def test_looks_for_hours_hold_no_more_files_open_than_one(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is made up, the counters are those of this machine."""
+
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    monkeypatch.setattr(quiet, "noise", lambda *seen: "noise")
+    quiet.wait(0)
+    before = opened()
+    assert quiet.wait(100 * (quiet.LOOK_S + quiet.PAUSE_S)) == "noise"
+    assert opened() < before + 10
 
 
 class Looks:

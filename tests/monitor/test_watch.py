@@ -92,7 +92,7 @@ WaitUntil = Callable[..., None]
 
 CHILD = "if not os.fork(): os.read(0, 1), os._exit(0)"
 # A monitor that looks for processes, and writes down what it has seen, sooner than it need.
-EAGER = "from hpcbench.monitor import watch\nwatch.WRITE_S, watch.REFRESH_S = 0.1, (0.1, 0.1)\n" + WATCH
+EAGER = "from hpcbench.monitor import watch\nwatch.WRITE_S, watch.SEARCH_S = 0.1, 0.1\n" + WATCH
 
 
 def test_a_monitor_sees_a_process_that_is_marked_its_forks_and_nobody_else(running: Running) -> None:

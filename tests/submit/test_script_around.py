@@ -114,7 +114,7 @@ def test_with_a_fake_zipapp_the_monitor_begins_before_the_workload_and_ends_afte
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert made.steps == MEASURED[scheduler]
     (scratch,) = (line.split()[1] for line in made.called if line.startswith("monitor "))
-    assert re.fullmatch(r".*/running/job-001-0-\d+", scratch)
+    assert re.fullmatch(r".*/running/job-001-0-\d+-1", scratch)
     assert made.told_to_record("--scratch") == [scratch]
 
 
@@ -233,7 +233,7 @@ def test_with_a_fake_zipapp_each_attempt_begins_without_what_the_one_before_left
     left = made.sweep.paths.results / "left"
     text = made.fake.read_text().replace("spawn | rank)", f'spawn) [ ! -e "{left}" ] || touch "{left}-over";')
     made.fake.write_text(text)
-    made.script.write_text(re.sub(r"(?m)^scratch=.*$", f'scratch="{left}"', made.script.read_text()))
+    made.script.write_text(re.sub(r"(?m)^  scratch=.*$", f'scratch="{left}"', made.script.read_text()))
     made.records_end_with(75, 0)
     left.mkdir(parents=True)
     made.run()

@@ -29,8 +29,6 @@ _RESIDENCIES = {
     "vr_thm_residency_acc": HARDWARE_THERMAL,
     "hbm_thm_residency_acc": HARDWARE_THERMAL,
 }
-# Of older ones the bindings tell only whether something holds the clock back, not what.
-_EITHER = POWER_CAP | HARDWARE_THERMAL
 _PACKAGE_REMARK = "of the whole package: both dies of an MI250X, the CPU cores of an MI300A, too"
 
 
@@ -95,14 +93,15 @@ class AmdGpu(Gpu):
 
     def _reasons(self) -> Optional[int]:
         metrics = self._ask("amdsmi_get_gpu_metrics_info") or {}
-        before, self._times = self._times, {name: _number(metrics.get(name)) or 0 for name in _RESIDENCIES}
-        if any(_number(metrics.get(name)) is not None for name in _RESIDENCIES):
-            bits = 0
-            for name, time in self._times.items():
-                bits |= _RESIDENCIES[name] if time > before.get(name, time) else 0
-            return bits
-        held = metrics.get("indep_throttle_status")
-        return None if not isinstance(held, bool) else _EITHER if held else 0
+        found = {name: _number(metrics.get(name)) for name in _RESIDENCIES}
+        told = {name: time for name, time in found.items() if time is not None}
+        if not told:  # MI200 and older tell only whether something holds the clock back, and at work their limit does
+            return None
+        bits = 0
+        for name, time in told.items():
+            bits |= _RESIDENCIES[name] if time > self._times.get(name, time) else 0
+        self._times.update(told)
+        return bits
 
     def _ask(self, function: str, *arguments: Any) -> Any:
         """What the library answers; None where it has no answer. Its own bindings fail where versions differ."""

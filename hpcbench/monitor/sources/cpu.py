@@ -4,7 +4,7 @@ import re
 from typing import Dict, FrozenSet, Tuple
 
 from ..counters import Counter
-from ..proc_stat import TICKS_PER_S, CpuTimes, cpu_times
+from ..proc_stat import TICKS_PER_S, CpuTimes, cpu_times, forks
 from .base import COUNTER, GAUGE, Parsed, Place, Values
 
 _MS_PER_TICK = 1000 / TICKS_PER_S
@@ -35,7 +35,9 @@ class Cpu(Parsed):
         self._counters: Dict[int, Tuple[Counter, Counter, Counter]] = {}
 
     def look(self) -> Tuple[bytes, FrozenSet[int]]:
-        return self.place.files.read(self._path), self.place.own.cpus
+        content = self.place.files.read(self._path)
+        self.place.own.forks = forks(content)
+        return content, self.place.own.cpus
 
     def values(self, seen: Tuple[bytes, FrozenSet[int]]) -> Values:
         content, own = seen

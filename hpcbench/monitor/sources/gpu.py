@@ -127,8 +127,8 @@ class GpuEnergy(_GpuSource):
 class GpuProcesses(_GpuSource):
     """Processes that compute on a GPU and are not the repetition's.
 
-    One that was not seen in the reading before may be a child that is not known yet, and does not count. The server of
-    NVIDIA's MPS does not either; its clients do.
+    One that was not there yet at the last look for the repetition's own may be one of them, and does not count. The
+    server of NVIDIA's MPS does not either; its clients do.
     """
 
     each = {"foreign_processes": GAUGE, "foreign_memory_bytes": GAUGE}
@@ -138,19 +138,23 @@ class GpuProcesses(_GpuSource):
         super().__init__(place)
         if _namespace(place) != _FIRST_NAMESPACE:
             raise Absent("in a container with process numbers of its own: the driver tells the node's")
-        self._before: List[Set[int]] = [set() for _ in self._gpus]
+        self._own: List[int] = []
+        self._seen: List[Set[int]] = [set() for _ in self._gpus]  # strangers in the last reading
+        self._looked_at: List[Set[int]] = self._seen  # and in the last before own processes were looked for
 
     def read(self) -> Values:
         values: Values = []
-        own = set(self.place.own.pids)
+        if self.place.own.pids is not self._own:  # each look for processes makes another list
+            self._own, self._looked_at = self.place.own.pids, list(self._seen)
+        own = set(self._own)
         for index, gpu in enumerate(self._gpus):
             processes = gpu.processes()
             if processes is None:
                 values += [None, None]
                 continue
             strangers = [each for each in processes if each.pid not in own and not self._serves(each.pid)]
-            stayed = [each for each in strangers if each.pid in self._before[index]]
-            self._before[index] = {each.pid for each in strangers}
+            stayed = [each for each in strangers if each.pid in self._looked_at[index]]
+            self._seen[index] = {each.pid for each in strangers}
             values += [len(stayed), _sum([each.memory_bytes for each in stayed])]
         return values
 

@@ -91,6 +91,10 @@ def test_the_columns_are_those_of_nvidia_with_a_fake_library(machine: Any, drive
     gpu["amdsmi_get_gpu_metrics_info"] = {"ppt_residency_acc": 11, "hbm_thm_residency_acc": 5}
     assert machine.values(source)["gpu0.throttle_reasons"] == POWER_CAP | HARDWARE_THERMAL
     assert machine.values(source)["gpu0.throttle_reasons"] == 0  # nothing more since then
+    told = gpu.pop("amdsmi_get_gpu_metrics_info")
+    assert machine.values(source)["gpu0.throttle_reasons"] is None
+    gpu["amdsmi_get_gpu_metrics_info"] = told
+    assert machine.values(source)["gpu0.throttle_reasons"] == 0, "what was counted before is no news"
 
 
 def test_energy_is_the_count_times_its_resolution_with_a_fake_library(machine: Any, driver: Any) -> None:
@@ -120,7 +124,7 @@ def test_older_libraries_and_gpus_use_other_names_with_a_fake_library(machine: A
     assert energy.facts()["meters"][0]["power_sensor"] == "amd average power"
     values = machine.values(Amd(machine.place))
     assert values["gpu0.clock_sm_mhz"] == 1700
-    assert values["gpu0.throttle_reasons"] == POWER_CAP | HARDWARE_THERMAL  # which of them is not told
+    assert values["gpu0.throttle_reasons"] is None, "heat or the power limit, and the limit holds back every busy GPU"
 
 
 def test_what_a_gpu_does_not_have_is_null_with_a_fake_library(machine: Any, driver: Any) -> None:
