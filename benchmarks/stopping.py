@@ -84,8 +84,9 @@ def main() -> None:
         for step_s in STEPS_S:
             found = trials(generator, coefficient, tails, step_s)
             print(f"{in_words(coefficient, tails):<34}{step_s:>6} s{len(found.counts) / CASES:>9.0%}", end="")
-            print(f"{median(found.counts):>9.0f}", end="")
-            print("".join(f"{mean(held):>10.1%}" for held in (found.one, found.fixed, found.together)), flush=True)
+            print(f"{median(found.counts):>9.0f}" if found.counts else f"{'-':>9}", end="")
+            intervals = (found.one, found.fixed, found.together)
+            print("".join(f"{mean(held):>10.1%}" if held else f"{'-':>10}" for held in intervals), flush=True)
 
 
 if __name__ == "__main__":

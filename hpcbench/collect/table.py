@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -146,11 +145,16 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _compile_s(record: Record) -> float | None:
-    """What the first step took beyond a usual one, where the execution traces or compiles it."""
+    """What the first step took beyond a usual one, where the execution traces or compiles it.
+
+    None where no step was measured: the one sample of a training to an accuracy is all of it.
+    """
     samples, execution = record["samples"], record["parameters"].get("execution")
-    if not samples or samples["first_step_s"] is None or execution in (None, "eager"):
+    if not samples or samples["first_step_s"] is None or record["learning"] or execution in (None, "eager"):
         return None
-    return max(0.0, float(samples["first_step_s"]) - float(median(samples[SAMPLES])))
+    steps = np.asarray(samples[SAMPLES], dtype=np.float64)
+    steps = steps[np.isfinite(steps)]
+    return max(0.0, float(samples["first_step_s"]) - float(np.median(steps))) if steps.size else None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

@@ -93,6 +93,8 @@ def doctor(
     workspace = workspace_of(context)
     state = _slurm_state()
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
+    if _named(site) and chosen.scheduler == "local":
+        state = "none"  # for this site: it has no use for the one that is here
     cluster = ask_cluster() if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         about_site = _site(workspace, chosen, cluster, state, progress)

@@ -6,8 +6,8 @@ import time
 
 from hpcbench.collect.progress import Progress, survey
 from hpcbench.commands.common import err
-from hpcbench.errors import UserError
 from hpcbench.node import outcomes
+from hpcbench.submit.queue import NoAnswerError
 from hpcbench.submit.sweep import Sweep
 
 FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
@@ -21,7 +21,7 @@ def wait_for(sweep: Sweep) -> int:
     while True:
         try:
             progress = survey(sweep)
-        except UserError as error:  # a controller that restarts is no reason to stop waiting
+        except NoAnswerError as error:  # a controller that restarts is no reason to stop waiting
             err.print(f"{error.what}; asking again", markup=False)
             time.sleep(LONGEST_S)
             continue

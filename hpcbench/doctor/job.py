@@ -96,7 +96,7 @@ def of_partition(name: str) -> Place:
 
 
 def what_to_ask(site: Site, name: str, partition: Partition) -> Resources:
-    """Two tasks with two CPUs each, less where a node has less, and a GPU for each task where it has GPUs."""
+    """Two tasks with two CPUs each, less where a node has less or tells nothing; for each a GPU where it has some."""
     cpus, gpus = partition.cpus_per_node or _TASKS, partition.gpus_per_node or 0
     tasks = min(_TASKS, cpus, gpus or _TASKS)
     limit_s = min(walltime_s(LIMIT), partition.max_time_s or walltime_s(LIMIT))

@@ -119,7 +119,7 @@ def _account(cluster: Cluster, site: Site) -> list[Finding]:
     insists = cluster.enforces("associations", "limits", "qos", "safe")
     if insists and site.slurm.account and site.slurm.account not in accounts:
         findings.append(_not_yours("account", site.slurm.account, accounts))
-    allowed = sorted({qos for each in cluster.associations for qos in each.qos})
+    allowed = sorted({qos for each in _charged(cluster.associations, site) for qos in each.qos})
     if cluster.enforces("qos") and site.slurm.qos and allowed and site.slurm.qos not in allowed:
         findings.append(_not_yours("qos", site.slurm.qos, allowed))
     return findings
@@ -144,11 +144,12 @@ def _array_size(cluster: Cluster, site: Site) -> Finding:
 
 
 def _submitted_jobs(cluster: Cluster, site: Site) -> Finding:
-    """The least of what the user's associations and QOS allow."""
+    """The least of what the associations that may be charged allow, and their QOS."""
     if cluster.associations is None:
         return Finding("MaxSubmitJobs", OK, "not told: no accounting")
-    limits = [each.max_submit_jobs for each in cluster.associations if each.max_submit_jobs]
-    limits += [cluster.qos_limits[qos] for qos in _qos(cluster.associations, site) if qos in cluster.qos_limits]
+    charged = _charged(cluster.associations, site)
+    limits = [each.max_submit_jobs for each in charged if each.max_submit_jobs]
+    limits += [cluster.qos_limits[qos] for qos in _qos(charged, site) if qos in cluster.qos_limits]
     if not limits or not cluster.enforces("limits", "safe"):
         return Finding("MaxSubmitJobs", OK, "no limit" + (f"; {min(limits)} is not enforced" if limits else ""))
     most, planned = min(limits), site.limits.max_submit_jobs
@@ -159,7 +160,12 @@ def _submitted_jobs(cluster: Cluster, site: Site) -> Finding:
     return Finding("MaxSubmitJobs", WARNING, found, means, f"In the site file: limits: {{max_submit_jobs: {most}}}")
 
 
-def _qos(associations: tuple[Association, ...], site: Site) -> set[str]:
+def _charged(associations: tuple[Association, ...], site: Site) -> list[Association]:
+    """Those under the account that the site names, else all of the user's."""
+    return [each for each in associations if site.slurm.account in (None, each.account)]
+
+
+def _qos(associations: list[Association], site: Site) -> set[str]:
     if site.slurm.qos:
         return {site.slurm.qos}
     return {each.default_qos or _DEFAULT_QOS for each in associations}

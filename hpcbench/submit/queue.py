@@ -15,6 +15,10 @@ TIMEOUT_S = 60
 Element = tuple[str, int]  # array job id, index
 
 
+class NoAnswerError(UserError):
+    """Slurm was asked and gave no answer: it may give one later."""
+
+
 @dataclass(frozen=True)
 class QueueEntry:
     """One element as Slurm sees it."""
@@ -125,7 +129,9 @@ def answer(command: list[str]) -> list[str]:
     except FileNotFoundError as error:
         raise UserError(f"{command[0]} was not found", hint="run this where the Slurm commands are") from error
     except subprocess.TimeoutExpired as error:
-        raise UserError(f"{command[0]} gave no answer in {TIMEOUT_S} s", hint="is slurmctld up? try again") from error
+        raise NoAnswerError(
+            f"{command[0]} gave no answer in {TIMEOUT_S} s", hint="is slurmctld up? try again"
+        ) from error
     except subprocess.CalledProcessError as error:
-        raise UserError(f"{command[0]} failed: {error.stderr.strip()}") from error
+        raise NoAnswerError(f"{command[0]} failed: {error.stderr.strip()}") from error
     return [line for line in done.stdout.splitlines() if line.strip()]

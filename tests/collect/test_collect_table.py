@@ -191,6 +191,28 @@ def test_the_job_is_named_as_slurm_names_it(make_record: MakeRecord, slurm: dict
     assert repetition_table([make_record(slurm=slurm)])["job_id"][0] == job_id
 
 
+EAGER, COMPILED = {"execution": "eager"}, {"execution": "compiled"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "changes", "compile_s"),
+    [
+        (COMPILED, {}, 0.7),  # a first step of 0.9 s, and a median of 0.2 s
+        (COMPILED, {"times_s": [1.0, 2.0]}, 0.0),
+        (COMPILED, {"times_s": [0.2, np.nan, np.inf, None]}, 0.7),
+        (COMPILED, {"times_s": [np.nan, None]}, None),
+        (COMPILED, {"times_s": []}, None),
+        (COMPILED, {"learning": {"epochs": 3, "accuracy": 0.9}}, None),  # the one sample is all of the training
+        (EAGER, {}, None),
+    ],
+)
+def test_what_compiling_took_is_told_where_a_step_was_measured(
+    make_record: MakeRecord, parameters: dict[str, Any], changes: dict[str, Any], compile_s: float | None
+) -> None:
+    table = repetition_table([make_record(parameters=parameters, **changes)])
+    assert table["compile_s"].tolist() == [None if compile_s is None else pytest.approx(compile_s)]
+
+
 def test_samples_are_numbered_from_zero_within_each_repetition(make_record: MakeRecord) -> None:
     records = [
         make_record(0, 0, times_s=[0.5, 0.4]),

@@ -55,6 +55,15 @@ def test_a_site_of_slurm_without_slurm_is_a_problem(command_line, tmp_path):
     assert "problem Slurm: its commands are not here" in done.stdout
 
 
+def test_a_silent_slurm_is_no_problem_of_a_local_site_that_was_named_with_a_fake_scontrol(command_line, fake_commands):
+    for tool in ("bash", "rm", "hostname"):
+        (fake_commands(scontrol="exit 1") / tool).symlink_to(str(shutil.which(tool)))
+    silent = {"SLURM_CONF": "/nowhere", "PATH": os.environ["PATH"]}
+    for arguments, env in (((), {"HPCBENCH_SITE": "laptop"}), (("--site", "laptop"), {})):
+        told = json.loads(command_line(*QUICK, "--json", *arguments, env={**silent, **env}, expect=None).stdout)
+        assert "Slurm" not in {finding["group"] for finding in told["places"][0]["findings"]}
+
+
 @pytest.mark.skipif(shutil.which("scontrol") is None, reason="needs Slurm's commands")
 def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at(command_line, tmp_path):
     (tmp_path / "slurm.conf").write_text("ClusterName=gone\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=9\n")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hpcbench import cli
-from hpcbench.analysis.factors import FACTORS
-from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES
 from hpcbench.analysis.rules import RULES
+from hpcbench.collect.table import PARAMETERS
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.recipe import load_recipe
 
@@ -64,8 +64,13 @@ def test_every_rule_for_reports_is_in_the_docs_under_its_name():
     assert told == [(str(number), rule.name) for number, rule in RULES.items()]
 
 
-def test_every_column_of_the_analysis_and_the_setup_is_in_the_docs():
+def test_every_column_of_each_level_is_in_the_docs(command_line):
     described = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
-    assert [
-        name for name in (*PERCENTILES, AVERAGED_OVER, *FACTORS, "speedup_base") if f"`{name}`" not in described
-    ] == []
+    cells = [line.split("|")[1] for line in described.splitlines() if line.startswith("|")]
+    names = [name.replace("...", "*") for cell in cells for name in re.findall("`(.+?)`", cell)]
+    experiment = "name: one\nparameters: {framework: command, command: 'true'}\nmeasure: {repetitions: 1, retries: 0}\n"
+    (command_line.workspace / "one.yaml").write_text(experiment)
+    command_line("sweep", "one.yaml", "--local")
+    for level in ("case", "repetition", "sample"):
+        columns = set(command_line.report("--level", level)[0]) - set(PARAMETERS)
+        assert [column for column in columns if not any(fnmatchcase(column, name) for name in names)] == [], level

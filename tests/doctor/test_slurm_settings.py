@@ -106,6 +106,21 @@ def test_a_qos_that_the_site_names_gives_the_limit(cluster, site) -> None:
     assert next(finding.found for finding in found if finding.subject == "MaxSubmitJobs") == "100"
 
 
+TWO_ACCOUNTS = (Association("test", "short", ("short",), 10), Association("proj1", "", ("long", "normal"), None))
+
+
+def test_only_the_account_that_the_site_names_gives_limits(cluster, site) -> None:
+    both = cluster(associations=TWO_ACCOUNTS, qos_limits={"short": 5})
+    assert bad(slurm.look(both, site(slurm={"account": "proj1"}))) == []
+    assert bad(slurm.look(both, site(slurm={"account": "test"}))) == [("MaxSubmitJobs", WARNING)]
+    assert bad(slurm.look(both, site())) == [("MaxSubmitJobs", WARNING)]
+
+
+def test_a_qos_of_another_account_is_not_one_for_the_account_that_the_site_names(cluster, site) -> None:
+    found = slurm.look(cluster(associations=TWO_ACCOUNTS), site(slurm={"account": "proj1", "qos": "short"}))
+    assert bad(found) == [("qos", PROBLEM)]
+
+
 def test_a_cluster_without_accounting_is_a_note(cluster, site) -> None:
     none = {"AccountingStorageType": "accounting_storage/none"}
     found = slurm.look(cluster(none, associations=None, sacct_answers=False), site())
@@ -127,7 +142,8 @@ def test_a_slurm_that_shows_no_configuration_is_told(cluster, site) -> None:
 
 def test_what_slurm_does_not_enforce_is_no_limit(cluster, site) -> None:
     lenient = {"AccountingStorageEnforce": "none"}
-    found = slurm.look(cluster(lenient), site(slurm={"account": "proj9", "qos": "fast"}, limits={}))
+    assert bad(slurm.look(cluster(lenient), site(slurm={"account": "proj9", "qos": "fast"}))) == []
+    found = slurm.look(cluster(lenient), site(limits={}))
     assert bad(found) == []
     told = {finding.subject: finding.found for finding in found}
     assert told["MaxSubmitJobs"] == "no limit; 100 is not enforced"
