@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 from scipy.stats import mannwhitneyu
 
-from hpcbench.analysis.statistics import LEVEL, Floats, median_of
+from hpcbench.analysis.statistics import LEVEL, Floats, exponential, median_of
 
 FEWEST = 5  # repetitions a side for which the rank-sum test can reach 1 %
 _POWER = 0.9
@@ -22,6 +22,7 @@ _ROUNDING = 1e-12  # of logarithms: what is less is none
 class Ratio(NamedTuple):
     """NEW over BASE. Limits and p-value are None where a side has one repetition only, of which no spread is known.
 
+    Of values that lie many orders of magnitude apart, it may be 0 or infinite, and so may its limits.
     `variance` is that of the logarithms, of both sides together, from one repetition to another.
     """
 
@@ -50,7 +51,7 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
         return Ratio(estimate, estimate, estimate, float(abs(difference) < _ROUNDING), 0.0)
     freedom = sum(errors) ** 2 / sum(e**2 / (side.size - 1) for e, side in zip(errors, logs, strict=True))
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
-    low, high = math.exp(difference - half), math.exp(difference + half)
+    low, high = exponential(difference - half), exponential(difference + half)
     p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
 

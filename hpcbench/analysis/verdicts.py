@@ -76,9 +76,9 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     if ratio.low is None or ratio.high is None or p_value is None:
         reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {FEWEST}"
         return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=FEWEST)
-    if -margin <= math.log(ratio.low) and math.log(ratio.high) <= margin:
+    if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
-    beyond = abs(math.log(ratio.estimate)) > margin
+    beyond = abs(_log(ratio.estimate)) > margin
     ranks = rank_sum_p(pair.base, pair.new) if beyond and p_value <= FALSE_DISCOVERY_RATE else None
     if ranks is not None and ranks <= RANK_SUM_LEVEL:
         word = FASTER if (ratio.estimate > 1) == pair.more_is_better else SLOWER
@@ -95,9 +95,13 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
 
 
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
 def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
     """Repetitions a side that would tell, if the ratio and the noise stayed as they are; None for too many."""
-    distance = abs(math.log(ratio.estimate))
+    distance = abs(_log(ratio.estimate))
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:
         distance, level = margin - distance, 1 - LEVEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -77,6 +78,13 @@ def test_a_single_repetition_says_nothing(counts: tuple[int, int], said: str) ->
 
 def test_three_repetitions_that_agree_can_be_the_same() -> None:
     assert verdict(CLOSE[1:4], CLOSE[1:4] * 1.001, margin=0.02).word == SAME
+
+
+def test_values_that_lie_many_orders_of_magnitude_apart_have_a_verdict_like_any_others() -> None:
+    found = verdict(np.array([1e-60, 1.0]), np.ones(2))
+    assert (found.word, found.ratio.low, found.ratio.high) == (CANNOT_TELL, 0.0, math.inf)
+    assert verdict(1e-200 * CLOSE, 1e200 * CLOSE).word == SLOWER
+    assert verdict(1e200 * CLOSE, 1e-200 * CLOSE).word == FASTER
 
 
 def test_two_modes_that_fool_welchs_test_do_not_fool_the_ranks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -109,6 +110,14 @@ def test_a_ratio_without_an_interval_leaves_it_empty(make: Make) -> None:
     assert "1.034" in text
 
 
+def test_an_interval_over_many_orders_of_magnitude_fits_in_its_column(make: Make) -> None:
+    text = printed(
+        make({"ratio_ci_low": 1e-60, "ratio_ci_high": 1e60}, {"ratio_ci_low": 0.0, "ratio_ci_high": math.inf})
+    )
+    assert "0.000 - 1e+60" in text
+    assert "0.000 - inf" in text
+
+
 def test_metrics_are_named_with_their_units(make: Make) -> None:
     metric = {"quantity": "metric_rate_it_per_s", "verdict": "worse", "base_median": 10.0, "new_median": 9.0}
     text = printed(make({}, {**metric, "case": "case-0", "nodes": 1}, {**metric, **DOUBT}))
@@ -200,3 +209,8 @@ def test_json_has_the_rule_the_counts_and_every_row(make: Make) -> None:
     first, second = document["comparisons"]
     assert (first["ratio"], first["base_repetitions"], first["verdict"]) == (1.034, 5, "slower")
     assert (second["ratio"], second["p_value"], second["repetitions_needed"]) == (None, None, None)
+
+
+def test_json_knows_no_infinity(make: Make) -> None:
+    (row,) = json.loads(comparison_json(make({"ratio_ci_low": 0.0, "ratio_ci_high": math.inf})))["comparisons"]
+    assert (row["ratio_ci_low"], row["ratio_ci_high"]) == (0, None)
