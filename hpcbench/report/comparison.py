@@ -46,7 +46,8 @@ def summary(comparison: Comparison) -> str:
     """In one line: how many comparisons came out how, and by which rule."""
     counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
-    over = "1 comparison" if comparison.compared == 1 else f"{comparison.compared:,} comparisons"
+    tests = int(comparison.rows["p_value"].notna().sum())
+    over = "1 comparison" if tests == 1 else f"{tests:,} comparisons"
     return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
 
 

@@ -91,6 +91,10 @@ def test_the_last_line_sums_up_and_names_margin_and_correction(make: Make) -> No
     )
 
 
+def test_a_comparison_of_single_repetitions_is_none_that_the_correction_counts(make: Make) -> None:
+    assert "over 1 comparison by" in printed(make({}, {**DOUBT, "p_value": None}))
+
+
 def test_what_cannot_be_told_or_compared_is_listed_with_its_reason(make: Make) -> None:
     text = printed(make({}, DOUBT, GONE))
     assert "cannot tell nodes=2: it could be noise (p = 0.2); about 9 repetitions a side would tell" in text
