@@ -144,6 +144,8 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
             said["some repetitions did not complete; the others are compared"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
             said["some repetitions were disturbed by somebody else; the others are compared"] += 1
+        if case["unmonitored"]:
+            said["whether somebody else disturbed some repetitions is not known; they are compared all the same"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
 

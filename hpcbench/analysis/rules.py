@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from hpcbench.analysis import factors
@@ -45,12 +44,12 @@ RULES = {
     3: Rule("means", "rates are work over time, not means of rates; means are of times"),
     4: Rule("ratios", "a speedup is a ratio of medians; no ratios are averaged"),
     5: Rule("intervals", "the interval of each time is over several runs, and within 5 % of the median"),
-    6: Rule("normality", "no distribution is assumed: intervals are bootstrapped over six runs or more"),
+    6: Rule("normality", "no distribution is assumed: what intervals there are, are bootstrapped"),
     7: Rule("comparison", "the intervals of neighbours in the ranking do not overlap"),
     8: Rule("percentiles", "the tails of latencies are known, as far as there are latencies"),
     9: Rule("factors", "what differs between cases was asked for, and the setup is in the records"),
     10: Rule("parallel time", "tasks that wait for each other: the slowest; replicas that infer: their rates added"),
-    11: Rule("bounds", "no speedup is over a case with fewer or more CPUs or GPUs"),
+    11: Rule("bounds", "among cases on one kind of device, no speedup is over one with fewer or more CPUs or GPUs"),
     12: Rule("plots", "nothing is drawn; every sample is there to plot: --level sample"),
 }
 
@@ -81,11 +80,13 @@ class Evidence:
         return cases[cases[WORK] >= 0]
 
     @cached_property
-    def completed(self) -> pd.DataFrame:
-        """The completed repetitions of the measured cases, with the number of their kind of work."""
+    def speaking(self) -> pd.DataFrame:
+        """The repetitions that speak for the measured cases (see summary.py), with the number of their kind of work."""
         rows = self.repetitions[self.repetitions["status"] == COMPLETED]
         keys = ["sweep", "case"]
-        return rows.merge(self.measured[[*keys, WORK]], on=keys)
+        disturbed = rows["interference"].eq(DISTURBED)
+        alone = disturbed.groupby([rows[key] for key in keys]).transform("all")
+        return rows[~disturbed | alone].merge(self.measured[[*keys, WORK]], on=keys)
 
     @cached_property
     def intervals(self) -> pd.DataFrame:
@@ -116,7 +117,7 @@ def missing_cases(evidence: Evidence) -> Finding | None:
         return None
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
     lacking = f"{_share(lost, evidence.cases)} did not complete ({states})"
-    return Finding(2, lacking, "hpcbench resume, or say why they are left out")
+    return Finding(2, lacking, "hpcbench resume SWEEP, or say why they are left out")
 
 
 def single_runs(evidence: Evidence) -> Finding | None:
@@ -136,7 +137,8 @@ def disturbed_runs(evidence: Evidence) -> Finding | None:
     lost = cases[cases["interference"] == DISTURBED]
     kept = f", and are used all the same in {len(lost):,}, where none was clean" if len(lost) else ", and are left out"
     lacking = f"{_share(cases, evidence.measured)} have runs that others disturbed ({causes}){kept}"
-    return Finding(9, lacking, "hpcbench resume --disturbed, on whole nodes (exclusive: true) or with measure.quiet")
+    remedy = "hpcbench resume SWEEP --disturbed, or a new sweep on whole nodes (exclusive: true) or with measure.quiet"
+    return Finding(9, lacking, remedy)
 
 
 def unwatched_runs(evidence: Evidence) -> Finding | None:
@@ -149,7 +151,7 @@ def unwatched_runs(evidence: Evidence) -> Finding | None:
 
 def unsteady_runs(evidence: Evidence) -> Finding | None:
     """A mean of what still changes is of nothing in particular."""
-    rows = evidence.completed
+    rows = evidence.speaking
     unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
     cases = unsteady[["sweep", "case"]].drop_duplicates()
     if cases.empty:
@@ -159,17 +161,26 @@ def unsteady_runs(evidence: Evidence) -> Finding | None:
 
 
 def uncontrolled_factors(evidence: Evidence) -> Finding | None:
-    found = factors.uncontrolled(evidence.completed)
+    found = factors.uncontrolled(evidence.speaking)
     if not found:
         return None
     lacking = f"not the same for all that is compared, and no axis: {', '.join(map(_described, found.items()))}"
     return Finding(9, lacking, "hold it fixed (slurm options, environment), or make it an axis with a tag")
 
 
+def missing_intervals(evidence: Evidence) -> Finding | None:
+    several = evidence.intervals[(evidence.measured["repetitions"] > 1) & evidence.intervals["centre"].notna()]
+    without = several[several[["low", "high"]].isna().any(axis=1)]
+    if without.empty:
+        return None
+    lacking = f"{_share(without, evidence.measured)} have no interval: one value, or few of which some are not above 0"
+    return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
+
+
 def wide_intervals(evidence: Evidence) -> Finding | None:
     intervals = evidence.intervals[evidence.measured["repetitions"] > 1]
     away = intervals[["low", "high"]].sub(intervals["centre"], axis=0).abs().max(axis=1)
-    reach = away / intervals["centre"].abs().replace(0.0, np.nan)
+    reach = away / intervals["centre"].abs()
     wide = reach[reach > WIDE]
     if wide.empty:
         return None
@@ -184,13 +195,16 @@ def uncertain_order(evidence: Evidence) -> Finding | None:
     if evidence.metric in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {evidence.metric}, which has no interval"
         return Finding(7, lacking, "see in --level repetition whether its order is more than chance")
-    limits = evidence.intervals[["low", "high"]]
-    before = limits.groupby(evidence.measured[WORK]).shift()
-    overlapping = limits[(limits["low"] <= before["high"]) & (before["low"] <= limits["high"])]
-    neighbours = int((limits["low"].notna() & before["low"].notna()).sum())
-    if overlapping.empty:
+    after = evidence.intervals
+    before = after.groupby(evidence.measured[WORK]).shift()
+    neighbours = after["centre"].notna() & before["centre"].notna()
+    known = neighbours & after["low"].notna() & before["low"].notna()
+    uncertain = neighbours & ~((after["low"] > before["high"]) | (before["low"] > after["high"]))
+    if not uncertain.any():
         return None
-    lacking = f"{len(overlapping):,} of {neighbours:,} neighbours in the ranking have intervals that overlap"
+    missing = "" if known.equals(neighbours) else ", or none"
+    counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
+    lacking = f"{counts} neighbours in the ranking have intervals that overlap{missing}"
     return Finding(7, lacking, "read nothing into their order, or narrow the intervals with more repetitions")
 
 
@@ -258,14 +272,14 @@ def missing_bounds(evidence: Evidence) -> Finding | None:
 
 
 def unknown_factors(evidence: Evidence) -> Finding | None:
-    unknown = factors.unknown(evidence.completed)
+    unknown = factors.unknown(evidence.speaking)
     if not unknown:
         return None
     return Finding(9, f"not known of every run: {', '.join(unknown)}", "ask who runs the machine, and say it")
 
 
 def uncommitted_changes(evidence: Evidence) -> Finding | None:
-    dirty = evidence.completed.loc[evidence.completed["git_dirty"].eq(True), "sweep"].unique()
+    dirty = evidence.speaking.loc[evidence.speaking["git_dirty"].eq(True), "sweep"].unique()
     if not dirty.size:
         return None
     sweeps = ", ".join(dirty) if dirty.size <= _MOST_VALUES else f"{dirty.size} sweeps"
@@ -278,6 +292,7 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (  # the worst first:
     disturbed_runs,
     uncontrolled_factors,
     unsteady_runs,
+    missing_intervals,
     wide_intervals,
     uncertain_order,
     unknown_tails,

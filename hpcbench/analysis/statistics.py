@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate with its confidence limits; they are None where a single sample gives none."""
+    """An estimate with its confidence limits; they are None where a single sample gives none, and may be infinite."""
 
     estimate: float
     low: float | None
@@ -87,7 +87,15 @@ def _student_interval(centres: Floats, estimate: float) -> Interval:
     logs = np.log(centres)
     half = float(stdtrit(logs.size - 1, (1 + LEVEL) / 2)) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
     centre = float(logs.mean())
-    return Interval(estimate, min(estimate, math.exp(centre - half)), max(estimate, math.exp(centre + half)))
+    return Interval(estimate, min(estimate, exponential(centre - half)), max(estimate, exponential(centre + half)))
+
+
+def exponential(logarithm: float) -> float:
+    """Infinite where it is larger than any number: so wide is the interval of values that lie far apart."""
+    try:
+        return math.exp(logarithm)
+    except OverflowError:
+        return math.inf
 
 
 def percentiles(samples: Floats, quantiles: Iterable[float]) -> list[float | None]:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, rankdata
 
-from hpcbench.analysis.statistics import LEVEL, Floats, median_of
+from hpcbench.analysis.statistics import LEVEL, Floats, exponential, median_of
 
-FEWEST = 5  # repetitions a side for which the rank-sum test can reach 1 %
+FEWEST = 5  # repetitions a side of which the rank-sum test can reach 1 %
 _POWER = 0.9
 _ROUNDING = 1e-12  # of logarithms: what is less is none
 
@@ -22,6 +22,7 @@ _ROUNDING = 1e-12  # of logarithms: what is less is none
 class Ratio(NamedTuple):
     """NEW over BASE. Limits and p-value are None where a side has one repetition only, of which no spread is known.
 
+    Of values that lie many orders of magnitude apart, it may be 0 or infinite, and so may its limits.
     `variance` is that of the logarithms, of both sides together, from one repetition to another.
     """
 
@@ -50,7 +51,7 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
         return Ratio(estimate, estimate, estimate, float(abs(difference) < _ROUNDING), 0.0)
     freedom = sum(errors) ** 2 / sum(e**2 / (side.size - 1) for e, side in zip(errors, logs, strict=True))
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
-    low, high = math.exp(difference - half), math.exp(difference + half)
+    low, high = exponential(difference - half), exponential(difference + half)
     p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
 
@@ -58,14 +59,14 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
 def rank_sum_p(base: Floats, new: Floats) -> float:
     """The two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18).
 
-    It assumes nothing of how the values are distributed. Ties count as half; the p-value is then an upper bound.
+    It assumes nothing of how the values are distributed. Ties count against the difference: however they were broken,
+    the p-value would be no larger.
     """
-    return float(mannwhitneyu(new, base, method="exact").pvalue)
-
-
-def least_rank_sum_p(base: int, new: int) -> float:
-    """What the rank-sum test gives where all values of one side are above all of the other: 2 over all the orders."""
-    return min(1.0, 2 / math.comb(base + new, base))
+    ranks = rankdata(np.concatenate((base, new)), method="dense")
+    old, now = ranks[: base.size], ranks[base.size :]
+    larger = mannwhitneyu(now - 0.5, old, alternative="greater", method="exact").pvalue
+    smaller = mannwhitneyu(now + 0.5, old, alternative="less", method="exact").pvalue
+    return min(1.0, 2 * float(min(larger, smaller)))
 
 
 def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:

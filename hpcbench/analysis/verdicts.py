@@ -4,7 +4,8 @@ The rule, for two sets of repetitions that did the same work:
 
 - slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
   1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
-  agrees at 1 %, and the ratio of the medians lies beyond the margin.
+  agrees at 1 %, the ratio of the medians lies beyond the margin, and there are five repetitions a side: with fewer on
+  both, no rank-sum test can agree, and two beside twenty are still two.
 - same: the 95 % interval of the ratio lies within the margin, which is two one-sided tests at 2.5 % (Schuirmann, 1987,
   "A comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
   Biopharmaceutics 15).
@@ -27,7 +28,6 @@ from hpcbench.analysis.statistics import LEVEL, Floats
 from hpcbench.analysis.two_samples import (
     FEWEST,
     Ratio,
-    least_rank_sum_p,
     rank_sum_p,
     ratio_of_medians,
     repetitions_needed,
@@ -76,16 +76,17 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     if ratio.low is None or ratio.high is None or p_value is None:
         reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {FEWEST}"
         return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=FEWEST)
-    if -margin <= math.log(ratio.low) and math.log(ratio.high) <= margin:
+    if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
-    beyond = abs(math.log(ratio.estimate)) > margin
-    ranks = rank_sum_p(pair.base, pair.new) if beyond and p_value <= FALSE_DISCOVERY_RATE else None
+    beyond = abs(_log(ratio.estimate)) > margin
+    few = min(pair.base.size, pair.new.size) < FEWEST
+    ranks = rank_sum_p(pair.base, pair.new) if beyond and not few and p_value <= FALSE_DISCOVERY_RATE else None
     if ranks is not None and ranks <= RANK_SUM_LEVEL:
         word = FASTER if (ratio.estimate > 1) == pair.more_is_better else SLOWER
         return Verdict(word, ratio, p_value, ranks)
     if not beyond:
         doubt = "the interval reaches beyond the margin"
-    elif least_rank_sum_p(pair.base.size, pair.new.size) > RANK_SUM_LEVEL:
+    elif few:
         doubt = f"{_counts(pair)} are too few to be sure"
     elif ranks is None:
         doubt = f"it could be noise (corrected p = {p_value:.2g})"
@@ -95,9 +96,13 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
 
 
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
 def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
     """Repetitions a side that would tell, if the ratio and the noise stayed as they are; None for too many."""
-    distance = abs(math.log(ratio.estimate))
+    distance = abs(_log(ratio.estimate))
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:
         distance, level = margin - distance, 1 - LEVEL

@@ -105,6 +105,7 @@ def _row(record: Record) -> dict[str, Any]:
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record["framework_version"],
         "model_options": _options(parameters["model_options"]),
+        "dtype": work.get("dtype", parameters.get("dtype")),
         "data": _source(parameters["data"]),
         "steps_per_sample": samples.get("steps_per_sample"),
         "warmup_steps": samples.get("warmup_steps"),

@@ -46,7 +46,8 @@ def summary(comparison: Comparison) -> str:
     """In one line: how many comparisons came out how, and by which rule."""
     counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
-    over = "1 comparison" if comparison.compared == 1 else f"{comparison.compared:,} comparisons"
+    tests = int(comparison.rows["p_value"].notna().sum())
+    over = "1 comparison" if tests == 1 else f"{tests:,} comparisons"
     return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
 
 
@@ -55,7 +56,7 @@ def in_words(row: pd.Series[Any]) -> str:
     if pd.isna(row["ratio"]):
         return str(row["reason"])
     base, new = _written(row, "base_median"), _written(row, "new_median")
-    said = f"{base} in BASE, {new} in NEW, ratio {row['ratio']:.3f}"
+    said = f"{base} in BASE, {new} in NEW, ratio {_factor(row['ratio'])}"
     said += f" ({_interval(row)})" if _interval(row) else ""
     return said if pd.isna(row["reason"]) else f"{said}; {row['reason']}"
 
@@ -89,7 +90,7 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, Met
             *([Text(quantity_name(row["quantity"], metrics))] if several else []),
             _written(row, "base_median"),
             _written(row, "new_median"),
-            f"{row['ratio']:.3f}",
+            _factor(row["ratio"]),
             _interval(row),
             str(counts[0]) if counts[0] == counts[1] else f"{counts[0]}, {counts[1]}",
             Text(row["verdict"], style=_STYLES.get(row["verdict"], "")),
@@ -102,7 +103,12 @@ def _written(row: pd.Series[Any], name: str) -> str:
 
 
 def _interval(row: pd.Series[Any]) -> str:
-    return "" if pd.isna(row["ratio_ci_low"]) else f"{row['ratio_ci_low']:.3f} - {row['ratio_ci_high']:.3f}"
+    limits = row["ratio_ci_low"], row["ratio_ci_high"]
+    return "" if pd.isna(limits[0]) else " - ".join(map(_factor, limits))
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
 def _print_settings(comparison: Comparison, console: Console) -> None:

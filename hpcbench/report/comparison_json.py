@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from hpcbench.analysis.verdicts import FALSE_DISCOVERY_RATE, RANK_SUM_LEVEL
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """The rule, the counts, and one object for each quantity of each case, worst first; null is what is not known."""
+    """The rule, the counts, one object for each quantity of each case, worst first; null: not known, or infinite."""
     document = {
         "base": comparison.base,
         "new": comparison.new,
@@ -31,4 +32,4 @@ def comparison_json(comparison: Comparison) -> str:
 
 
 def _nulled(row: dict[Any, Any]) -> dict[Any, Any]:
-    return {name: None if pd.isna(value) else value for name, value in row.items()}
+    return {name: None if pd.isna(value) or value in (math.inf, -math.inf) else value for name, value in row.items()}

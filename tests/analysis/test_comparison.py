@@ -249,6 +249,14 @@ def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_ot
     assert found.warnings == ["NEW: some repetitions were disturbed by somebody else; the others are compared"]
 
 
+def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: Compared) -> None:
+    unwatched = {"interference": "unmonitored"}
+    found = compared({"a": 1.0, "b": 1.0}, {"a": unwatched, "b": {"each": lambda number: unwatched if number else {}}})
+    assert told(found) == [("a", "same"), ("b", "same")]
+    said = "whether somebody else disturbed some repetitions is not known; they are compared all the same"
+    assert found.warnings == [f"NEW: {said} (2 cases)"]
+
+
 def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_is_said(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": disturbed}})
     assert only(found)["verdict"] == "not compared"

@@ -45,7 +45,20 @@ def judged(table: Table) -> Callable[..., list[Finding]]:
     return judge
 
 
+@pytest.fixture
+def command(case: Callable[..., Rows]) -> Callable[..., Rows]:
+    """The repetitions of a command, each with the rate that is given."""
+
+    def make(number: int, *rates: float) -> Rows:
+        nothing = {"framework": "command", "model": None, "task": None, "strategy": None, "items_per_step": None}
+        rows = case(number, runs=len(rates), **nothing)
+        return [{**row, "metric_rate": float(rate)} for row, rate in zip(rows, rates, strict=True)]
+
+    return make
+
+
 Case = Callable[..., Rows]
+Command = Callable[..., Rows]
 Judged = Callable[..., list[Finding]]
 
 
@@ -72,6 +85,7 @@ def test_rule_2_cases_that_are_missing_are_counted_by_their_states(case: Case, j
     lost = [*case(2, status="failed"), *case(3, status="planned"), *case(4, status="failed")]
     (finding,) = judged([*case(0), *case(1), *lost])
     assert (finding.rule, finding.lacking) == (2, "3 of 5 cases did not complete (2 failed, 1 planned)")
+    assert finding.remedy.startswith("hpcbench resume SWEEP, ")
 
 
 def test_rule_3_a_metric_that_is_a_mean_of_rates_is_named(case: Case, judged: Judged) -> None:
@@ -86,11 +100,30 @@ def test_rule_5_a_single_run_tells_nothing_about_the_next(case: Case, judged: Ju
     assert "measure.repetitions to 6" in finding.remedy
 
 
+def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judged) -> None:
+    """Nothing is said to be within 5 % of which it is not known; two to five runs need logarithms, and 0 has none."""
+    found = judged([*command(0, 0.0, 1.0), *command(1, 10.0, 10.0)], "metric_rate")
+    assert [finding.rule for finding in found] == [5, 7, 6]
+    assert found[0].lacking == "1 of 2 cases have no interval: one value, or few of which some are not above 0"
+    assert found[1].lacking == "1 of 1 neighbours in the ranking have intervals that overlap, or none"
+
+
+def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged: Judged) -> None:
+    (finding,) = judged(command(0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0), "metric_rate")
+    assert finding.lacking.startswith("the intervals of 1 of 1 case reach over 5 % from the median")
+    assert judged(command(0, *[0.0] * 6), "metric_rate") == []
+
+
 def test_rule_5_wide_intervals_are_counted_and_the_widest_named(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(3, spread=0.03), *case(9, spread=0.1)])
     assert finding.rule == 5
     assert finding.lacking.startswith("the intervals of 1 of 3 cases reach over 5 % from the median, up to ")
     assert finding.lacking.endswith("(case-9)")
+
+
+def test_rule_6_of_single_runs_nothing_is_said_that_would_take_several(case: Case, judged: Judged) -> None:
+    assert [finding.rule for finding in judged(case(0, runs=1))] == [5]
+    assert "six runs" not in RULES[6].kept
 
 
 @pytest.mark.parametrize("runs", [2, 3, 5])
@@ -121,13 +154,22 @@ def test_rule_7_a_ranking_by_what_has_no_interval_is_told(metric: str, case: Cas
     assert (finding.rule, finding.lacking) == (7, f"the ranking is by {metric}, which has no interval")
 
 
-def test_rule_7_commands_are_held_against_each_other_by_the_metric_that_ranks_them(case: Case, judged: Judged) -> None:
-    def command(number: int, rate: float) -> Rows:
-        nothing = {"framework": "command", "model": None, "task": None, "strategy": None, "items_per_step": None}
-        return [{**row, "metric_rate": rate + run} for run, row in enumerate(case(number, **nothing))]
+def test_rule_7_commands_are_held_against_each_other_by_the_metric_that_ranks_them(
+    command: Command, judged: Judged
+) -> None:
+    def rates(first: int) -> range:
+        return range(first, first + 6)
 
-    assert [finding.rule for finding in judged([*command(0, 100), *command(1, 103)], "metric_rate")] == [7]
-    assert judged([*command(0, 100), *command(1, 200)], "metric_rate") == []
+    assert [
+        finding.rule for finding in judged([*command(0, *rates(100)), *command(1, *rates(103))], "metric_rate")
+    ] == [7]
+    assert judged([*command(0, *rates(100)), *command(1, *rates(200))], "metric_rate") == []
+
+
+def test_rule_7_what_has_no_interval_is_in_no_certain_order(command: Command, judged: Judged) -> None:
+    found = judged([*command(0, 100.0), *command(1, 200.0)], "metric_rate")
+    assert [finding.rule for finding in found] == [5, 7]
+    assert found[1].lacking == "1 of 1 neighbours in the ranking have intervals that overlap, or none"
 
 
 def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(case: Case, judged: Judged) -> None:
@@ -182,6 +224,7 @@ def test_rule_11_a_speedup_on_more_processors_has_ideal_scaling_for_its_bound(
     found = judged([*case(0), *case(1, **changes)])
     assert [finding.rule for finding in found] == ([11] if bound else [])
     assert all(bound in finding.remedy for finding in found if bound)
+    assert RULES[11].kept.startswith("among cases on one kind of device, ")
 
 
 def test_rule_11_gpus_are_bounded_by_gpus_and_not_by_the_cpus_beside_them(case: Case, judged: Judged) -> None:
@@ -231,7 +274,18 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking.startswith("2 of 3 cases have runs that others disturbed (cpu, memory)")
     assert "used all the same in 1, where none was clean" in finding.lacking
-    assert "resume --disturbed" in finding.remedy
+    assert finding.remedy.startswith("hpcbench resume SWEEP --disturbed, or a new sweep")
+
+
+def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case: Case, judged: Judged) -> None:
+    odd = {"steady": False, "drift": 0.2, "kernel": "5.14.0", "cpu_turbo": None, "git_dirty": True}
+    runs = case(1, runs=7)
+    runs[0].update(interference="disturbed", disturbed_by="cpu", **odd)
+    (finding,) = judged([*case(0), *runs])
+    assert "are left out" in finding.lacking
+    for row in runs:
+        row.update(interference="disturbed", disturbed_by="cpu")
+    assert [each.rule for each in judged([*case(0), *runs])] == [9, 9, 5, 9, 9]
 
 
 def test_rule_9_what_nobody_watched_is_said(case: Case, judged: Judged) -> None:

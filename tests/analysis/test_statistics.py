@@ -85,6 +85,10 @@ def test_two_to_five_repetitions_have_students_interval() -> None:
     assert interval == pytest.approx((math.e, math.exp(1 - half), math.exp(1 + half)), rel=1e-6)
 
 
+def test_the_interval_of_two_repetitions_may_be_wider_than_numbers_go() -> None:
+    assert median_interval([np.array([1e-60]), np.array([1.0])]) == (0.5, 0.0, math.inf)
+
+
 def test_repetitions_that_differ_widen_the_interval() -> None:
     generator = np.random.default_rng(1)
     alike = [normal(generator, 30) for _ in range(7)]

@@ -43,6 +43,12 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert row["times_s"].dtype == np.float64
 
 
+def test_the_dtype_is_that_of_the_work_and_of_what_did_none_the_one_that_was_asked_for(make_record: MakeRecord) -> None:
+    work = {**make_record()["work"], "dtype": "bfloat16"}
+    table = repetition_table([make_record(facts={"work": work}), make_record(1, status="failed")])
+    assert table["dtype"].tolist() == ["bfloat16", "float32"]
+
+
 def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
     nodes = [
         {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0", "governor": "performance", "turbo": False},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -90,6 +91,10 @@ def test_the_last_line_sums_up_and_names_margin_and_correction(make: Make) -> No
     )
 
 
+def test_a_comparison_of_single_repetitions_is_none_that_the_correction_counts(make: Make) -> None:
+    assert "over 1 comparison by" in printed(make({}, {**DOUBT, "p_value": None}))
+
+
 def test_what_cannot_be_told_or_compared_is_listed_with_its_reason(make: Make) -> None:
     text = printed(make({}, DOUBT, GONE))
     assert "cannot tell nodes=2: it could be noise (p = 0.2); about 9 repetitions a side would tell" in text
@@ -107,6 +112,14 @@ def test_a_ratio_without_an_interval_leaves_it_empty(make: Make) -> None:
     text = printed(make({**DOUBT, "ratio_ci_low": None, "ratio_ci_high": None}))
     assert "nan" not in text
     assert "1.034" in text
+
+
+def test_an_interval_over_many_orders_of_magnitude_fits_in_its_column(make: Make) -> None:
+    text = printed(
+        make({"ratio_ci_low": 1e-60, "ratio_ci_high": 1e60}, {"ratio_ci_low": 0.0, "ratio_ci_high": math.inf})
+    )
+    assert "0.000 - 1e+60" in text
+    assert "0.000 - inf" in text
 
 
 def test_metrics_are_named_with_their_units(make: Make) -> None:
@@ -200,3 +213,8 @@ def test_json_has_the_rule_the_counts_and_every_row(make: Make) -> None:
     first, second = document["comparisons"]
     assert (first["ratio"], first["base_repetitions"], first["verdict"]) == (1.034, 5, "slower")
     assert (second["ratio"], second["p_value"], second["repetitions_needed"]) == (None, None, None)
+
+
+def test_json_knows_no_infinity(make: Make) -> None:
+    (row,) = json.loads(comparison_json(make({"ratio_ci_low": 0.0, "ratio_ci_high": math.inf})))["comparisons"]
+    assert (row["ratio_ci_low"], row["ratio_ci_high"]) == (0, None)
