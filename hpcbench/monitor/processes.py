@@ -27,7 +27,6 @@ class OwnProcesses:
         self.forks = b""  # how many processes and threads the node has begun: who reads /proc/stat says it
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
-        self.cgroups: List[str] = []  # the lines of /proc/PID/cgroup of the first of them
 
     def may_have_changed(self) -> bool:
         """Whether some process or thread of the node has begun since the last look, or was too young then."""
@@ -54,8 +53,11 @@ class OwnProcesses:
         self._strangers, self._knows = strangers, True
         self.pids = list(own)
         self.cpus = self._allowed()
-        contents = (self._once(pid, "cgroup") for pid in self.pids)
-        self.cgroups = next(filter(None, contents), b"").decode("utf-8", "replace").splitlines()
+
+    def cgroups(self) -> bytes:
+        """What /proc/PID/cgroup of the first of them holds now: it may have been moved to another."""
+        contents = (self._files.read(os.path.join(self._proc, str(pid), "cgroup")) for pid in self.pids)
+        return next(filter(None, contents), b"")
 
     def _is_own(self, pid: int, own: Dict[int, None]) -> bool:
         if parent(self._once(pid, "stat")) in own:

@@ -152,15 +152,14 @@ def test_the_parent_is_found_behind_any_name(name: str, number: int) -> None:
 
 def test_the_control_groups_are_those_of_the_first_that_still_has_any(node: Any) -> None:
     node.pids()
-    assert node.own.cgroups == []
+    assert node.own.cgroups() == b""
     node.start(10, 1, MARKED)
     node.start(11, 10)
     node.write(f"proc/{FIRST + 11}/cgroup", "1:cpu:/a\n0::/b")
     node.pids()
-    assert node.own.cgroups == ["1:cpu:/a", "0::/b"]
+    assert node.own.cgroups() == b"1:cpu:/a\n0::/b\n"
     node.write(f"proc/{FIRST + 10}/cgroup", "0::/first")
-    node.pids()
-    assert node.own.cgroups == ["0::/first"]
+    assert node.own.cgroups() == b"0::/first\n", "it has been moved since the last look"
 
 
 def test_where_there_is_nothing_of_ours_there_are_no_cpus_either(node: Any) -> None:
@@ -240,4 +239,4 @@ def test_a_real_process_that_has_ended_is_no_longer_own(start: Start) -> None:
     assert seen.pids == [process.pid]
     process.communicate()
     seen.refresh()
-    assert (seen.pids, seen.cpus, seen.cgroups) == ([], frozenset(), [])
+    assert (seen.pids, seen.cpus, seen.cgroups()) == ([], frozenset(), b"")

@@ -17,15 +17,16 @@ class Quota(Source):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self._cgroups: List[str] = []
+        self._joined = b""
         self._files: List[str] = []
         self._counters: Dict[str, List[Counter]] = {}
         self._sums = [0.0, 0.0, 0.0]
 
     def read(self) -> Values:
-        if self._cgroups != self.place.own.cgroups:  # it may be moved to another
-            self._cgroups = self.place.own.cgroups
-            folders = cgroups.folders(self._cgroups, "cpu", self.place.root)
+        joined = self.place.own.cgroups()
+        if joined and joined != self._joined:
+            self._joined = joined
+            folders = cgroups.folders(joined.decode("utf-8", "replace").splitlines(), "cpu", self.place.root)
             self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
         told = False
         for path in self._files:
