@@ -23,7 +23,7 @@ SEARCH_SHARE = 0.0005  # of one core, that looking for new processes may take on
 SEARCH_S = 3.0  # after so long they are looked for, for they may have been moved; and what of the share is saved up
 SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
 WRITE_S = 1.0  # between two times that readings are written: a monitor that is killed loses no more than that
-MOST = 0.0045  # of one core, that all may take: else ticks are farther apart
+MOST = 0.004  # of one core, that all but the search may take: else ticks are farther apart
 TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
 SMOOTHING = 0.1
 
@@ -36,18 +36,17 @@ class _Search:
         self._own = own
         self._allowed_at = self._stale_at = 0.0
 
-    def cost_before_found_s(self, now: float) -> float:
-        """Look, if it is time to. Returns what it has cost where there is still nothing to watch."""
+    def cost_s(self, now: float) -> float:
+        """Look, if it is time to. Returns what it has cost."""
         if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
             return 0.0
         started_s = time.thread_time()
         self._own.refresh()
         cost_s = time.thread_time() - started_s
-        if not self._own.pids:
-            return cost_s
-        self._allowed_at = max(self._allowed_at, now - SEARCH_S) + min(cost_s / SEARCH_SHARE, SEARCH_S)
-        self._stale_at = now + SEARCH_S
-        return 0.0
+        if self._own.pids:
+            self._allowed_at = max(self._allowed_at, now - SEARCH_S) + min(cost_s / SEARCH_SHARE, SEARCH_S)
+            self._stale_at = now + SEARCH_S
+        return cost_s
 
 
 class _Scheduled:
@@ -163,7 +162,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     while True:
         now = time.monotonic()
         interval_s = interval_after(now - began_s, finest_s, tick_s)
-        searching_s = search.cost_before_found_s(now)
+        searching_s = search.cost_s(now)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
                 each.look(time.monotonic())
@@ -172,9 +171,10 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
             _write(scheduled, writer)
             for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
                 each.share = share
-        ticks += 1
         before_s, used_s = used_s, time.process_time()
-        tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
+        if ticks:  # the first opens every file
+            tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
+        ticks += 1
         rest_s = now + interval_s - time.monotonic()
         if poll.poll(max(0.0, rest_s) * 1000) and not os.read(sys.stdin.fileno(), 4096):
             for each in scheduled:  # those that were not due: their counters have gone on
