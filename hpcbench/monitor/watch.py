@@ -36,8 +36,8 @@ class _Search:
         self._own = own
         self._allowed_at = self._stale_at = 0.0
 
-    def cost_s(self, now: float) -> float:
-        """Look, if it is time to. Returns what it has cost."""
+    def look(self, now: float) -> float:
+        """Look, if it is time to. Returns the seconds of a CPU that it took."""
         if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
             return 0.0
         started_s = time.thread_time()
@@ -126,8 +126,8 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
     try:
         ticks = _run(scheduled, own, writer, interval_s)
-    except OSError as error:
-        print("hpcbench: the monitor on %s cannot write: %s" % (own_host, error), file=sys.stderr)
+    except OSError as error:  # a full disk: what was written until then is there
+        print("hpcbench: the monitor on %s has ended: %s" % (own_host, error), file=sys.stderr)
         return 1
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
     elapsed_s = time.monotonic() - now
@@ -162,7 +162,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     while True:
         now = time.monotonic()
         interval_s = interval_after(now - began_s, finest_s, tick_s)
-        searching_s = search.cost_s(now)
+        searching_s = search.look(now)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
                 each.look(time.monotonic())

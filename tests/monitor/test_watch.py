@@ -212,6 +212,19 @@ def test_one_that_is_killed_leaves_what_it_has_seen_without_an_end(
     assert set(shown(found, "own.processes")) == {1}
 
 
+# As where a disk is full: no file may grow beyond so many bytes.
+FULL = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"
+
+
+def test_where_nothing_more_can_be_written_it_ends_with_a_word_and_keeps_what_there_is(running: Running) -> None:
+    monitor = running.monitor("m1", FULL + EAGER)
+    assert monitor.wait(timeout=60) == 1
+    found = running.timeline("m1")
+    assert found is not None
+    assert found.ended is None
+    assert len(shown(found, "cpu.count")) >= 2
+
+
 BROKEN = """\
 from hpcbench.monitor import sources
 from hpcbench.monitor.sources.base import GAUGE, Source
