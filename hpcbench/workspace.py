@@ -10,6 +10,11 @@ from pathlib import Path
 from hpcbench.errors import UserError, nearest
 
 
+def log_name(element: int, array_id: str | None) -> str:
+    """The file of what an element printed, in the folder of the logs of its job."""
+    return f"{array_id or 'local'}_{element}_0_log.out"
+
+
 @dataclass(frozen=True)
 class SweepPaths:
     """The files of one sweep."""
@@ -41,7 +46,7 @@ class SweepPaths:
 
     def log(self, job: str, element: int, array_id: str | None) -> Path:
         """What an element printed, as an element of an array of Slurm, or on this machine."""
-        return self.logs(job) / f"{array_id or 'local'}_{element}_0_log.out"
+        return self.logs(job) / log_name(element, array_id)
 
     def record(self, job: str, element: int) -> Path:
         return self.records / job / f"{element}.jsonl"

@@ -66,7 +66,10 @@ Row = dict[Any, Any]
 
 def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see add_speedup."""
-    frame = pd.DataFrame([_case(rows) for rows in by_case(repetitions).values()])
+    names = [str(name) for name in repetitions]
+    medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
+    found = [name for name in names if name.startswith(PREFIX)]
+    frame = pd.DataFrame([_case(rows, medians, found) for rows in by_case(repetitions).values()])
     sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
     frame = frame.sort_values(
         ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
@@ -74,7 +77,6 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     for name in frame.columns.intersection(repetitions.columns):
         if repetitions[name].dtype == "Int64" and name not in _TYPICAL:
             frame[name] = frame[name].astype("Int64")
-    found = [str(name) for name in repetitions.columns if str(name).startswith(PREFIX)]
     metrics = [name for column in found for name in (column, *interval_columns(column))]
     placed = {*_FRONT, *_MEASURED, *metrics, "error", "case_index"}
     rest = [name for name in frame.columns if name not in placed]
@@ -99,8 +101,15 @@ def speaking(rows: list[Row]) -> list[Row]:
     return [row for row in completed if row["interference"] != DISTURBED] or completed
 
 
-def _case(rows: list[Row]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that speak."""
+def _is_energy(column: str) -> bool:
+    return column.startswith(_ENERGY) and column not in _SENTENCES
+
+
+def _case(rows: list[Row], medians: list[str], metrics: list[str]) -> Row:
+    """One row. A case has completed when each of its repetitions has; the times are those of the ones that speak.
+
+    Of the columns in `medians` it has the median of its repetitions, of `metrics` an interval, too.
+    """
     completed = [row for row in rows if row["status"] == COMPLETED]
     used = speaking(rows)
     failed = [row for row in rows if row["status"] != COMPLETED]
@@ -109,7 +118,7 @@ def _case(rows: list[Row]) -> Row:
         case.pop(name, None)
     for name in _LARGEST:
         case[name] = max(_present(rows, name), default=None)
-    for name in [name for name in case if name in _TYPICAL or (name.startswith(_ENERGY) and name not in _SENTENCES)]:
+    for name in medians:
         values = _present(used, name)
         case[name] = median(values) if values else None
     for name in _JOINED:
@@ -119,7 +128,7 @@ def _case(rows: list[Row]) -> Row:
     case["status"] = failed[0]["status"] if failed else COMPLETED
     case["error"] = failed[0]["error"] if failed else None
     case["log"] = failed[0]["log"] if failed else None
-    for name in [name for name in case if name.startswith(PREFIX)]:
+    for name in metrics:
         case.update(_metric(name, _present(used, name)))
     verdicts = {row["interference"] for row in used}  # all disturbed, or none
     case["interference"] = next((each for each in (DISTURBED, UNMONITORED, CLEAN) if each in verdicts), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG
 from hpcbench.node.sampling import SAMPLES
-from hpcbench.workspace import SweepPaths
+from hpcbench.workspace import SweepPaths, log_name
 
 PARAMETERS = [
     "framework",
@@ -64,7 +65,7 @@ def repetition_table(records: list[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
         frame[column] = pd.array([row[column] for row in rows], dtype="Int64")
-    for column in dict.fromkeys(name for row in rows for name in row if name.startswith(TAG)):
+    for column in [name for name in map(str, frame) if name.startswith(TAG)]:
         values = [row.get(column) for row in rows]  # sweeps have tags of their own
         if {type(value) for value in values if value is not None} == {int}:
             frame[column] = _whole_numbers(values)
@@ -198,8 +199,13 @@ def _metrics(record: Record) -> dict[str, Any]:
 
 def _log(record: Record) -> str:
     """What the job printed, from the folder of the workspace."""
-    paths = SweepPaths(record["sweep"], Path("jobs") / record["sweep"], Path())
-    return str(paths.log(record["job"], record["element"], record["slurm"].get("array_job_id")))
+    folder = _log_folder(record["sweep"], record["job"])
+    return f"{folder}/{log_name(record['element'], record['slurm'].get('array_job_id'))}"
+
+
+@lru_cache  # joining the parts of a path takes longer than all else that is done for a row
+def _log_folder(sweep: str, job: str) -> str:
+    return str(SweepPaths(sweep, Path("jobs") / sweep, Path()).logs(job))
 
 
 def _job_id(slurm: dict[str, str]) -> str | None:

@@ -10,7 +10,7 @@ from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import candidates, latest_records
+from hpcbench.commands.reading import candidates, latest_records, without_garbage_collection
 from hpcbench.errors import UserError
 from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
@@ -73,6 +73,7 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
     help="Write JSON to FILE; to stdout where it is the last word.",
 )
 @click.pass_context
+@without_garbage_collection()
 def compare(
     context: click.Context,
     base: str,

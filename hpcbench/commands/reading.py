@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -21,6 +24,16 @@ from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 
 SEVERAL = "the job measured this %d times, and its counter does not tell which time took what"
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """For reading many records: none of them refers to itself, and looking for that takes a fifth of all the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:

@@ -17,7 +17,7 @@ from hpcbench.collect.table import (
     sample_table,
 )
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import candidates, latest_records
+from hpcbench.commands.reading import candidates, latest_records, without_garbage_collection
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import outcomes
@@ -62,6 +62,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.pass_context
+@without_garbage_collection()
 def report(
     context: click.Context,
     sweep: tuple[str, ...],
