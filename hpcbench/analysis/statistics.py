@@ -42,10 +42,16 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def median_interval(repetitions: Sequence[Floats]) -> Interval:
+def effective_sizes(repetitions: Iterable[Floats]) -> list[int]:
+    """How many independent samples those of each repetition are worth, which are in the order of time."""
+    return [round(effective_size(samples, median_of(samples))) for samples in repetitions]
+
+
+def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Interval:
     """The median of the repetitions' medians, with its interval.
 
-    `repetitions` holds the samples of each repetition in the order of time, of any number above 0.
+    `repetitions` holds the samples of each repetition in the order of time, of any number above 0; `sizes` their
+    effective_sizes, where these are known already.
     Raises ValueError where there is no sample, or one is not a number.
     """
     series = [np.asarray(samples, dtype=np.float64) for samples in repetitions]
@@ -61,11 +67,10 @@ def median_interval(repetitions: Sequence[Floats]) -> Interval:
         return Interval(estimate, None, None)
     if 1 < len(series) < FEWEST_TO_RESAMPLE:
         return _student_interval(centres, estimate)
-    sizes = [round(effective_size(samples, median)) for samples, median in zip(series, medians, strict=True)]
-    return _bootstrap_interval(ordered, sizes, estimate)
+    return _bootstrap_interval(ordered, effective_sizes(series) if sizes is None else sizes, estimate)
 
 
-def _bootstrap_interval(ordered: list[Floats], sizes: list[int], estimate: float) -> Interval:
+def _bootstrap_interval(ordered: list[Floats], sizes: Sequence[int], estimate: float) -> Interval:
     """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
     statistic = np.sort(columns[0] if len(columns) == 1 else _resampled(columns))

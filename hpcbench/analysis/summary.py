@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.autocorrelation import effective_size
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import Floats, median_interval, median_of
+from hpcbench.analysis.statistics import effective_sizes, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
@@ -161,11 +160,12 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
     measured: Row = dict.fromkeys(_OF_TIMES)
     measured["repetitions"] = len(repetitions)
     measured["samples"] = sum(len(samples) for samples in repetitions)
-    measured["effective_samples"] = sum(map(_effective_samples, repetitions))
+    sizes = effective_sizes(repetitions)
+    measured["effective_samples"] = sum(sizes)
     if not measured["samples"]:
         return measured
     pooled = np.concatenate(repetitions)
-    estimate, low, high = median_interval(repetitions)
+    estimate, low, high = median_interval(repetitions, sizes)
     known = estimate > 0 and not pd.isna(items_per_step)
     measured.update(
         time_median_s=estimate,
@@ -176,10 +176,6 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         throughput_items_per_s=float(items_per_step) / estimate if known else None,
     )
     return measured
-
-
-def _effective_samples(samples: Floats) -> int:
-    return round(effective_size(samples, median_of(samples)))
 
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:

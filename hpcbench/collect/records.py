@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from hpcbench.errors import UserError
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
@@ -87,9 +89,18 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*/*.jsonl"))
 
 
+def _decoded(line: bytes) -> Any:
+    """By a parser four times as fast as Python's, which in turn takes what the fast one refuses: half a surrogate pair,
+    as output that is no UTF-8 leaves it in a message."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return json.loads(line)
+
+
 def _parsed(line: bytes) -> Record | None:
     try:
-        record = json.loads(line)
+        record = _decoded(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict) or not {"schema", "status"} <= record.keys():

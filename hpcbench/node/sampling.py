@@ -16,6 +16,7 @@ WINDOW_S = 0.5  # of samples, between two looks at whether there are enough; eac
 WARMUP_WINDOW_S = 0.1
 SHORTEST_WARMUP_S = 0.5  # unless less is allowed: what changes slowly does not show in a moment
 CLOCK_SHARE = 1e-3  # of a sample, that reading the clock may take
+SPARE = 2  # times as long are blocks as they need to be: the machine may become faster, or the clock slower
 MOST_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
 MOST_STEPS = 1_000_000  # in a sample
 _EMPTY_SAMPLES = 101
@@ -127,7 +128,7 @@ def _warm_up(
         elapsed_s = clock() - start
         steady = elapsed_s >= SHORTEST_WARMUP_S and is_steady(times, settings.precision)
         done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MOST_SAMPLES
-        wanted = _number(shortest_s, step_s, MOST_STEPS)
+        wanted = 1 if step_s >= shortest_s else _number(SPARE * shortest_s, step_s, MOST_STEPS)
         count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MOST_IN_A_WINDOW), wanted])
     return _WarmUp(step_s, block, steps, clock() - start, steady)
 

@@ -42,6 +42,14 @@ def test_records_of_all_jobs_are_read(paths: SweepPaths, make_record: MakeRecord
     assert found.damaged == []
 
 
+@pytest.mark.parametrize("odd", ["\udcff", 10**30, float("inf"), 5e-324, -0.0, "\x00", "\U0001f600", [[[]]]])
+def test_a_record_is_read_as_python_would_read_it(paths: SweepPaths, make_record: MakeRecord, odd: object) -> None:
+    record = {**make_record(0), "tags": {"odd": odd}, "job": "job-0", "element": 0}
+    node_record.append(record, str(paths.record("job-0", 0)))
+    found = read_records(paths)
+    assert (repr(found.records), found.damaged) == (repr([json.loads(json.dumps(record))]), [])
+
+
 def test_a_sweep_without_records_has_none(paths: SweepPaths) -> None:
     assert read_records(paths).records == []
     assert read_element(paths, "job-1", 0) == []
