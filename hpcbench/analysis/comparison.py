@@ -99,7 +99,10 @@ def compare(
     sides = _Side.of(base), _Side.of(new)
     rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, better)]
     judged = iter(verdicts.judge([row.pair for row in rows if row.pair], margin))
-    frame = pd.DataFrame([_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows])
+    made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
+    frame = pd.DataFrame(made)
+    for name in carried:  # beside a null, the frame holds numbers as floats
+        frame[name] = pd.Series([row[name] for row in made], dtype=object)
     frame = frame.astype({**dict.fromkeys(_WHOLE, "Int64"), **dict.fromkeys(_NUMBERS, float)})
     return Comparison(
         base["sweep"].iloc[0],
@@ -191,9 +194,11 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
     if pd.isna(new[TIME]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
-    for side, case in (("BASE", base), ("NEW", new)):
-        if case["interference"] == DISTURBED:
-            return NOT_COMPARED, f"somebody else disturbed every repetition of {side} ({case['disturbed_by']})"
+    disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
+    if disturbed:
+        causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
+        said = f"somebody else disturbed every repetition of {' and of '.join(disturbed)} ({causes})"
+        return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import percentiles
+from hpcbench.analysis.statistics import median_of, percentiles
 from hpcbench.node.catalog import SHARDED
 from hpcbench.node.sampling import SAMPLES
 
@@ -48,10 +48,15 @@ def _averaged_over(repetition: Row) -> str | None:
     return TASKS if tasks > 1 and repetition["task"] == INFERENCE and repetition["strategy"] not in SHARDED else None
 
 
+def _of_one(repetition: Row) -> Row:
+    times = repetition[SAMPLES]
+    known = {"samples": times.size, "time_median_s": median_of(times) if times.size else None}
+    return {**known, **latency([repetition] if times.size else [])}
+
+
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """The table of repetitions with the percentiles of each."""
-    rows = map(with_times_only, repetitions.to_dict("records"))
-    found = pd.DataFrame([latency([row] if len(row[SAMPLES]) else []) for row in rows])
+    """The table of repetitions with the number of samples, the median and the percentiles of each."""
+    found = pd.DataFrame([_of_one(with_times_only(row)) for row in repetitions.to_dict("records")])
     place = list(repetitions.columns).index("steps_per_sample")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]
     return pd.concat([before, found.set_index(repetitions.index), after], axis=1)

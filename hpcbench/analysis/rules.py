@@ -39,7 +39,10 @@ class Rule(NamedTuple):
 
 
 RULES = {
-    1: Rule("base case", "speedups, if any, are over the case that --base names; its time stands in the table"),
+    1: Rule(
+        "base case",
+        "a speedup is over the case that --base names, or, of a case alone in its kind of work, over itself",
+    ),
     2: Rule("subsets", "every case of these sweeps was measured"),
     3: Rule("means", "rates are work over time, not means of rates; means are of times"),
     4: Rule("ratios", "a speedup is a ratio of medians; no ratios are averaged"),
@@ -117,14 +120,16 @@ def missing_cases(evidence: Evidence) -> Finding | None:
         return None
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
     lacking = f"{_share(lost, evidence.cases)} did not complete ({states})"
-    return Finding(2, lacking, "hpcbench resume SWEEP, or say why they are left out")
+    remedy = f"{_resume(evidence.cases.loc[lost.index])}, or say why they are left out"
+    return Finding(2, lacking, remedy)
 
 
 def single_runs(evidence: Evidence) -> Finding | None:
     single = evidence.measured[evidence.measured["repetitions"] == 1]
     if single.empty:
         return None
-    lacking = f"{_share(single, evidence.measured)} rest on one run, whose interval says nothing about the next"
+    share = _share(single, evidence.measured, "rests", "rest")
+    lacking = f"{share} on one run, whose interval says nothing about the next"
     return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
 
 
@@ -135,10 +140,24 @@ def disturbed_runs(evidence: Evidence) -> Finding | None:
         return None
     causes = ", ".join(dict.fromkeys(", ".join(cases["disturbed_by"].dropna()).split(", ")))
     lost = cases[cases["interference"] == DISTURBED]
-    kept = f", and are used all the same in {len(lost):,}, where none was clean" if len(lost) else ", and are left out"
-    lacking = f"{_share(cases, evidence.measured)} have runs that others disturbed ({causes}){kept}"
-    remedy = "hpcbench resume SWEEP --disturbed, or a new sweep on whole nodes (exclusive: true) or with measure.quiet"
+    left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
+    kept = [f"{left_out:,} left out"] if left_out else []
+    kept += [f"{lost['disturbed'].sum():,} used, of cases that have no other"] if len(lost) else []
+    runs = f"{cases['disturbed'].sum():,} of {_completed_runs(evidence):,} runs, in {_share(cases, evidence.measured)}"
+    lacking = f"others disturbed {runs} ({causes}), each time that they were measured; {', '.join(kept)}"
+    remedy = f"{_resume(cases)} --disturbed, or a new sweep on whole nodes (exclusive: true) or with measure.quiet"
     return Finding(9, lacking, remedy)
+
+
+def _completed_runs(evidence: Evidence) -> int:
+    rows = evidence.repetitions[evidence.repetitions["status"] == COMPLETED]
+    return len(rows.merge(evidence.measured[["sweep", "case"]], on=["sweep", "case"]))
+
+
+def _resume(cases: pd.DataFrame) -> str:
+    """The command, with the name of the sweep where it is a single one."""
+    sweeps = cases["sweep"].unique()
+    return f"hpcbench resume {sweeps[0] if len(sweeps) == 1 else 'SWEEP'}"
 
 
 def unwatched_runs(evidence: Evidence) -> Finding | None:
@@ -156,8 +175,9 @@ def unsteady_runs(evidence: Evidence) -> Finding | None:
     cases = unsteady[["sweep", "case"]].drop_duplicates()
     if cases.empty:
         return None
-    lacking = f"{_share(cases, evidence.measured)} were not steady after their warm-up, or drifted by over {WIDE:.0%}"
-    return Finding(5, lacking, "raise measure.max_warmup_s, or see what changes: --level sample")
+    share = _share(cases, evidence.measured, "was", "were")
+    lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
+    return Finding(5, lacking, "raise measure.max_warmup_s, or see what changes: --csv - --level sample")
 
 
 def uncontrolled_factors(evidence: Evidence) -> Finding | None:
@@ -173,7 +193,8 @@ def missing_intervals(evidence: Evidence) -> Finding | None:
     without = several[several[["low", "high"]].isna().any(axis=1)]
     if without.empty:
         return None
-    lacking = f"{_share(without, evidence.measured)} have no interval: one value, or few of which some are not above 0"
+    share = _share(without, evidence.measured, "has", "have")
+    lacking = f"{share} no interval: one value, or few of which some are not above 0"
     return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
 
 
@@ -194,7 +215,7 @@ def uncertain_order(evidence: Evidence) -> Finding | None:
     """Where intervals do not overlap, the cases differ; where they do, they may or may not (section 3.2)."""
     if evidence.metric in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {evidence.metric}, which has no interval"
-        return Finding(7, lacking, "see in --level repetition whether its order is more than chance")
+        return Finding(7, lacking, "see in --csv - --level repetition whether its order is more than chance")
     after = evidence.intervals
     before = after.groupby(evidence.measured[WORK]).shift()
     neighbours = after["centre"].notna() & before["centre"].notna()
@@ -254,7 +275,8 @@ def few_runs(evidence: Evidence) -> Finding | None:
     few = evidence.measured[evidence.measured["repetitions"].between(2, FEWEST_TO_RESAMPLE - 1)]
     if few.empty:
         return None
-    lacking = f"{_share(few, evidence.measured)} rest on fewer than {FEWEST_TO_RESAMPLE} runs, taken for log-normal"
+    share = _share(few, evidence.measured, "rests", "rest")
+    lacking = f"{share} on fewer than {FEWEST_TO_RESAMPLE} runs, taken for log-normal"
     return Finding(6, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more, which assumes nothing")
 
 
@@ -306,8 +328,10 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (  # the worst first:
 )
 
 
-def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame) -> str:
-    return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'}"
+def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
+    """`1 of 3 cases rests`, where a verb is given."""
+    verb = one if len(some) == 1 else many
+    return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
 
 
 def _described(factor: tuple[str, list[str]]) -> str:

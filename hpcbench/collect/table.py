@@ -65,7 +65,7 @@ def repetition_table(records: list[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
         frame[column] = pd.array([row[column] for row in rows], dtype="Int64")
-    for column in [name for name in map(str, frame) if name.startswith(TAG)]:
+    for column in [*PARAMETERS, *(name for name in map(str, frame) if name.startswith(TAG))]:
         values = [row.get(column) for row in rows]  # sweeps have tags of their own
         if {type(value) for value in values if value is not None} == {int}:
             frame[column] = _whole_numbers(values)

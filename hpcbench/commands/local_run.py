@@ -12,8 +12,8 @@ from rich.text import Text
 
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.reconcile import reconcile_local
-from hpcbench.collect.records import Record, best_attempt, disturbed_by, read_element
-from hpcbench.commands.common import err
+from hpcbench.collect.records import Record, best_attempt, disturbed_by, is_disturbed, read_element
+from hpcbench.commands.common import err, plural
 from hpcbench.node import outcomes
 from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
@@ -34,38 +34,48 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
     )
     # Once a second: drawing more often would take time from what is being measured.
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
+    if any(run.planned.measure["quiet"] == "wait" for run in ordered):
+        err.print("each waits until nobody else uses this machine, for up to half of its wall time", soft_wrap=True)
+    disturbed = 0
     with ended_like_ctrl_c(), progress as bar:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
-            record = run_repetition(sweep, run)
+            record, times = run_repetition(sweep, run)
+            disturbed += is_disturbed(record)
             counts[record["status"]] += 1
             done = sum(counts.values())
             failed = done - counts[outcomes.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
             if not err.is_terminal or record["status"] != outcomes.COMPLETED:
-                err.print(_line(sweep, run, record, f"{done}/{len(ordered)}"), soft_wrap=True)
+                err.print(_line(sweep, run, record, times, f"{done}/{len(ordered)}"), soft_wrap=True)
+    if disturbed:
+        told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
+        err.print(f"{told} --disturbed", soft_wrap=True)
     return int(counts[outcomes.COMPLETED] != len(ordered))
 
 
-def _line(sweep: Sweep, run: RunProgress, record: Record, place: str) -> Text:
+def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
     values = {**run.planned.parameters, **run.planned.tags}
     axes = " ".join(f"{name}={values[name]}" for name in sweep.description["axes"] if name in values)
     causes = disturbed_by(record)
     reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
-    return Text(
-        f"{place} {axes or run.planned.case_id} repetition {run.planned.repetition}: {record['status']}{reason}"
-    )
+    again = f", measured {times} times" if times > 1 else ""
+    name = f"{axes or run.planned.case_id} repetition {run.planned.repetition}"
+    return Text(f"{place} {name}: {record['status']}{reason}{again}")
 
 
-def run_repetition(sweep: Sweep, run: RunProgress) -> Record:
-    """Run one repetition and return the record that counts of it; one that left none gets one here."""
+def run_repetition(sweep: Sweep, run: RunProgress) -> tuple[Record, int]:
+    """Run one repetition; return the record that counts of it, and how often it was measured.
+
+    One that left no record gets one here.
+    """
     before = len(read_element(sweep.paths, run.job, run.element))
     run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job))
     records = read_element(sweep.paths, run.job, run.element)
     best = best_attempt(records)
     if best is not None and len(records) > before:
-        return best
-    return reconcile_local(sweep, run.job, run.element, run.planned)
+        return best, len(records) - before
+    return reconcile_local(sweep, run.job, run.element, run.planned), 1
 
 
 @contextmanager

@@ -44,8 +44,8 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option(
     "--metric",
     metavar="NAME",
-    help="What to rank by: a column, or a metric of commands, with :higher or :lower where it is not known which is "
-    f"better.  [default: {ITEMS}; of commands, their first metric]",
+    help=f"What to rank by: {', '.join(terminal.METRICS)}, or a metric of commands, with :higher or :lower where it is "
+    f"not known which is better.  [default: {ITEMS}; of commands, their first metric]",
 )
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(
@@ -77,6 +77,10 @@ def report(
     """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together."""
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
+    if level != "case" and not (csv_file or parquet_file):
+        raise UserError(
+            "it says what the rows of a file are", where=f"--level {level}", hint="add --csv - or --csv FILE"
+        )
     workspace = workspace_of(context)
     records = []
     for name in dict.fromkeys(sweep or ("latest",)):
@@ -121,9 +125,9 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
         if not known or cases[ITEMS].notna().any():
             return ITEMS, terminal.METRICS[ITEMS]
         return known[0], metrics[known[0]].better == "lower"
-    if asked in terminal.METRICS:
-        return asked, terminal.METRICS[asked]
     name, _, way = asked.partition(":")
+    if name in terminal.METRICS and way in ("", "lower" if terminal.METRICS[name] else "higher"):
+        return name, terminal.METRICS[name]
     found = [column for column, metric in metrics.items() if name in (metric.name, column)]
     if len(found) != 1 or way not in ("", "higher", "lower"):
         known = [*terminal.METRICS, *(found or [metric.name for metric in metrics.values()])]

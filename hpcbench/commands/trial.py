@@ -36,7 +36,7 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
         paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
         sweep = create(workspace, paths, plan, source)
         (run,) = survey(sweep).runs
-        record = run_repetition(sweep, run)
+        record, _ = run_repetition(sweep, run)
         return record, paths.log(run.job, run.element, None).read_text(encoding="utf-8", errors="replace")
 
 

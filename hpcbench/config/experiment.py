@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any, Literal
 
@@ -24,8 +25,8 @@ class Measure(Model):
         default=0.01,
         gt=0,
         lt=1,
-        description="sample until the 95 % interval of the median is narrower than this part of it, or does not narrow "
-        "any more",
+        description="sample until the 95 % interval of the median is narrower than this part of it (0.01 or 1 %), or "
+        "does not narrow any more",
     )
     min_samples: int = Field(default=10, ge=1, description="and take at least this many samples")
     min_time_s: float = Field(default=1.0, gt=0, description="and sample for at least this many seconds")
@@ -43,6 +44,15 @@ class Measure(Model):
         default=1, ge=0, le=100, description="measure again, this often at most, what somebody else has disturbed"
     )
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _of_percent(cls, value: Any) -> Any:
+        """0.02 for `2 %`."""
+        number = value.removesuffix("%") if isinstance(value, str) else value
+        with contextlib.suppress(TypeError, ValueError):
+            return float(number) / 100 if number is not value else value
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Measure:

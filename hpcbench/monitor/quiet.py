@@ -27,12 +27,15 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
 
     Returns what goes on there at the end, or None.
     """
-    end = time.monotonic() + limit_s
+    began_s = time.monotonic()
     place = Place(OwnProcesses(""), Files())
     while True:
         noise = look(place, gpus)
-        if not noise or time.monotonic() + PAUSE_S + LOOK_S > end:
-            return noise
+        waited_s = time.monotonic() - began_s
+        if noise and waited_s + PAUSE_S + LOOK_S > limit_s:
+            return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
+        if not noise:
+            return None
         time.sleep(PAUSE_S)
 
 

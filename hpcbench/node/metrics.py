@@ -47,14 +47,16 @@ class MetricError(Exception):
 def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
     """The metric as a record holds it, from all the texts that `place` names. Raises MetricError."""
     values: List[float] = []
-    looked_for = described(spec)
+    looked_for, last = described(spec), ""
     try:
         for text in texts:
             values += found_in(spec, text)
+            last = text.strip() or last
     except (MetricError, csv.Error) as error:
         raise MetricError("metric '%s': %s in %s: %s" % (name, looked_for, place, error)) from error
     if not values:
-        raise MetricError("metric '%s': %s was not found in %s" % (name, looked_for, place))
+        ends = "which ends: %s" % last.splitlines()[-1][-_SHOWN:] if last else "which is empty"
+        raise MetricError("metric '%s': %s was not found in %s, %s" % (name, looked_for, place, ends))
     if spec["reduce"] is None and len(values) > 1:
         found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
         counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)

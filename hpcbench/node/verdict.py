@@ -35,7 +35,7 @@ def conclude(
 ) -> Outcome:
     """What became of a repetition. A command that ended well must also have said what is expected of it."""
     if ending.noise and not ending.stopped:
-        message = "the node is not quiet: %s" % " ".join(ending.noise.split())
+        message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
         return Outcome(outcomes.SKIPPED, {"type": outcomes.SKIPPED, "message": message, "last_lines": []})
     outcome = judge(ranks, planned.tasks, ending)
     if outcome.status != outcomes.COMPLETED or not planned.is_command:

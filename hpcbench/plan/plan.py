@@ -44,7 +44,8 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     for job in jobs:
         if site.scheduler == "slurm":
             _check_partition(job.resources, site, document)
-    return Plan(experiment, site, cases, jobs, (*expansion.warnings, *_queue_warnings(jobs, site)))
+    warnings = (*expansion.warnings, *_queue_warnings(jobs, site), *_time_warnings(jobs, experiment))
+    return Plan(experiment, site, cases, jobs, warnings)
 
 
 def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
@@ -52,6 +53,16 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
     if site.scheduler == "local" or most is None or elements <= most:
         return []
     return [f"the sweep has {elements} repetitions, and you may have {most} jobs in the queue: Slurm may refuse some"]
+
+
+def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
+    """Where the samples alone may take longer than the job may: it would be ended before it can tell them."""
+    most = experiment.measure.max_time_s
+    sampled = [job for job in jobs if any(run.case.parameters.model for run in job.runs)]
+    shortest = min((walltime_s(job.resources.slurm.time) for job in sampled), default=math.inf)
+    if most < shortest:
+        return []
+    return [f"measure.max_time_s is {most:g} s, and the wall time {shortest:g} s: what samples for so long is lost"]
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:

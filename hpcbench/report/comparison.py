@@ -80,7 +80,8 @@ def _quantity_label(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
 def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn], console: Console) -> None:
     table = table_with(shown)
     several = bool((rows["quantity"] != TIME).any())
-    for name in (*(["of"] if several else []), "BASE", "NEW", "ratio", "95 % interval", "n"):
+    count = "n" if (rows["base_repetitions"] == rows["new_repetitions"]).all() else "n BASE, NEW"
+    for name in (*(["quantity"] if several else []), "BASE", "NEW", "ratio", "95 % interval", count):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for _, row in rows.iterrows():

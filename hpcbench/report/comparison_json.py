@@ -24,6 +24,7 @@ def comparison_json(comparison: Comparison) -> str:
         "rank_sum_level": RANK_SUM_LEVEL,
         "interval_level": LEVEL,
         "verdicts": comparison.counts(),
+        "compared": comparison.compared,
         "differing": {**comparison.versions, **comparison.machines},
         "warnings": comparison.warnings,
         "comparisons": [_nulled(row) for row in comparison.rows.to_dict("records")],

@@ -22,14 +22,21 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 def junit(
     comparison: Comparison, candidates: list[str], metrics: Mapping[str, MetricColumn], failing: Collection[str]
 ) -> str:
-    """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict."""
+    """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict.
+
+    And a failure of its own where nothing could be compared at all.
+    """
     rows = comparison.rows
     suite = ElementTree.Element("testsuite", name=f"{comparison.new} beside {comparison.base}")
     shown = telling_apart(rows, candidates)
     for _, row in rows.iterrows():
         _test(suite, row, shown, metrics, failing)
+    if not comparison.compared:  # which ends with exit status 1
+        test = ElementTree.SubElement(suite, "testcase", classname="hpcbench compare", name="anything is compared")
+        ElementTree.SubElement(test, "failure", message="nothing could be compared", type="not compared")
     failures, skipped = (str(sum(1 for _ in suite.iter(kind))) for kind in ("failure", "skipped"))
-    suite.attrib.update(tests=str(len(rows)), failures=failures, errors="0", skipped=skipped)
+    tests = sum(1 for _ in suite.iter("testcase"))
+    suite.attrib.update(tests=str(tests), failures=failures, errors="0", skipped=skipped)
     ElementTree.SubElement(suite, "system-out").text = _clean(summary(comparison))
     root = ElementTree.Element("testsuites")
     root.append(suite)

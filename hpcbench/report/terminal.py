@@ -16,6 +16,7 @@ from hpcbench.analysis.summary import differing_work, varying, work_groups
 from hpcbench.collect.table import MetricColumn
 from hpcbench.config.metrics import interval_columns
 from hpcbench.config.parameters import TAG
+from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.planned import COMMAND
@@ -72,7 +73,8 @@ def print_report(
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
     _say_of_autocorrelation(cases, console)
     if len(measured) > 1:
-        console.print(f"Ranked apart, because their work differs in: {', '.join(differing_work(cases))}.")
+        differing = ", ".join(differing_work(cases))
+        console.print(f"Ranked apart, because their work differs in: {differing}.", soft_wrap=True)
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
         reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
@@ -88,7 +90,8 @@ def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
         counted = "1 case" if correlated.sum() == 1 else f"{correlated.sum():,} cases"
         console.print(
             f"Samples of {counted} are autocorrelated: the interval takes them for fewer ones that are independent; "
-            "the column effective_samples of --csv says for how many."
+            "the column effective_samples of --csv says for how many.",
+            soft_wrap=True,
         )
 
 
@@ -130,7 +133,7 @@ def _commands(cases: pd.DataFrame, shown: list[str], tail: list[str], metrics: M
         table.add_column(Text(name), justify="right", no_wrap=True)
     if not measured:
         table.add_column("95 % interval", justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+    _add_counts(table, cases)
     for _, case in cases.iterrows():
         cells = [figure(case[column]) for column in measured]
         limits = [interval_columns(column) for column in measured]
@@ -141,9 +144,23 @@ def _commands(cases: pd.DataFrame, shown: list[str], tail: list[str], metrics: M
             duration(case["time_median_s"]),
             *(duration(case[name]) for name in tail),
             *([] if measured else [_between(case["time_ci_low_s"], case["time_ci_high_s"], duration)]),
-            str(case["repetitions"]),
+            *_counts(case, cases),
         )
     return table
+
+
+def _add_counts(table: Table, cases: pd.DataFrame) -> None:
+    """Columns for `n`, the repetitions that the numbers are of, and for the disturbed ones, where there are any."""
+    for name in ("n", *(["disturbed"] if (cases["disturbed"] > 0).any() else [])):
+        table.add_column(name, justify="right", no_wrap=True)
+
+
+def _counts(case: pd.Series[Any], cases: pd.DataFrame) -> list[str]:
+    """As `4` and `2 left out`, or `6` and `6 used`, where nothing else was measured."""
+    if not (cases["disturbed"] > 0).any():
+        return [str(case["repetitions"])]
+    used = "used" if case["interference"] == DISTURBED else "left out"
+    return [str(case["repetitions"]), f"{case['disturbed']} {used}" if case["disturbed"] else ""]
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
@@ -168,8 +185,9 @@ def _table(cases: pd.DataFrame, shown: list[str], tail: list[str]) -> Table:
     table = table_with(shown)
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     rate = ("epochs", "accuracy") if learning else ("items/s",)
-    for name in ("time", "95 % interval", *map(short_name, tail), *rate, "speedup", "n"):
+    for name in ("time", "95 % interval", *map(short_name, tail), *rate, "speedup"):
         table.add_column(name, justify="right", no_wrap=True)
+    _add_counts(table, cases)
     for _, case in cases.iterrows():
         speedup = "" if pd.isna(case["speedup"]) else f"{case['speedup']:.2f}x"
         reached = (f"{case['epochs']:g}", f"{case['accuracy']:.4f}") if learning else ()
@@ -181,7 +199,7 @@ def _table(cases: pd.DataFrame, shown: list[str], tail: list[str]) -> Table:
             *(duration(case[name]) for name in tail),
             *(reached or ("-" if pd.isna(items) else f"{items:,.1f}",)),
             speedup,
-            str(case["repetitions"]),
+            *_counts(case, cases),
         )
     return table
 

@@ -260,5 +260,13 @@ def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: C
 def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_is_said(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": disturbed}})
     assert only(found)["verdict"] == "not compared"
-    assert only(found)["reason"] == "somebody else disturbed every repetition of NEW (cpu)"
+    again = "measure again: hpcbench resume SWEEP --disturbed"
+    assert only(found)["reason"] == f"somebody else disturbed every repetition of NEW (cpu); {again}"
     assert found.warnings == []
+    found = compared({"a": {"each": disturbed}}, {"a": {"each": disturbed}})
+    assert only(found)["reason"] == f"somebody else disturbed every repetition of BASE and of NEW (cpu); {again}"
+
+
+def test_whole_numbers_stay_whole_beside_cases_that_have_none(compared: Compared) -> None:
+    found = compared({"a": {"batch_size": 8}}, {"b": {"batch_size": None}})
+    assert sorted(map(repr, found.rows["batch_size"])) == ["8", "None"]

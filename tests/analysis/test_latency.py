@@ -70,7 +70,11 @@ def test_each_repetition_has_percentiles_of_its_own(repetition: Rep, table: Tabl
     expected = np.quantile(SAMPLES, list(PERCENTILES.values()))
     assert made[NAMES].to_numpy()[:2] == pytest.approx(np.vstack([expected, 2 * expected]))
     assert made[NAMES].loc[2].isna().all()
-    assert list(made.columns)[: list(made.columns).index("steps_per_sample")][-6:] == [*NAMES, AVERAGED_OVER]
+    before = list(made.columns)[: list(made.columns).index("steps_per_sample")]
+    assert before[-8:] == ["samples", "time_median_s", *NAMES, AVERAGED_OVER]
+    assert made["samples"].tolist()[:2] == [SAMPLES.size] * 2
+    assert made["time_median_s"].to_numpy()[:2] == pytest.approx([np.median(SAMPLES), 2 * np.median(SAMPLES)])
+    assert made["time_median_s"].isna().tolist()[2:3] == [True]
     assert not set(NAMES) & set(frame.columns)
 
 

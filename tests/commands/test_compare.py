@@ -149,6 +149,11 @@ def test_a_comparison_of_nothing_is_no_success(command_line, sweep: Sweep):
     done = command_line("compare", "main", "next", expect=1)
     assert "nothing could be compared" in done.stderr
     assert "missing batch_size=4: not measured in NEW (planned)" in done.stdout
+    files = ["--junit", "compare.xml", "--json", "compare.json"]
+    command_line("compare", "main", "next", *files, expect=1)
+    (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
+    assert suite.get("failures") == "1"
+    assert json.loads((command_line.workspace / "compare.json").read_text())["compared"] == 0
 
 
 def test_other_work_behind_the_same_parameters_is_not_compared(command_line, sweep: Sweep):

@@ -127,3 +127,14 @@ def test_axis_names_are_in_order_of_appearance_each_once(load: Load) -> None:
         "matrix: {seed: [1], nodes: [1]}\nzip: [{batch_size: [1]}]\ninclude: [{dtype: float32, nodes: 2}]"
     )
     assert experiment.axis_names == ["seed", "nodes", "batch_size", "dtype"]
+
+
+@pytest.mark.parametrize(("written", "part"), [("2 %", 0.02), ("0.5%", 0.005), ("0.02", 0.02)])
+def test_a_precision_may_be_in_per_cent(written: str, part: float, load: Load) -> None:
+    assert load(f"measure: {{precision: {written}}}").measure.precision == pytest.approx(part)
+
+
+@pytest.mark.parametrize("written", ["two %", "'%'", "200 %", "[1]"])
+def test_a_precision_that_is_no_part_is_refused(written: str, load: Load) -> None:
+    with pytest.raises(UserError, match=r"measure\.precision"):
+        load(f"measure: {{precision: {written}}}")

@@ -57,9 +57,18 @@ def test_what_is_no_number_fails_and_is_shown(text: str) -> None:
     assert str(caught.value) == f"metric 'm': the pattern 'x=(?P<value>.*)\\|' in the output: '{text}' is not a number"
 
 
-def test_no_match_is_an_error_that_names_metric_pattern_and_place() -> None:
-    with pytest.raises(MetricError, match=re.escape("metric 'm': the pattern 'r: (.)' was not found in the output")):
-        found("nothing here", regex="r: (.)")
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("some\nnothing here\n\n", "which ends: nothing here"),
+        ("x" * 99, "which ends: " + "x" * 60),
+        ("\n", "which is empty"),
+    ],
+)
+def test_no_match_is_an_error_that_names_metric_pattern_and_place_and_shows_the_end(text: str, ends: str) -> None:
+    with pytest.raises(MetricError) as caught:
+        found(text, regex="r: (.)")
+    assert str(caught.value) == f"metric 'm': the pattern 'r: (.)' was not found in the output, {ends}"
 
 
 def test_two_matches_without_reduce_are_an_error_that_shows_them() -> None:

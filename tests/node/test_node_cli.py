@@ -96,7 +96,7 @@ def test_a_failure_is_not_measured_again(recorded: Recorded) -> None:
 def test_what_was_not_begun_because_of_noise_is_a_record_too(recorded: Recorded) -> None:
     status, said, record = recorded(None, noise="n1: 1.5 of 2 CPUs are busy")
     assert (status, record["status"], record["ranks"], record["samples"]) == (1, "skipped", [], None)
-    assert said.endswith("skipped: the node is not quiet: n1: 1.5 of 2 CPUs are busy\n")
+    assert said.endswith("skipped: the node is not quiet: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` tries again\n")
 
 
 def test_a_look_at_a_node_that_is_not_quiet_names_it_and_fails(zipapp: Path, clean_environment: dict[str, str]) -> None:

@@ -32,8 +32,11 @@ def test_the_median_is_that_of_torch_utils_benchmark_within_2_percent() -> None:
     pytest.fail(f"ours is {median(ratios):.3f} times theirs, by {len(ratios)} measurements of each in turn")
 
 
-def test_the_harness_adds_less_than_2_microseconds_to_a_sample() -> None:
+def test_the_harness_adds_less_than_2_microseconds_to_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of samples that follow each other closely: after a long one, a machine that others use fetches all code anew."""
     from benchmarks import sampling
+
+    monkeypatch.setattr("hpcbench.node.sampling.CLOCK_SHARE", 0.01)
 
     least_s = float("inf")
     for _ in range(ATTEMPTS):

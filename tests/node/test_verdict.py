@@ -315,7 +315,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
     assert outcome.status == SKIPPED
     assert outcome.error == {
         "type": "skipped",
-        "message": "the node is not quiet: n1: 1.5 of 2 CPUs are busy",
+        "message": "the node is not quiet: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` tries again",
         "last_lines": [],
     }
 
@@ -323,7 +323,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
 def test_the_noise_of_several_nodes_is_one_line(conclude: Conclude) -> None:
     outcome = conclude(noise="n1: busy\nn2: busy\n")
     assert outcome.error is not None
-    assert outcome.error["message"] == "the node is not quiet: n1: busy n2: busy"
+    assert outcome.error["message"] == "the node is not quiet: n1: busy n2: busy; `hpcbench resume` tries again"
 
 
 @pytest.mark.parametrize(("elapsed_s", "status"), [(20.0, CANCELLED), (600.0, TIMEOUT)])

@@ -119,3 +119,16 @@ def test_a_huge_matrix_is_refused_with_the_way_to_allow_it() -> None:
 def test_fixing_the_only_axis_keeps_the_case_beside_the_included_points(plan: MakePlan) -> None:
     cases = plan("matrix: {batch_size: [1, 2]}\ninclude: [{batch_size: 3}]", "batch_size=9").cases
     assert 9 in [case.parameters.batch_size for case in cases]
+
+
+@pytest.mark.parametrize(("time", "warned"), [("00:01:40", True), ("00:01:41", False)])
+def test_samples_that_may_take_the_whole_wall_time_are_warned_of(plan: MakePlan, time: str, warned: bool) -> None:
+    made = plan(f'measure: {{max_time_s: 100}}\nslurm: {{time: "{time}"}}')
+    said = ["measure.max_time_s is 100 s, and the wall time 100 s: what samples for so long is lost"]
+    assert list(made.warnings) == (said if warned else [])
+
+
+def test_a_command_takes_no_samples_and_is_not_warned_of_their_time(plan: MakePlan) -> None:
+    command = "include: [{framework: command, command: 'true', model: null}]\n"
+    made = plan(command + "slurm: {time: 00:00:05}", site="  command: {}\n")
+    assert made.warnings == ()

@@ -57,6 +57,8 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             "samples": 0 if failed else 90,
             "effective_samples": None if failed else 90,
             **(dict.fromkeys(measured) if failed else measured),
+            "interference": None if failed else "clean",
+            "disturbed": 0,
             "warnings": None,
             "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
             "error": "it broke" if failed else None,

@@ -78,7 +78,7 @@ def printed(comparison: Comparison, top: int = 40, width: int = 200) -> str:
 def test_a_row_has_both_medians_the_ratio_its_interval_and_the_verdict(make: Make) -> None:
     lines = printed(make({}, {"verdict": "same", "new_repetitions": 4})).splitlines()
     assert lines[0] == "next (NEW) beside main (BASE)"
-    assert lines[1].split() == ["nodes", "BASE", "NEW", "ratio", "95", "%", "interval", "n", "verdict"]
+    assert lines[1].split() == ["nodes", "BASE", "NEW", "ratio", "95", "%", "interval", "n", "BASE,", "NEW", "verdict"]
     assert re.fullmatch(r" +1 +29\.1 ms +30\.1 ms +1\.034 +1\.021 - 1\.047 +5 +slower *", lines[2])
     assert re.fullmatch(r" +2 .* 5, 4 +same *", lines[3])
 

@@ -156,6 +156,14 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
     assert "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters" in text.splitlines()
 
 
+@pytest.mark.parametrize(("verdict", "said"), [("clean", "2 left out"), ("disturbed", "2 used")])
+def test_what_others_disturbed_is_counted_beside_what_is_shown(make_cases: MakeCases, verdict: str, said: str) -> None:
+    header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[1:4]
+    assert header.split()[-2:] == ["n", "disturbed"]
+    assert first.split("1.00x")[1].split() == ["3", *said.split()]
+    assert second.rstrip().endswith("3")
+
+
 @pytest.mark.parametrize(("repetitions", "said"), [(1, True), (3, False), (5, False), (6, True)])
 def test_where_autocorrelated_samples_narrow_an_interval_less_it_is_said(
     make_cases: MakeCases, repetitions: int, said: bool
