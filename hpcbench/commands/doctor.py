@@ -140,9 +140,7 @@ def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str,
 
 def _with_jobs(site: Site, cluster: Cluster | None) -> Cluster:
     if cluster is None:
-        what = f"the site '{site.name}' has no other nodes: it runs on this machine, without Slurm"
-        if site.scheduler == "slurm":
-            what = f"the Slurm of the site '{site.name}' does not answer, so no job can look at a node"
+        what = f"the site '{site.name}' has no Slurm that answers, so no job can look at a node"
         raise UserError(what, hint="without --on-node, doctor looks at this machine")
     return cluster
 

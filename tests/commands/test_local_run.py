@@ -48,7 +48,8 @@ def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(
     job = {"runs": 1, "time": "1"}
     sweep = Sweep(paths, {"name": "sweep-1", "site": SITE, "jobs": {"job-1": job}})
     (run,) = survey(sweep).runs
-    assert run_repetition(sweep, run)["attempt"] == told
+    record, times = run_repetition(sweep, run)
+    assert (record["attempt"], times) == (told, len(attempts))
     (run,) = survey(sweep).runs
     assert run.record is not None
     assert run.record["attempt"] == told
