@@ -137,7 +137,7 @@ def test_steps_too_short_for_the_clock_are_timed_in_blocks(step_s: float) -> Non
     machine = Machine([step_s], clock_s=2e-6)
     samples = machine.measure(asked(max_time_s=0.1))
     assert samples.clock_cost_s == pytest.approx(2e-6)
-    assert samples.times_s[0] * samples.steps_per_sample == pytest.approx(2.5e-3, rel=0.02)
+    assert samples.times_s[0] * samples.steps_per_sample == pytest.approx(3e-3, rel=0.02)
     assert samples.times_s == pytest.approx([step_s] * len(samples.times_s), rel=2e-3)
 
 
@@ -149,7 +149,7 @@ def test_a_real_step_that_does_nothing_is_timed_in_long_blocks() -> None:
 
 def test_a_slow_first_step_does_not_make_the_blocks_too_short() -> None:
     samples = Machine([2.0, 1e-4], clock_s=1e-6).measure(asked(max_time_s=0.1))
-    assert samples.steps_per_sample == pytest.approx(13, abs=1)
+    assert samples.steps_per_sample == pytest.approx(15, abs=1)
 
 
 @pytest.mark.parametrize("step_s", [1e-3, 0.5, 100.0])
