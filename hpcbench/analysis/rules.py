@@ -143,15 +143,11 @@ def disturbed_runs(evidence: Evidence) -> Finding | None:
     left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
     kept += [f"{lost['disturbed'].sum():,} used, of cases that have no other"] if len(lost) else []
-    runs = f"{cases['disturbed'].sum():,} of {_completed_runs(evidence):,} runs, in {_share(cases, evidence.measured)}"
+    completed = int(evidence.measured["repetitions"].sum()) + left_out
+    runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"others disturbed {runs} ({causes}), each time that they were measured; {', '.join(kept)}"
     remedy = f"{_resume(cases)} --disturbed, or a new sweep on whole nodes (exclusive: true) or with measure.quiet"
     return Finding(9, lacking, remedy)
-
-
-def _completed_runs(evidence: Evidence) -> int:
-    rows = evidence.repetitions[evidence.repetitions["status"] == COMPLETED]
-    return len(rows.merge(evidence.measured[["sweep", "case"]], on=["sweep", "case"]))
 
 
 def _resume(cases: pd.DataFrame) -> str:

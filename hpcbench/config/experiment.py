@@ -49,9 +49,9 @@ class Measure(Model):
     @classmethod
     def _of_percent(cls, value: Any) -> Any:
         """0.02 for `2 %`."""
-        number = value.removesuffix("%") if isinstance(value, str) else value
-        with contextlib.suppress(TypeError, ValueError):
-            return float(number) / 100 if number is not value else value
+        if isinstance(value, str) and value.endswith("%"):
+            with contextlib.suppress(ValueError):
+                return float(value.removesuffix("%")) / 100
         return value
 
     @model_validator(mode="after")

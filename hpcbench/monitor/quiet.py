@@ -31,11 +31,11 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
     place = Place(OwnProcesses(""), Files())
     while True:
         noise = look(place, gpus)
-        waited_s = time.monotonic() - began_s
-        if noise and waited_s + PAUSE_S + LOOK_S > limit_s:
-            return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
         if not noise:
             return None
+        waited_s = time.monotonic() - began_s
+        if waited_s + PAUSE_S + LOOK_S > limit_s:
+            return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
         time.sleep(PAUSE_S)
 
 
