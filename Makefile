@@ -13,19 +13,23 @@ HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
-.PHONY: help demo test test-all environments environments-all lint unit cluster cluster-down docs clean \
-  bench bench-sampling bench-comparing bench-interference
+.PHONY: help demo test test-all soak audit environments environments-all lint unit cluster cluster-down docs clean \
+  bench bench-scale bench-sampling bench-comparing bench-interference
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
 	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long"
+	@echo "make soak          what seldom happens: hpcbench killed 200 times (a quarter of an hour); 10,000 cases on"
+	@echo "                   64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that need neither Slurm nor a framework (two minutes)"
-	@echo "make lint          ruff, mypy, import-linter, generated docs"
+	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
+	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
 	@echo "make bench         how fast hpcbench itself is, and all of the following; nothing else should run meanwhile"
+	@echo "make bench-scale         500 cases on 64 virtual nodes to the end, beside SbatchMan (ten minutes)"
 	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
 	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
@@ -40,11 +44,16 @@ demo: $(VENV)/.torch
 
 environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_ENVS)
 
-test: $(VENV)/.dev $(VENV)/.torch lint environments
-	$(PYTEST) -m "not long"
+test: $(VENV)/.dev $(VENV)/.torch lint audit environments
+	$(PYTEST) -m "not long and not soak"
 
-test-all: $(VENV)/.dev $(VENV)/.torch lint environments-all
-	$(PYTEST)
+test-all: $(VENV)/.dev $(VENV)/.torch lint audit environments-all
+	$(PYTEST) -m "not soak"
+
+# What seldom happens: hundreds of kills, and what only many cases meet.
+soak: $(VENV)/.dev
+	$(BIN)/pytest -m soak -rA
+	$(BIN)/python benchmarks/scale.py --cases 10000
 
 # The tests train with each of them: checking them here as well would only take time. Elsewhere than in CI, the tests of
 # one that cannot be built here are skipped, and say so.
@@ -56,14 +65,18 @@ environments-all: environments
 	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS) || [ "$$CI" != true ]
 
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not slurm and not torch and not framework and not system and not pip"
+	$(PYTEST) -m "not slurm and not torch and not framework and not system and not pip and not hostile and not soak"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive hpcbench configs benchmarks tools tools/audit
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+
+audit: $(VENV)/.dev
+	$(BIN)/python tools/audit
 
 cluster:
 	tools/cluster up
@@ -74,7 +87,10 @@ cluster-down:
 
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
-	$(MAKE) bench-sampling bench-comparing bench-interference
+	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference
+
+bench-scale: $(VENV)/.dev
+	$(BIN)/python benchmarks/scale.py
 
 bench-sampling: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/sampling.py

@@ -9,16 +9,18 @@ import sys
 import click
 
 from hpcbench.errors import UserError, nearest
+from hpcbench.printable import printable
 
 # The one-line helps stand here so that listing the commands imports none of them.
 COMMANDS = {
     "init": "Make a workspace with a probed site file and examples.",
     "sweep": "Plan an experiment, render its scripts, submit or run them.",
-    "status": "Count the repetitions of a sweep by state, and list its jobs.",
+    "status": "Count the repetitions of a sweep by state, and say why and where.",
     "resume": "Run again what is missing or failed, and nothing else.",
     "cancel": "Cancel the jobs of a sweep that have not ended.",
     "report": "Print the results, best first; write CSV or Parquet.",
     "compare": "Say of each case whether it is faster or slower than in another sweep.",
+    "archive": "Make one file of a sweep, to keep or to read elsewhere.",
     "env": "Build and check the environments that frameworks run in.",
     "doctor": "Say what works here, and what makes numbers worse.",
     "completion": "Print the code that makes your shell complete commands.",
@@ -111,5 +113,5 @@ def main() -> None:
 
 
 def _fail(message: str, status: int) -> None:
-    click.echo(f"hpcbench: {message}", err=True)
+    click.echo(f"hpcbench: {printable(message)}", err=True)
     sys.exit(status)

@@ -9,19 +9,25 @@ from pathlib import Path
 
 from hpcbench.errors import UserError, nearest
 
+JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # and those of batches: JOB, or JOB.TOKEN
 
-def log_name(element: int, array_id: str | None) -> str:
-    """The file of what an element printed, in the folder of the logs of its job."""
-    return f"{array_id or 'local'}_{element}_0_log.out"
+
+def log_name(index: int | str, array_id: str | None) -> str:
+    """The file of what a job printed, in the folder of the logs of its batch: by array index, or element if local."""
+    return f"{array_id or 'local'}_{index}_0_log.out"
 
 
 @dataclass(frozen=True)
 class SweepPaths:
-    """The files of one sweep."""
+    """The files of one sweep. A batch is one sbatch of a job's script; a bare one, and all local runs, have its name.
+
+    What grows with the sweep lies in a folder for each batch, so that none has more than a thousand entries.
+    """
 
     name: str
     jobs: Path
     results: Path
+    archive: Path | None = None  # the file that they were read from
 
     @property
     def description(self) -> Path:
@@ -35,21 +41,33 @@ class SweepPaths:
     def records(self) -> Path:
         return self.results / "records"
 
+    def packages(self, environment: str) -> Path:
+        """What is installed in an environment, as it was when the sweep was made, or had run in it once."""
+        return self.results / "environments" / f"{environment}.json"
+
     def script(self, job: str) -> Path:
         return self.jobs / f"{job}.sh"
 
     def runs(self, job: str) -> Path:
         return self.jobs / f"{job}.jsonl"
 
-    def logs(self, job: str) -> Path:
-        return self.jobs / "logs" / job
+    def packs(self, batch: str) -> Path:
+        return self.jobs / "packs" / batch
 
-    def log(self, job: str, element: int, array_id: str | None) -> Path:
-        """What an element printed, as an element of an array of Slurm, or on this machine."""
-        return self.logs(job) / log_name(element, array_id)
+    def logs(self, batch: str) -> Path:
+        return self.jobs / "logs" / batch
 
-    def record(self, job: str, element: int) -> Path:
-        return self.records / job / f"{element}.jsonl"
+    def log(self, batch: str, index: int, array_id: str | None) -> Path:
+        """What a job printed, as an element of an array of Slurm, or on this machine."""
+        return self.logs(batch) / log_name(index, array_id)
+
+    def local_records(self, job: str) -> Path:
+        """What all local runs of a job have written."""
+        return self.records / job / "local.jsonl"
+
+    def running(self, batch: str) -> Path:
+        """The folder of what its repetitions have while they run, named ELEMENT-JOBID-RESTART-ATTEMPT."""
+        return self.results / "running" / batch
 
 
 @dataclass(frozen=True)
@@ -95,7 +113,7 @@ class Workspace:
         return name
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # and bytes that are no UTF-8
 _ODD = re.compile(r"[^A-Za-z0-9_./@+,=:~-]")
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from hpcbench.submit.node_code import node_zipapp
 from tests import forked
+from tests.slurm.damaged import tallies
 
 hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
 hypothesis.settings.load_profile("here")
@@ -35,7 +36,7 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 
 # Tests of one worker: they share a cluster, or what each framework solves once.
-TOGETHER = ("tests/slurm/", "tests/frameworks/test_equal_work.py")
+TOGETHER = ("tests/slurm/damaged/", "tests/slurm/", "tests/frameworks/test_equal_work.py")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -54,6 +55,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "environment_python" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.framework)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What the tests have counted, in whatever worker they ran: hostile values, and sweeps that met a fault."""
+    tried: dict[str, int] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            values = sum(count for name, count in report.user_properties if name == "hostile values")
+            tried[outcome] = tried.get(outcome, 0) + (values if report.when == "call" else 0)
+    if sum(tried.values()):
+        failed = len(
+            [r for r in terminalreporter.stats.get("failed", ()) if dict(r.user_properties).get("hostile values")]
+        )
+        what = "in which one reached a shell, an option or a path outside the sweep"
+        terminalreporter.write_line(f"{sum(tried.values()):,} hostile values tried; tests {what}: {failed}")
+    ended = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+    told = tallies.summary(ended)
+    if told:
+        terminalreporter.write_line(told)
 
 
 @dataclass
@@ -157,6 +177,7 @@ def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     def fake(**scripts: str) -> Path:
         for name, text in scripts.items():
             script = folder / name
+            script.unlink(missing_ok=True)  # it may be a link to a real tool, which writing would go through to
             script.write_text(f'#!/bin/sh\ncd "{folder}"\nprintf "%s\\n" "$@" >> {name}.called\n{text}\n')
             script.chmod(0o755)
         return folder

@@ -4,40 +4,97 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hpcbench.collect.records import RECONCILED, Record
-from hpcbench.node import outcomes, verdict, watched
+from hpcbench.errors import UserError
+from hpcbench.locks import exclusive
+from hpcbench.monitor.writing import make_folder
+from hpcbench.node import monotone, outcomes, verdict, watched
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import states
-from hpcbench.submit.queue import QueueEntry
+from hpcbench.submit.journal import Batch
+from hpcbench.submit.queue import NoAnswerError, QueueEntry
 from hpcbench.submit.sweep import Sweep
 
 NO_RECORD = "its job ended without leaving a record"
 GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
 MOST_WORDS = 500
+PATIENCE_S = 20.0
 
 
-def reconcile(
-    sweep: Sweep, job: str, element: int, planned: PlannedRun, slurm_id: str, entry: QueueEntry | None
-) -> Record:
-    """Write the record that a job of Slurm could not write."""
+class MadeUp(NamedTuple):
+    """A record that was made here, the scratch folder that it was made from, and all that is used up by that."""
+
+    record: Record
+    planned: PlannedRun
+    scratch: Path | None = None
+    used: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a job has left of a repetition that it did not record: among what runs, a scratch folder for each attempt;
+    and, where it ran beside others, what it has printed."""
+
+    batch: Batch
+    index: int
+    element: int
+    files: Sequence[Path] = ()
+
+    @property
+    def folders(self) -> list[Path]:
+        return [path for path in self.files if path.suffix != ".log"]
+
+    @property
+    def own_log(self) -> Path | None:
+        return next((path for path in self.files if path.suffix == ".log"), None)
+
+
+def reconcile(sweep: Sweep, left: Left, planned: PlannedRun, entry: QueueEntry | None) -> MadeUp:
+    """The record that a job of Slurm could not write."""
+    batch, index = left.batch, left.index
     status = (states.outcome_of(entry.state) if entry else None) or outcomes.FAILED
-    log = sweep.paths.log(job, element, slurm_id)
-    if status == outcomes.CANCELLED and not log.exists():
-        error: dict[str, object] = {"type": "job", "message": "cancelled before it started", "last_lines": []}
+    log = sweep.paths.log(batch.name, index, batch.slurm_id)
+    unstarted = entry is not None and not log.exists()
+    if entry is not None and unstarted and entry.could_not_log:
+        status = outcomes.NODE_FAILURE
+        error = _plain(f"{entry.nodes or 'its node'} could not write {log}: does it see this folder?")
+    elif entry is not None and unstarted and entry.never_started:
+        status = outcomes.NEVER_STARTED
+        error = _plain(f"Slurm never started it: {states.in_words(entry.reason)}")
+    elif unstarted and status == outcomes.CANCELLED:
+        error = _plain("cancelled before it started")
+    elif entry is not None and unstarted and status == outcomes.FAILED:
+        status = outcomes.NODE_FAILURE
+        error = _plain(f"its script never began on {entry.nodes or 'its node'}; Slurm says {entry.state}")
     else:
         said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
-        error = _error(f"{NO_RECORD}; {said}", log)
-    variables = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(element)}
-    return write(sweep, job, element, planned, verdict.Outcome(status, error), variables)
+        error = _error(f"{NO_RECORD}; {said}", left.own_log or log)
+    variables = {"SLURM_ARRAY_JOB_ID": str(batch.slurm_id), "SLURM_ARRAY_TASK_ID": str(index)}
+    place = node_record.Place(batch.job, left.element, batch.name, None)
+    made = _make(sweep, place, planned, verdict.Outcome(status, error), left.folders, variables)
+    return made._replace(used=left.files)
 
 
 def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
-    """Write the record that a script on this machine could not write."""
+    """Write the record that a script on this machine could not write, behind those that others have written."""
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
-    return write(sweep, job, element, planned, verdict.Outcome(outcomes.FAILED, error), {})
+    place = node_record.Place(job, element, job, None)
+    scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
+    made = _make(sweep, place, planned, verdict.Outcome(outcomes.FAILED, error), scratch, {})
+    node_record.append(made.record, str(sweep.paths.local_records(job)))
+    _put_away(made)
+    return made.record
+
+
+def _plain(message: str) -> dict[str, object]:
+    return {"type": "job", "message": message, "last_lines": []}
 
 
 def _error(message: str, log: Path) -> dict[str, object]:
@@ -51,32 +108,74 @@ def _error(message: str, log: Path) -> dict[str, object]:
     return {"type": "job", "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 
 
-def write(
+def _make(
     sweep: Sweep,
-    job: str,
-    element: int,
+    place: node_record.Place,
     planned: PlannedRun,
     outcome: verdict.Outcome,
+    folders: Sequence[Path],
     slurm_variables: dict[str, str],
-) -> Record:
-    """Append a record made here. Ranks that had finished before their script was killed still tell the outcome.
+) -> MadeUp:
+    """Ranks that had finished before their script was killed still tell the outcome."""
+    in_time = sorted(folders, key=lambda path: path.stat().st_mtime_ns)
+    scratch = in_time[-1] if in_time else None
+    ranks = node_record.read_ranks(str(scratch)) if scratch else []
+    if scratch:
+        outcome = verdict.of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
+    seen = watched.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else watched.Seen()
+    record = node_record.assemble(planned, sweep.description, place, ranks, outcome, 0.0, slurm_variables, seen)
+    return MadeUp(node_record.without_secrets(record, os.environ), planned, scratch, folders)
 
-    What they left is used once and removed, but for the timelines: it must not speak for a later attempt.
+
+@contextmanager
+def alone(sweep: Sweep) -> Iterator[str]:
+    """Make up records while nobody else does: from what one has concluded, another must not conclude anything else.
+
+    Gives the reason why nothing can be written down, which is no reason not to look. Raises NoAnswerError where another
+    hpcbench takes very long.
     """
-    folder = sweep.paths.results / "running"
-    left = sorted(folder.glob(f"{job}-{element}-*"), key=lambda path: path.stat().st_mtime_ns)
-    ranks = node_record.read_ranks(str(left[-1])) if left else []
-    if len(ranks) == planned.tasks:
-        ending = verdict.Ending(1, False, 0.0, float("inf"), 0.0, "")
-        outcome = verdict.conclude(planned, sweep.description, ranks, ending, str(left[-1]))
-    seen = watched.of_repetition(ranks, str(left[-1]), planned.on_gpus) if left else watched.Seen()
-    record = node_record.assemble(planned, sweep.description, job, element, ranks, outcome, 0.0, slurm_variables, seen)
-    record["attempt"] = None
-    record = node_record.without_secrets(record, os.environ)
-    node_record.append(record, str(sweep.paths.records / RECONCILED))
-    if left:
-        kept = sweep.paths.results / node_record.TIMELINES / job
-        watched.keep(str(left[-1]), str(kept), f"{element}-reconciled")
-    for used in left:
-        shutil.rmtree(used, ignore_errors=True)
-    return record
+    taken = NoAnswerError("another hpcbench writes down how jobs of this sweep have ended", hint="try again")
+    with ExitStack() as held:
+        try:
+            sweep.check_writable()
+            make_folder(str(sweep.paths.records))
+            held.enter_context(exclusive(sweep.paths.records / ".reconciling", taken, PATIENCE_S))
+            reason = ""
+        except NoAnswerError:
+            raise
+        except UserError as error:
+            reason = str(error)
+        except OSError as error:
+            reason = f"{sweep.paths.records}: {error.strerror}"
+        yield reason
+
+
+def keep(sweep: Sweep, made_up: Sequence[MadeUp], reason: str) -> list[str]:
+    """Write these records down, unless there is a reason why that is impossible; return warnings.
+
+    What they were made from is used once and removed, but for the timelines: it must not speak for a later attempt.
+    """
+    if not made_up:
+        return []
+    path = sweep.paths.records / RECONCILED
+    if reason:
+        return [f"{len(made_up)} outcomes are not written down: {reason}"]
+    try:
+        node_record.append_all([made.record for made in made_up], str(path))
+    except OSError as error:
+        return [f"{len(made_up)} outcomes cannot be written to {path}: {error.strerror}"]
+    for made in made_up:
+        monotone.note(made.planned, made.record["status"], str(sweep.paths.results))
+        _put_away(made)
+    return []
+
+
+def _put_away(made: MadeUp) -> None:
+    if made.scratch:
+        records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
+        watched.keep(str(made.scratch), node_record.timelines_beside(str(records)))
+    for used in made.used:
+        if used.suffix == ".log":
+            used.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(used, ignore_errors=True)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
+from hpcbench.contents import lines
 from hpcbench.errors import UserError
+from hpcbench.fast_json import decoded
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
 from hpcbench.node.record import SCHEMA
 from hpcbench.workspace import SweepPaths
 
 Record = dict[str, Any]
-_ALWAYS = {"job", "element", "case_id", "repetition", "parameters", "slurm", "ended_at", "error"}
+_ALWAYS = {"job", "element", "batch", "attempt", "case_id", "repetition", "parameters", "slurm", "ended_at", "error"}
 RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
 
 
@@ -27,6 +26,7 @@ class RecordFiles:
 
     records: list[Record] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
+    sizes: dict[Path, int] = field(default_factory=dict)  # so many bytes of each file were read
 
 
 def read_records(paths: SweepPaths) -> RecordFiles:
@@ -36,37 +36,76 @@ def read_records(paths: SweepPaths) -> RecordFiles:
     """
     found = RecordFiles()
     for path in _files(paths.records):
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
-            record = _parsed(line)
-            if record is None:
-                found.damaged.append(f"{path}:{number}")
-            elif record.get("schema") != SCHEMA:
-                raise UserError(
-                    f"the record has schema {record.get('schema')}, and this hpcbench reads {SCHEMA}",
-                    where=f"{path}:{number}",
-                    hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
-                )
-            else:
-                found.records.append(record)
+        seen: set[bytes] = set()
+        with path.open("rb") as file:
+            for number, line in enumerate(lines(file), 1):
+                if line in seen:  # a file system that repeats a write
+                    continue
+                seen.add(line)
+                _add(found, line, f"{path}:{number}")
+            found.sizes[path] = file.tell()
     return found
 
 
-def read_element(paths: SweepPaths, job: str, element: int) -> list[Record]:
-    """The records that one element of a job has written so far."""
+def _add(found: RecordFiles, line: bytes, place: str) -> None:
+    record = _parsed(line)
+    if record is None:
+        found.damaged.append(place)
+    elif record.get("schema") != SCHEMA:
+        raise UserError(
+            f"the record has schema {record.get('schema')}, and this hpcbench reads {SCHEMA}",
+            where=place,
+            hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
+        )
+    else:
+        found.records.append(record)
+
+
+def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
+    """The records that were written since those were read."""
+    return [record for path in _files(paths.records) for record in read_file(path, found.sizes.get(path, 0))]
+
+
+def read_file(path: Path, start: int = 0) -> list[Record]:
+    """The records in a file, from the byte `start` on; none where there is no such file."""
     try:
-        lines = paths.record(job, element).read_bytes().splitlines()
+        if path.stat().st_size <= start:
+            return []
+        with path.open("rb") as file:
+            file.seek(start)
+            return [record for record in map(_parsed, lines(file)) if record is not None]
     except FileNotFoundError:
         return []
-    return [record for record in map(_parsed, lines) if record is not None]
 
 
-def best_attempt(records: Iterable[Record]) -> Record | None:
-    """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
-    last one.
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records of one repetition, the latest last: by what Slurm counts up and the order in which they were written,
+    for the clocks of two nodes may differ.
 
-    What the job itself wrote counts before what was made up later.
+    What a job of Slurm itself wrote counts as later than what was made up when it had not; and of that, where two who
+    looked at the same time on a file system without locks both wrote it, the first.
     """
-    ordered = sorted(records, key=lambda record: (record["attempt"] is not None, str(record["ended_at"])))
+    made_up: set[tuple[str, str]] = set()
+    once = []
+    for record in records:
+        job = record["slurm"].get("array_job_id"), record["slurm"].get("array_task_id")
+        if record["attempt"] is None and job[0] is not None:
+            if job in made_up:
+                continue
+            made_up.add(job)
+        once.append(record)
+    return sorted(once, key=_place_in_time)
+
+
+def _place_in_time(record: Record) -> tuple[int, bool, int]:
+    slurm = record["slurm"]
+    made_by_job = bool(slurm) and record["attempt"] is not None
+    return int(slurm.get("array_job_id") or 0), made_by_job, int(slurm.get("restart_count") or 0)
+
+
+def best_attempt(ordered: list[Record]) -> Record | None:
+    """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
+    last one."""
     completed = [record for record in ordered if record["status"] == outcomes.COMPLETED]
     chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
     return chosen[-1] if chosen else None
@@ -89,20 +128,23 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*/*.jsonl"))
 
 
-def _decoded(line: bytes) -> Any:
-    """By a parser four times as fast as Python's, which in turn takes what the fast one refuses: half a surrogate pair,
-    as output that is no UTF-8 leaves it in a message."""
-    try:
-        return from_json(line)
-    except ValueError:
-        return json.loads(line)
-
-
 def _parsed(line: bytes) -> Record | None:
     try:
-        record = _decoded(line)
-    except (ValueError, RecursionError):
+        record = decoded(line)
+    except ValueError:
         return None
     if not isinstance(record, dict) or not {"schema", "status"} <= record.keys():
         return None
     return record if record["schema"] != SCHEMA or record.keys() >= _ALWAYS else None
+
+
+def array_of(record: Record) -> str | None:
+    """The id of the array that has left this record; None for one of this machine."""
+    array: str | None = record["slurm"].get("array_job_id")
+    return array
+
+
+def index_of(record: Record) -> int | None:
+    """Its index in that array."""
+    index = record["slurm"].get("array_task_id")
+    return int(index) if index is not None else None

@@ -199,13 +199,14 @@ def _metrics(record: Record) -> dict[str, Any]:
 
 def _log(record: Record) -> str:
     """What the job printed, from the folder of the workspace."""
-    folder = _log_folder(record["sweep"], record["job"])
-    return f"{folder}/{log_name(record['element'], record['slurm'].get('array_job_id'))}"
+    folder = _log_folder(record["sweep"], record["batch"])
+    array = record["slurm"].get("array_job_id")
+    return f"{folder}/{log_name(record['slurm']['array_task_id'] if array else record['element'], array)}"
 
 
 @lru_cache  # joining the parts of a path takes longer than all else that is done for a row
-def _log_folder(sweep: str, job: str) -> str:
-    return str(SweepPaths(sweep, Path("jobs") / sweep, Path()).logs(job))
+def _log_folder(sweep: str, batch: str) -> str:
+    return str(SweepPaths(sweep, Path("jobs") / sweep, Path()).logs(batch))
 
 
 def _job_id(slurm: dict[str, str]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hpcbench.collect.progress import ACTIVE, survey
+from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err, plural, sweep_argument, workspace_of
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import load
@@ -22,6 +22,7 @@ Examples:
 def cancel(context: click.Context, sweep: str) -> int:
     """Cancel every job of SWEEP that is pending or running. What has completed stays."""
     found = load(workspace_of(context).find(sweep))
+    found.check_writable()
     if found.scheduler == "local":
         err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
         return 0
@@ -29,10 +30,12 @@ def cancel(context: click.Context, sweep: str) -> int:
     from hpcbench.submit.slurm import cancel as cancel_arrays
 
     with locked(found.paths.jobs):
-        journal = Journal.read(found.paths.journal)
-        adopt_orphans(found.paths, journal)
-        active = [run for run in survey(found).runs if run.state in ACTIVE]
-        arrays = {str(run.slurm_id): run.job for run in active}
-        cancel_arrays(found.paths, arrays, journal)
-    err.print(f"cancelled {plural(len(active), 'repetition')} in {plural(len(arrays), 'array')}")
+        journal = Journal.read(found.paths)
+        adopt_orphans(journal)
+        progress = survey(found)
+        active = [run for run in progress.runs if run.in_queue]
+        # What would submit the rest goes first.
+        arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
+        cancel_arrays(arrays, journal)
+    err.print(f"cancelled {plural(len(active), 'repetition')} in {plural(len(arrays), 'job')} of Slurm")
     return 0

@@ -10,20 +10,22 @@ from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
-from rich.console import Console
 
+from hpcbench.archive.reading import unpacked
+from hpcbench.archive.writing import SUFFIX
+from hpcbench.commands.console import PrintableConsole
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
 from hpcbench.resources import shipped
-from hpcbench.workspace import Workspace
+from hpcbench.workspace import SweepPaths, Workspace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-out = Console(highlight=False)
+out = PrintableConsole(highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = 1000  # a file or a pipe has no margin: else words of wide tables would be cut to pieces
-err = Console(stderr=True, highlight=False)
+err = PrintableConsole(stderr=True, highlight=False)
 
 
 def workspace_of(context: click.Context) -> Workspace:
@@ -58,6 +60,26 @@ def resumable(sweep: str) -> Iterator[None]:
 def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], Command]:
     """An argument that names a sweep: a name, a unique prefix, or latest."""
     return click.argument(name, shell_complete=complete_sweep, **settings)
+
+
+def open_sweep(context: click.Context, workspace: Workspace, name: str) -> SweepPaths:
+    """A sweep of the workspace, or the one in an archive, which is unpacked until the command has ended.
+
+    Raises UserError where there is neither.
+    """
+    file = Path(name)
+    if name in workspace.sweeps() or not (file.is_file() or file.name.endswith(SUFFIX) or "/" in name):
+        return workspace.find(name)
+    if not file.is_file():
+        raise UserError("it is a folder" if file.is_dir() else "there is no such file", where=name)
+    opened_archives(context).append(file)
+    return context.with_resource(unpacked(file))
+
+
+def opened_archives(context: click.Context) -> list[Path]:
+    """The archives that a command has opened so far."""
+    opened: list[Path] = context.meta.setdefault("hpcbench.archives", [])
+    return opened
 
 
 def file_in(workspace: Workspace, kind: str, name: str) -> Path:

@@ -9,9 +9,10 @@ from hpcbench.analysis import comparison as words
 from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
-from hpcbench.commands.common import err, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import candidates, latest_records, without_garbage_collection
+from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.errors import UserError
+from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
 from hpcbench.report.files import write_text
@@ -74,6 +75,7 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
 )
 @click.pass_context
 @without_garbage_collection()
+@archives_of_anybody()
 def compare(
     context: click.Context,
     base: str,
@@ -88,8 +90,8 @@ def compare(
     if junit_file == json_file == "-":
         raise UserError("only one of them can be written to stdout", where="--junit - --json -")
     workspace = workspace_of(context)
-    old, now = workspace.find(base), workspace.find(new)
-    if old.name == now.name:
+    old, now = (open_sweep(context, workspace, name) for name in (base, new))
+    if old.name == now.name and (old.archive is None) == (now.archive is None) and old.archive == now.archive:
         raise UserError(f"both are the sweep {old.name}", where="BASE NEW", hint="name two sweeps")
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])

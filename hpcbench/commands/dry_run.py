@@ -1,13 +1,15 @@
-"""What sweep --dry-run prints: cases, jobs, the most they can use, and one script."""
+"""What sweep --dry-run prints: cases, commands, jobs, the most they can use, one script, and your own follow-on."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from hpcbench.commands.common import out, plural
 from hpcbench.config.parameters import Parameters
@@ -15,16 +17,26 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
+from hpcbench.printable import printable
 from hpcbench.submit.script import ScriptWriter
+from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_ROWS = 20
+MOST_COMMANDS = 20
 
 
-def show(plan: Plan, workspace: Workspace, paths: SweepPaths, environments: Mapping[str, Resolved]) -> None:
-    """Print the plan; nothing is written or submitted."""
+def show(
+    plan: Plan,
+    workspace: Workspace,
+    paths: SweepPaths,
+    environments: Mapping[str, Resolved],
+    template: Path | None = None,
+) -> None:
+    """Print the plan, with a script by `template` or the usual one; nothing is written or submitted."""
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
+    _commands(plan.cases)
     out.print(_jobs(plan.jobs))
     most = budget(plan.jobs, plan.site)
     out.print(
@@ -33,10 +45,37 @@ def show(plan: Plan, workspace: Workspace, paths: SweepPaths, environments: Mapp
     )
     _price(plan, most.core_hours, most.gpu_hours)
     job = plan.jobs[0]
-    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment.measure)
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     script = writer.render(job, environments[job.resources.environment].python)
-    out.print(f"\n[bold]{job.name}.sh[/bold], from {escape(str(writer.template_file))}:", soft_wrap=True)
-    sys.stdout.write(script)
+    _script(f"{job.name}.sh", writer.template, script)
+    _own_follow_on(plan, workspace, paths)
+
+
+def _script(name: str, template: Template, script: str) -> None:
+    out.print(f"\n[bold]{name}[/bold], from {escape(str(template.file))}:", soft_wrap=True)
+    sys.stdout.write(printable(script))
+
+
+def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
+    """The script that submits the rest, where it may be submitted and its template is the workspace's own."""
+    template, slurm = Template.find(workspace, OF_FOLLOW_ON), plan.follow_on
+    if template.is_own and slurm is not None:
+        from hpcbench.submit.follow_on import render  # submitit, which a dry run does not need else
+
+        _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm))
+
+
+def _commands(cases: tuple[Case, ...]) -> None:
+    """Each as it will be run, with all of its lines."""
+    commands = list(dict.fromkeys(case.parameters.command for case in cases if case.parameters.command is not None))
+    if not commands:
+        return
+    out.print(f"\n[italic]{plural(len(commands), 'command')}[/italic]")
+    for command in commands[:MOST_COMMANDS]:
+        out.print(Text(command), soft_wrap=True)
+    if len(commands) > MOST_COMMANDS:
+        out.print(f"... and {len(commands) - MOST_COMMANDS:,} more")
+    out.print()
 
 
 def _price(plan: Plan, core_hours: float, gpu_hours: float) -> None:
@@ -72,7 +111,8 @@ def _jobs(jobs: tuple[Job, ...]) -> Table:
     table = Table(title=plural(len(jobs), "job"), title_justify="left", box=None, pad_edge=False)
     for name in (
         "job",
-        "elements",
+        "repetitions",
+        "in array",
         "nodes",
         "tasks per node",
         "CPUs per task",
@@ -83,8 +123,9 @@ def _jobs(jobs: tuple[Job, ...]) -> Table:
         table.add_column(name, justify="left" if name in ("job", "environment") else "right")
     for job in jobs[:MOST_ROWS]:
         r = job.resources
-        numbers = (len(job.runs), r.nodes, r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
-        table.add_row(job.name, *map(str, numbers), r.slurm.time, r.environment)
+        sizes = (len(job.runs), len(job.packs))
+        numbers = (r.nodes, job.width * r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
+        table.add_row(job.name, *map(str, sizes + numbers), job.time, r.environment)
     if len(jobs) > MOST_ROWS:
         table.caption = f"... and {len(jobs) - MOST_ROWS} more"
     return table

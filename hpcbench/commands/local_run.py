@@ -12,14 +12,16 @@ from rich.text import Text
 
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.reconcile import reconcile_local
-from hpcbench.collect.records import Record, best_attempt, disturbed_by, is_disturbed, read_element
+from hpcbench.collect.records import Record, best_attempt, disturbed_by, in_order, is_disturbed, read_file
 from hpcbench.commands.common import err, plural
+from hpcbench.lease import Lease
 from hpcbench.node import outcomes
+from hpcbench.report.overview import named
 from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
 
 
-def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
+def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     """Run these repetitions in their planned order; return 0 where every one completed, else 1."""
     ordered = sorted(runs, key=lambda run: run.planned.order)
     counts: Counter[str] = Counter()
@@ -40,7 +42,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
     with ended_like_ctrl_c(), progress as bar:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
-            record, times = run_repetition(sweep, run)
+            lease.check()
+            record, times = run_repetition(sweep, run, lease.fileno())
             disturbed += is_disturbed(record)
             counts[record["status"]] += 1
             done = sum(counts.values())
@@ -55,26 +58,24 @@ def run_here(sweep: Sweep, runs: list[RunProgress]) -> int:
 
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
-    values = {**run.planned.parameters, **run.planned.tags}
-    axes = " ".join(f"{name}={values[name]}" for name in sweep.description["axes"] if name in values)
     causes = disturbed_by(record)
     reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
     again = f", measured {times} times" if times > 1 else ""
-    name = f"{axes or run.planned.case_id} repetition {run.planned.repetition}"
-    return Text(f"{place} {name}: {record['status']}{reason}{again}")
+    return Text(f"{place} {named(sweep, run.planned)}: {record['status']}{reason}{again}")
 
 
-def run_repetition(sweep: Sweep, run: RunProgress) -> tuple[Record, int]:
+def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, int]:
     """Run one repetition; return the record that counts of it, and how often it was measured.
 
     One that left no record gets one here.
     """
-    before = len(read_element(sweep.paths, run.job, run.element))
-    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job))
-    records = read_element(sweep.paths, run.job, run.element)
-    best = best_attempt(records)
-    if best is not None and len(records) > before:
-        return best, len(records) - before
+    path = sweep.paths.local_records(run.job)
+    before = path.stat().st_size if path.exists() else 0
+    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
+    new = [record for record in read_file(path, before) if record["element"] == run.element]
+    best = best_attempt(in_order([*run.attempts, *new]))
+    if best is not None and new:
+        return best, len(new)
     return reconcile_local(sweep, run.job, run.element, run.planned), 1
 
 

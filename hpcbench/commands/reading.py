@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import gc
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import click
 import pandas as pd
 from rich.markup import escape
 
 from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
-from hpcbench.collect.progress import Progress, RunProgress, survey_or_records, unfinished_record
+from hpcbench.collect.progress import Progress, RunProgress, unfinished_record
 from hpcbench.collect.records import Record
+from hpcbench.collect.survey import survey, survey_or_records
 from hpcbench.collect.table import PARAMETERS
-from hpcbench.commands.common import err
+from hpcbench.commands.common import err, opened_archives
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError
 from hpcbench.node import outcomes
@@ -23,23 +25,29 @@ from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 
-SEVERAL = "the job measured this %d times, and its counter does not tell which time took what"
+SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
 
 
 @contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """For reading many records: none of them refers to itself, and looking for that takes a fifth of all the time."""
-    gc.disable()
+def archives_of_anybody() -> Iterator[None]:
+    """For commands that may read an archive: the files in it may hold what hpcbench would never write."""
     try:
         yield
-    finally:
-        gc.enable()
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        archives = opened_archives(click.get_current_context())
+        if not archives:
+            raise
+        what = f"holds what hpcbench does not write: {type(error).__name__}: {error}"
+        raise UserError(what, where=", ".join(map(str, archives))) from error
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:
     """The latest record of each repetition, after a word on what is still missing."""
-    progress = survey_or_records(load(paths))
-    energies = _slurm_energies(progress)
+    if paths.archive is None:
+        progress = survey_or_records(load(paths))
+        energies = _slurm_energies(progress)
+    else:  # the Slurm that may be here knows nothing of it
+        progress, energies = survey(load(paths), ask_slurm=False), {}
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     missing = sum(not run.ended for run in progress.runs)
@@ -52,10 +60,13 @@ def latest_records(paths: SweepPaths) -> list[Record]:
 def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:
     """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
     alone = [run for run in progress.runs if run.state == outcomes.COMPLETED and progress.sweep.is_exclusive(run.job)]
-    known = [run for run in alone if run.slurm_id]
-    again = {_place(run): {SLURM_REASON: SEVERAL % run.attempts_of_job} for run in known if run.attempts_of_job > 1}
+    measured: Counter[Element] = Counter()  # how often by each job
+    for run in alone:
+        if run.slurm_id:
+            measured[_place(run)] += run.attempts_of_job
+    again = {place: {SLURM_REASON: SEVERAL % count} for place, count in measured.items() if count > 1}
     try:
-        counted = energy_of({_place(run) for run in known} - again.keys())
+        counted = energy_of(measured.keys() - again.keys())
     except UserError as error:
         err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
         counted = {}
@@ -63,7 +74,7 @@ def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:
 
 
 def _place(run: RunProgress) -> Element:
-    return run.slurm_id or "", run.element
+    return run.slurm_id or "", run.index or 0
 
 
 def candidates(table: pd.DataFrame) -> list[str]:

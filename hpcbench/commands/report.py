@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import click
 import pandas as pd
@@ -16,10 +17,11 @@ from hpcbench.collect.table import (
     repetition_table,
     sample_table,
 )
-from hpcbench.commands.common import err, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import candidates, latest_records, without_garbage_collection
+from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
+from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
@@ -33,6 +35,7 @@ Examples:
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
   hpcbench report --metric time_p99_s               by tail latency
+  hpcbench report lstm.tar.gz                       what `hpcbench archive` has made, on any machine
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
 
 Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
@@ -63,6 +66,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.pass_context
 @without_garbage_collection()
+@archives_of_anybody()
 def report(
     context: click.Context,
     sweep: tuple[str, ...],
@@ -74,7 +78,10 @@ def report(
     csv_file: str | None,
     parquet_file: str | None,
 ) -> int:
-    """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together."""
+    """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together.
+
+    SWEEP may also be a file that `hpcbench archive` has made.
+    """
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
     if level != "case" and not (csv_file or parquet_file):
@@ -82,9 +89,9 @@ def report(
             "it says what the rows of a file are", where=f"--level {level}", hint="add --csv - or --csv FILE"
         )
     workspace = workspace_of(context)
-    records = []
-    for name in dict.fromkeys(sweep or ("latest",)):
-        records += latest_records(workspace.find(name))
+    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
+    _check_different([paths.name for paths in found])
+    records = [record for paths in found for record in latest_records(paths)]
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
@@ -105,7 +112,7 @@ def report(
         label = partial(terminal.label, shown=shown)
         rates = tuple(each.name for each in metrics.values() if each.averages_rates)
         findings = check(Evidence(repetitions, cases, column, base is not None, label, rates))
-        out.print(_heading(repetitions), markup=False, soft_wrap=True)
+        out.print(_heading(repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(cases, shown, column, top, out, metrics)
         (print_rules if all_rules else print_findings)(findings, out)
     if csv_file:
@@ -140,13 +147,23 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
     return found[0], better == "lower"
 
 
-def _heading(repetitions: pd.DataFrame) -> str:
-    """Which sweeps on which machines."""
+def _check_different(names: list[str]) -> None:
+    """Raises UserError for two sweeps of one name, of which one came in an archive: the table knows them by it."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        hint = "report each by itself, or put them side by side: hpcbench compare BASE NEW"
+        raise UserError(f"two of these are called {twice[0]}", where="SWEEP...", hint=hint)
+
+
+def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
+    """Which sweeps on which machines, and where they were read from if not in this workspace."""
     sweeps = ", ".join(
         f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
     )
     processors = "; ".join(repetitions["cpu_model"].dropna().unique())
-    return f"{sweeps} ({processors})" if processors else sweeps
+    files = ", ".join(str(file) for file in archives if file)
+    heading = f"{sweeps} ({processors})" if processors else sweeps
+    return f"{heading}, from the archive {files}" if files else heading
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from hpcbench.collect.progress import RunProgress, survey
+from hpcbench.collect.durations import longest_s
+from hpcbench.collect.progress import Progress, RunProgress
+from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
-from hpcbench.commands.waiting import wait_for
+from hpcbench.commands.watching import wait_for
 from hpcbench.config.site import Site
+from hpcbench.config.slurm_options import time_text
 from hpcbench.environments.resolve import check_still_there
+from hpcbench.errors import UserError
+from hpcbench.lease import Lease
 from hpcbench.node import outcomes
+from hpcbench.plan.packing import MAX_PACKS, cut
+from hpcbench.plan.repacking import estimated_s, repack
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, load
 from hpcbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from hpcbench.submit.slurm import Array
 
 EPILOG = """\b
 Examples:
@@ -28,50 +40,70 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 @click.command(epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
 @sweep_argument()
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
+@click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
 @click.pass_context
-def resume(context: click.Context, sweep: str, disturbed: bool, wait: bool) -> int:
+def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool) -> int:
     """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
 
     What has completed, waits in the queue, runs, or cannot run here, is left alone.
     """
+    if disturbed and missing:
+        raise UserError("what others disturbed is not missing", where="--missing --disturbed", hint="take one of them")
     workspace = workspace_of(context)
     found = load(workspace.find(sweep))
+    found.check_writable()
     paths = found.paths
-    with resumable(paths.name), locked(paths.jobs):
+    with resumable(paths.name), locked(paths.jobs) as lease:
         if found.scheduler == "local":
-            return run_here(found, _missing(found, workspace, disturbed))
-        _submit_missing(found, workspace, disturbed, Journal.read(paths.journal))
+            return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)
+        _submit(found, workspace, disturbed, missing, lease)
     return wait_for(found) if wait else 0
 
 
-def _submit_missing(sweep: Sweep, workspace: Workspace, disturbed: bool, journal: Journal) -> None:
+def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, lease: Lease) -> None:
     from hpcbench.commands.submitting import submit_with_progress
-    from hpcbench.submit.slurm import adopt_orphans
+    from hpcbench.submit.slurm import adopt_orphans, check_available
 
-    adopt_orphans(sweep.paths, journal)
-    missing = _missing(sweep, workspace, disturbed)
-    if missing:
-        submit_with_progress(sweep, list(_by_job(missing).items()), journal)
-
-
-def _missing(sweep: Sweep, workspace: Workspace, disturbed: bool) -> list[RunProgress]:
-    """What is to run. Raises UserError where its environment is gone."""
+    check_available()
+    journal = Journal.read(sweep.paths)
+    adopt_orphans(journal)
     progress = survey(sweep)
-    missing = progress.to_do(disturbed=disturbed)
-    err.print(f"{sweep.paths.name}: {plural(len(missing), 'repetition')} to run")
+    runs = _to_run(progress, workspace, disturbed, missing)
+    if runs:
+        submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
+
+
+def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool) -> list[RunProgress]:
+    """What is to run. Raises UserError where its environment is gone."""
+    sweep = progress.sweep
+    runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
+    err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
     refused = sum(run.state == outcomes.UNSUPPORTED for run in progress.runs)
     if refused:
         told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
         err.print(told, soft_wrap=True)
+    too_large = len(progress.still_too_large)
+    if too_large:
+        err.print(f"left skipped: {plural(too_large, 'repetition')} larger than what ran out of memory", soft_wrap=True)
     site = Site.model_validate(sweep.description["site"])
-    for name, python in sorted({sweep.environment(run.job) for run in missing}):
+    for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)
-    return missing
+    return runs
 
 
-def _by_job(runs: list[RunProgress]) -> dict[str, tuple[int, ...]]:
-    jobs: dict[str, tuple[int, ...]] = {}
-    for run in runs:
-        jobs[run.job] = (*jobs.get(run.job, ()), run.element)
-    return jobs
+def _arrays(progress: Progress, runs: list[RunProgress]) -> list[Array]:
+    """What is to run as arrays, one for each job, packed by how long it took before."""
+    from hpcbench.submit.slurm import Array
+
+    sweep, measured_s = progress.sweep, longest_s(progress)
+    most = min(MAX_PACKS, int(sweep.description["site"]["limits"]["max_array_size"]))
+    arrays = []
+    for job in dict.fromkeys(run.job for run in runs):
+        slurm, limit_s = sweep.slurm(job), sweep.limit_s(job)
+        cases = [(run.element, measured_s.get(run.planned.case_id)) for run in runs if run.job == job]
+        expected = [(element, estimated_s(seconds, limit_s)) for element, seconds in cases]
+        packs, time_s = repack(expected, slurm, sweep.width(job))
+        time = time_text(time_s) if slurm.pack_walltime else None
+        arrays += [Array(job, part, time) for part in cut(packs, most)]
+    return arrays

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 import click
 from rich.markup import escape
 
-from hpcbench.collect.progress import survey
-from hpcbench.commands.common import choose_site, err, file_in, out, plural, resumable, workspace_of
+from hpcbench.collect.survey import survey
+from hpcbench.commands.common import choose_site, err, file_in, open_sweep, out, plural, resumable, workspace_of
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
-from hpcbench.commands.waiting import wait_for
+from hpcbench.commands.watching import wait_for
 from hpcbench.config.experiment import check_name, load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.provenance.asked import Asked
+from hpcbench.provenance.secrets import refuse_secrets
+from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import create, resolved
-from hpcbench.workspace import SweepPaths, Workspace, check_root
+from hpcbench.submit.sweep import Sweep, create, resolved
+from hpcbench.workspace import Workspace, check_root
 
 MOST_POINTS = 100_000
 
@@ -32,26 +34,29 @@ Examples:
   hpcbench sweep my.yaml --site gpu-cluster --set batch_size=64
   hpcbench sweep my.yaml --set 'matrix.nodes=[1,2,4]' --limit 3
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
+  hpcbench sweep --from lstm.tar.gz --dry-run    a sweep again, by its name or from its archive
 
 Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mistake; 130 interrupted.
 """
 
 
 @click.command(epilog=EPILOG, short_help="Plan an experiment, render its scripts, submit or run them.")
-@click.argument("experiment", metavar="EXPERIMENT")
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False)
+@click.option("--from", "origin", metavar="SWEEP", help="Run a sweep again, or what `hpcbench archive` made of one.")
 @click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
 @click.option("--name", help="Name of the sweep.  [default: EXPERIMENT-DATE-TIME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N cases.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("--dry-run", is_flag=True, help="Show the cases, the jobs and one script; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
 @click.option("--yes", is_flag=True, help=f"Allow more than {MOST_POINTS:,} cases.")
 @click.pass_context
 def sweep(
     context: click.Context,
-    experiment: str,
+    experiment: str | None,
+    origin: str | None,
     site: str | None,
     settings: tuple[str, ...],
     name: str | None,
@@ -64,26 +69,53 @@ def sweep(
 ) -> int:
     """Measure every case of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
 
-    On a cluster it returns when the jobs are queued; on a machine without Slurm it runs them one after another.
+    On a cluster it returns when the jobs are queued; on a machine without Slurm it runs them one after another. With
+    --from it is the experiment, the settings, the site and the template of an earlier sweep, as they were then.
     """
     workspace = workspace_of(context)
-    source = file_in(workspace, "experiments", experiment)
-    document = apply_settings(load_yaml(source), list(settings))
+    again = _again(context, workspace, experiment, origin)
+    if again:
+        asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
+    else:
+        asked = Asked(settings, limit, local)
+    source = again.experiment if again else file_in(workspace, "experiments", experiment or "")
+    document = apply_settings(load_yaml(source), list(asked.settings))
     checked = load_experiment(document)
     if not yes:
         points = count_points(checked)
-        check_size(min(points, limit or points), MOST_POINTS, document)
-    plan = make_plan(checked, document, choose_site(workspace, site, local), limit)
+        check_size(min(points, asked.limit or points), MOST_POINTS, document)
+    chosen = again.site(local) if again and not site else choose_site(workspace, site, local)
+    plan = make_plan(checked, document, chosen, asked.limit)
+    refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
+    refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
+    nothing_runs = dry_run or render_only
     paths = workspace.paths(_sweep_name(workspace, name, checked.name))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=dry_run)
-    outdated = [each.warning for each in environments.values() if each.warning]
-    for warning in (*plan.warnings, *outdated):
+    warnings = [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
+    if again:
+        same = not settings and limit is None
+        warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
+        if nothing_runs:
+            warnings.append("packages of environments are not compared: that would start what the sweep names")
+    for warning in warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    template = again.template if again else None
     if dry_run:
-        show(plan, workspace, paths, environments)
+        show(plan, workspace, paths, environments, template)
         return 0
-    return _run(plan, workspace, paths, source, render_only, wait)
+    _check_slurm(plan, render_only)
+    created = create(workspace, paths, plan, source, asked, template, ask_packages=not (again and nothing_runs))
+    return _run(created, plan, workspace, render_only, wait)
+
+
+def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Again | None:
+    """The sweep of --from. Raises UsageError where not exactly one of it and EXPERIMENT is given."""
+    if (experiment is None) == (origin is None):
+        either = "name an EXPERIMENT, or --from SWEEP"
+        said = f"{either}: there is none" if experiment is None else f"{either}: not both"
+        raise click.UsageError(said, context)
+    return Again.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 
 def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
@@ -100,14 +132,18 @@ def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str
     return given
 
 
-def _run(plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, render_only: bool, wait: bool) -> int:
-    from hpcbench.commands.submitting import submit_with_progress  # submitit, which a dry run does not need
-    from hpcbench.submit.slurm import check_available
+def _check_slurm(plan: Plan, render_only: bool) -> None:
+    from hpcbench.submit.slurm import check_available  # submitit, which a dry run does not need
 
-    on_slurm = plan.site.scheduler == "slurm"
-    if on_slurm and not render_only:
+    if plan.site.scheduler == "slurm" and not render_only:
         check_available()
-    created = create(workspace, paths, plan, source)
+
+
+def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:
+    from hpcbench.commands.submitting import submit_with_progress
+    from hpcbench.submit.slurm import Array
+
+    paths = created.paths
     repetitions = sum(len(job.runs) for job in plan.jobs)
     counts = ((plan.cases, "case"), (range(repetitions), "repetition"), (plan.jobs, "job"))
     err.print(f"{paths.name}: " + ", ".join(plural(len(things), word) for things, word in counts))
@@ -115,9 +151,9 @@ def _run(plan: Plan, workspace: Workspace, paths: SweepPaths, source: Path, rend
         for job in plan.jobs:
             out.print(str(paths.script(job.name)), soft_wrap=True)
         return 0
-    with resumable(paths.name), locked(paths.jobs):
-        if not on_slurm:
-            return run_here(created, list(survey(created).runs))
-        whole = [(job.name, tuple(range(len(job.runs)))) for job in plan.jobs]
-        submit_with_progress(created, whole, Journal(paths.journal))
+    with resumable(paths.name), locked(paths.jobs) as lease:
+        if created.scheduler != "slurm":
+            return run_here(created, list(survey(created).runs), lease)
+        whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
+        submit_with_progress(created, workspace, whole, Journal(paths), lease)
     return wait_for(created) if wait else 0

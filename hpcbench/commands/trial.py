@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpcbench.collect.progress import survey
 from hpcbench.collect.records import Record
+from hpcbench.collect.survey import survey
 from hpcbench.commands.local_run import ended_like_ctrl_c, run_repetition
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import load_yaml
@@ -46,7 +46,6 @@ def hidden_folder(workspace: Workspace) -> Iterator[Path]:
     jobs = workspace.root / "jobs"
     jobs.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".trial-", dir=jobs))
-    folder.chmod(0o755)
     try:
         yield folder
     finally:

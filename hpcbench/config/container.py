@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from hpcbench.config.loading import Model
+from hpcbench.config.variables import check_no_given_secret
 
 _MOUNT = re.compile(r"(?P<source>~?/[^:]*)(?::(?P<target>/[^:]*))?\Z")
 
@@ -17,6 +18,14 @@ def check_single_lines(values: list[str]) -> list[str]:
     for value in values:
         if "\n" in value or "\0" in value:
             raise ValueError(f"{value!r} has more than one line: make it several entries")
+    return values
+
+
+def check_no_options(values: list[str]) -> list[str]:
+    """Raises ValueError for a word that the program it is given to would take for an option."""
+    for value in values:
+        if not value or value.startswith("-"):
+            raise ValueError(f"{value!r} cannot be empty or begin with '-'")
     return values
 
 
@@ -50,7 +59,7 @@ class Container(Model):
     @field_validator("options", "gpu_options")
     @classmethod
     def _single_lines(cls, value: list[str] | None) -> list[str] | None:
-        return value if value is None else check_single_lines(value)
+        return value if value is None else [check_no_given_secret(word) for word in check_single_lines(value)]
 
     @field_validator("mounts")
     @classmethod

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from hpcbench.config.axes import Axes, Range, axis_values
 from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
 from hpcbench.config.metrics import Metric, check_metrics
-from hpcbench.config.parameters import NAMES
+from hpcbench.config.parameters import NAMES, OPTIONS
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import nearest
 
@@ -61,6 +61,20 @@ class Measure(Model):
         return self
 
 
+class Retry(Model):
+    """Which repetitions are run again by themselves."""
+
+    max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
+    on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
+        default=["node_failure", "preempted"], description="where it ended in one of these ways"
+    )
+
+    @property
+    def by_slurm(self) -> bool:
+        """Whether Slurm may start a job anew whose node has failed, or that had to give way."""
+        return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))
+
+
 class Experiment(Model):
     """A checked experiment file. What its parameters mean is checked when they are resolved, case by case."""
 
@@ -77,6 +91,12 @@ class Experiment(Model):
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
     tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
+    retry: Retry = Field(default_factory=Retry, description="which repetitions are run again by themselves")
+    monotone: list[str] = Field(
+        default_factory=list,
+        description="numbers of which a larger one never needs less memory: once a case has run out of memory, those "
+        "that are larger in these and equal in all else are skipped",
+    )
     metrics: dict[str, Metric] = Field(
         default_factory=dict, description="numbers to find in the output or the files of a command, by name"
     )
@@ -84,6 +104,11 @@ class Experiment(Model):
         default_factory=list, description="patterns that a command's output must contain, or it has failed"
     )
     slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
+    shared: bool = Field(
+        default=False,
+        description="let others read the sweep's folders, and resume it where the umask lets them write; else they "
+        "are closed to all but you (mode 0700)",
+    )
 
     @field_validator("name")
     @classmethod
@@ -174,6 +199,9 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
                 raise document.error("the list has no values", (*path, name))
             if name not in known:
                 raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
+    for index, name in enumerate(experiment.monotone):
+        if name not in known | OPTIONS:
+            raise document.error(f"unknown parameter '{name}'", ("monotone", index), nearest(name, known | OPTIONS))
     _check_axes_apart(experiment, document)
 
 

@@ -136,6 +136,15 @@ _PLAIN: tuple[tuple[re.Pattern[str], typing.Callable[[str], Any]], ...] = (
     (re.compile(r"0x[0-9a-fA-F]{1,80}\Z"), lambda text: int(text, 16)),
     (re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z"), float),
 )
+# No file, path or argument can carry them: half a pair of surrogates is no character of UTF-8.
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def is_plain_text(text: str) -> bool:
+    """Whether it is read as text, even where it is not quoted."""
+    return not any(pattern.match(text) for pattern, _ in _PLAIN)
+
+
 _STANDARD_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
@@ -176,6 +185,7 @@ class _Builder:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(key_node, path, "a key must be plain text", 'an expression needs quotes: "{{ ... }}"')
             key = key_node.value
+            self._check_writable(key_node, path)
             line = key_node.start_mark.line + 1
             if key in seen:
                 raise self._error(
@@ -188,7 +198,12 @@ class _Builder:
             self.places.setdefault((*path, key), f"{self.name}:{line}")
             yield key, child
 
+    def _check_writable(self, node: yaml.ScalarNode, path: KeyPath) -> None:
+        if found := _UNWRITABLE.search(node.value):
+            raise self._error(node, path, f"the text contains {found.group()!r}, which no file or command can carry")
+
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        self._check_writable(node, path)
         if node.style:  # quoted, or a block: always text
             return node.value
         for pattern, build in _PLAIN:

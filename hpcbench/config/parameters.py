@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.loading import Model
+from hpcbench.config.variables import check_no_secret
 from hpcbench.errors import nearest
 from hpcbench.node import catalog
 from hpcbench.node.planned import COMMAND
@@ -125,6 +126,11 @@ class Parameters(Model):
     def _known_model(cls, value: str | None) -> str | None:
         return value if value is None else _one_of(value, catalog.MODELS, "model")
 
+    @field_validator("command")
+    @classmethod
+    def _no_secret(cls, value: str | None) -> str | None:
+        return value if value is None else check_no_secret(value)
+
     @model_validator(mode="after")
     def _consistent(self) -> Parameters:
         if self.device == "gpu" and self.gpus_per_task == 0:
@@ -206,6 +212,7 @@ class Parameters(Model):
 
 
 NAMES = frozenset(Parameters.model_fields)
+OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 
 
 def _without(content: dict[str, Any], name: str) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from hpcbench.config.container import Container, check_single_lines
+from hpcbench.config.container import Container, check_no_options, check_single_lines
 from hpcbench.config.experiment import check_name
 from hpcbench.config.loading import Document, Model, build
-from hpcbench.config.slurm_options import SlurmOptions, walltime_s
-from hpcbench.config.variables import Variables
+from hpcbench.config.slurm_options import SlurmOptions, check_option_value, walltime_s
+from hpcbench.config.variables import Variables, check_no_given_secret, check_no_secret
 
 
 class Environment(Model):
@@ -27,10 +27,22 @@ class Environment(Model):
     env: Variables = Field(default_factory=dict, description="environment variables, quoted as data")
     container: Container | None = Field(default=None, description="the container that the Python runs in")
 
-    @field_validator("modules", "module_paths", "setup")
+    @field_validator("python")
     @classmethod
-    def _single_lines(cls, value: list[str]) -> list[str]:
-        return check_single_lines(value)
+    def _program(cls, value: str | None) -> str | None:
+        return value and check_no_options([value])[0]
+
+    @field_validator("modules", "module_paths")
+    @classmethod
+    def _words(cls, value: list[str]) -> list[str]:
+        return check_no_options(check_single_lines(value))
+
+    @field_validator("setup")
+    @classmethod
+    def _lines(cls, value: list[str]) -> list[str]:
+        for line in check_single_lines(value):
+            check_no_secret(line)
+        return value
 
 
 class Partition(Model):
@@ -68,6 +80,11 @@ class Launcher(Model):
 
     srun: list[str] = Field(default_factory=list, description="more arguments for srun, as in [--mpi=pmix]")
 
+    @field_validator("srun")
+    @classmethod
+    def _no_secrets(cls, value: list[str]) -> list[str]:
+        return [check_no_given_secret(word) for word in value]
+
 
 class Cost(Model):
     """Prices; null is unknown, not free."""
@@ -96,6 +113,20 @@ class Site(Model):
     @classmethod
     def _valid_name(cls, value: str) -> str:
         return check_name(value)
+
+    @field_validator("partitions")
+    @classmethod
+    def _valid_partitions(cls, value: dict[str, Partition]) -> dict[str, Partition]:
+        for name in value:
+            check_option_value(name)
+        return value
+
+    @field_validator("environments")
+    @classmethod
+    def _valid_environments(cls, value: dict[str, Environment]) -> dict[str, Environment]:
+        for name in value:
+            check_name(name)
+        return value
 
     def environment(self, name: str) -> Environment:
         """What the site says about the environment called `name`; it need not say anything."""

@@ -8,17 +8,19 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.loading import Model
+from hpcbench.config.variables import check_no_given_secret
 
 # Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
 OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")
 _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
+_COMPONENTS = re.compile("hetjob|packjob", re.IGNORECASE)
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets itself: a second value would break the script or lose its log.
 OWN_OPTIONS = {
     *("array", "chdir", "clusters", "cpus-per-task", "error", "gpus", "gpus-per-node", "gpus-per-task", "gres"),
-    *("input", "job-name", "no-requeue", "nodes", "ntasks", "ntasks-per-node", "output", "parsable", "requeue"),
-    *("signal", "test-only", "wait", "wrap"),
+    *("input", "job-name", "no-requeue", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "parsable"),
+    *("requeue", "signal", "test-only", "wait", "wrap"),
 }
 
 
@@ -40,20 +42,34 @@ class SlurmOptions(Model):
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
     )
-    max_running: int | None = Field(default=None, ge=1, description="repetitions of one array that run at once")
+    max_running: int | None = Field(default=None, ge=1, description="jobs of one array that run at once")
+    pack_walltime: str | None = Field(
+        default=None,
+        description="let repetitions share a job of at most this wall time; unset: each has a job of its own",
+    )
+    pack: Literal["serial", "parallel"] = Field(
+        default="serial",
+        description="repetitions that share a job run one after another, or side by side on CPUs and GPUs of their "
+        "own, as many as the site's cpus_per_node allows: they disturb each other",
+    )
+    follow_on: bool = Field(
+        default=False,
+        description="submit what does not fit into the queue now by a small job that starts when there is room; else "
+        "`hpcbench resume` does",
+    )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="any other sbatch option by its long name; true for a bare flag"
     )
 
-    @field_validator("time", "mem", "mem_per_cpu", mode="before")
+    @field_validator("time", "pack_walltime", "mem", "mem_per_cpu", mode="before")
     @classmethod
     def _text(cls, value: Any) -> Any:
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
-    @field_validator("time")
+    @field_validator("time", "pack_walltime")
     @classmethod
-    def _valid_time(cls, value: str) -> str:
-        if not _TIME.match(value) or walltime_s(value) == 0:
+    def _valid_time(cls, value: str | None) -> str | None:
+        if value is not None and (not _TIME.match(value) or walltime_s(value) == 0):
             raise ValueError('a time is written M, M:S, H:M:S or D-H:M:S, as in "00:30:00"')
         return value
 
@@ -81,14 +97,34 @@ class SlurmOptions(Model):
                 raise ValueError(f"hpcbench sets --{name} itself")
             if name.replace("-", "_") in cls.model_fields:
                 raise ValueError(f"write it as slurm.{name.replace('-', '_')}")
+            cls._check_not_short_for(name)
             check_option_value(str(setting))
+            check_no_given_secret(str(setting))
         return value
 
+    @classmethod
+    def _check_not_short_for(cls, name: str) -> None:
+        """sbatch takes the beginning of an option for the whole: `outp` would be a second --output."""
+        known = sorted({*OWN_OPTIONS, *(field.replace("_", "-") for field in cls.model_fields)})
+        longer = next((option for option in known if option.startswith(name)), None)
+        if longer:
+            raise ValueError(f"sbatch takes --{name} for --{longer}: write options in full")
+
     @model_validator(mode="after")
-    def _one_memory(self) -> SlurmOptions:
+    def _consistent(self) -> SlurmOptions:
         if self.mem and self.mem_per_cpu:
             raise ValueError("give mem or mem_per_cpu, not both")
+        if self.pack_walltime and walltime_s(self.pack_walltime) < walltime_s(self.time):
+            raise ValueError(f"pack_walltime is {self.pack_walltime}, less than time, {self.time}, of one repetition")
+        if self.pack == "parallel" and not self.pack_walltime:
+            raise ValueError("pack: parallel needs pack_walltime, the most that a job may take")
         return self
+
+
+def check_no_component(text: str) -> None:
+    """Raises ValueError for the words by which sbatch ends a component of a job, wherever in a line they are."""
+    if found := _COMPONENTS.search(text):
+        raise ValueError(f"sbatch takes '{found.group()}' for a word of its own anywhere in an option: {text!r}")
 
 
 def check_option_value(value: str) -> None:
@@ -97,6 +133,7 @@ def check_option_value(value: str) -> None:
     if bad or value.startswith("-") or not value:
         shown = " ".join(repr(char) for char in bad) or repr(value)
         raise ValueError(f"an sbatch option cannot contain {shown}")
+    check_no_component(value)
 
 
 def walltime_s(text: str) -> int:
@@ -111,3 +148,11 @@ def walltime_s(text: str) -> int:
     if len(parts) == 2:
         return parts[0] * 60 + parts[1]
     return (parts[0] * 60 + parts[1]) * 60 + parts[2]
+
+
+def time_text(seconds: int) -> str:
+    """Seconds as a Slurm time: H:MM:SS, or D-HH:MM:SS."""
+    minutes, s = divmod(seconds, 60)
+    hours, m = divmod(minutes, 60)
+    days, h = divmod(hours, 24)
+    return f"{days}-{h:02d}:{m:02d}:{s:02d}" if days else f"{h}:{m:02d}:{s:02d}"

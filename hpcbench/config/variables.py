@@ -7,7 +7,43 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from hpcbench.node.provenance import is_secret
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# What bash computes or refuses to change, and the words of job scripts: their own, and those that tell who they are.
+_TAKEN = re.compile(
+    r"BASH.*|SHELLOPTS|FUNCNAME|FUNCNEST|GROUPS|DIRSTACK|PIPESTATUS|COPROC|WATCH|REPLY|IFS|OPT(ARG|ERR|IND)|E?UID|PPID|"
+    r"LINENO|SECONDS|S?RANDOM|EPOCH(REALTIME|SECONDS)|HISTCMD|POSIXLY_CORRECT|ENV|PS4|_|"
+    r"(SLURM_(ARRAY|JOB|STEP)_|HPCBENCH_).*|SLURM_(EXPORT_ENV|JOBID|NODEID|LOCALID|PROCID|NTASKS|RESTART_COUNT|"
+    r"MEM_PER_CPU|MEM_PER_NODE)|"
+    r"attempt|batch|begun|beside|elements?|end|failed|file|from|index|job|lanes?|left|log|memory|module|monitors|most|name|"
+    r"node|noise|outside|own|path|patience|records|results|running|said|scratch|shared|status|stopped|sweep|too_large|version|watch"
+)
+# Linux starts no program with more than twice of either; some are written twice.
+_MOST_EACH, _MOST_BYTES = 60_000, 500_000
+# An assignment of what is neither fetched nor a number: max_tokens=512 and --key=column are arguments.
+_ASSIGNED = re.compile(
+    r"""(?:^|[\s;&|(])([A-Z_][A-Z0-9_]*)=(?!["']?[$`]|\d+\b)["']?[^"';&|)\s][^"';&|)]{5}""", re.MULTILINE
+)
+# The same as a word that no shell reads: HF_TOKEN=hf_abc, --env=HF_TOKEN=hf_abc, ALL,HF_TOKEN=hf_abc.
+_GIVEN = re.compile(r"(?:^(?:-e)?|[=,\s])([A-Z_][A-Z0-9_]*)=[^$\s]")
+_ADVICE = "export it in your shell, not here: Slurm passes it on to the job; podman needs `options: [--env=NAME]`, too"
+
+
+def check_no_secret(line: str) -> str:
+    """Raises ValueError for shell code with a secret in it, `HF_TOKEN=hf_abc`; `HF_TOKEN=$(cat ~/.token)` has none."""
+    for found in _ASSIGNED.finditer(line):
+        if is_secret(found.group(1)):
+            raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
+    return line
+
+
+def check_no_given_secret(word: str) -> str:
+    """Raises ValueError for an option that sets a secret, `--env=HF_TOKEN=hf_abc`; `--env=HF_TOKEN` only passes it."""
+    for found in _GIVEN.finditer(word):
+        if is_secret(found.group(1)):
+            raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
+    return word
 
 
 def _as_text(value: object) -> object:
@@ -15,11 +51,20 @@ def _as_text(value: object) -> object:
     return {key: _text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _check_names(variables: dict[str, str]) -> dict[str, str]:
-    """Raises ValueError for what is no name of a variable."""
-    for name in variables:
+def _check(variables: dict[str, str]) -> dict[str, str]:
+    """Raises ValueError for what is no name of a variable, or not one for a file; and for more than a program takes."""
+    total = 0
+    for name, value in variables.items():
         if not _NAME.match(name):
             raise ValueError(f"'{name}' is not the name of an environment variable")
+        if _TAKEN.fullmatch(name):
+            raise ValueError(f"{name} is set by Slurm, bash or the job script itself")
+        if is_secret(name):
+            raise ValueError(f"{name} looks like a secret, which would be seen in scripts: {_ADVICE}")
+        size = len(name) + len(value.encode())
+        total += size
+        if size > _MOST_EACH or total > _MOST_BYTES:
+            raise ValueError(f"{name} is larger than what a program can be started with")
     return variables
 
 
@@ -29,4 +74,4 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-Variables = Annotated[dict[str, str], BeforeValidator(_as_text), AfterValidator(_check_names)]
+Variables = Annotated[dict[str, str], BeforeValidator(_as_text), AfterValidator(_check)]

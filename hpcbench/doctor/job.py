@@ -16,7 +16,8 @@ from hpcbench.doctor.place import Place, machine_in_words
 from hpcbench.errors import UserError
 from hpcbench.node.checkup.finding import PROBLEM, Finding
 from hpcbench.plan.packing import Resources
-from hpcbench.submit.script import checked, load_template, quoted, resource_options, srun_command, template_file
+from hpcbench.submit.script import checked, resource_options, srun_command
+from hpcbench.submit.template import Template, quoted
 from hpcbench.workspace import Workspace
 
 TEMPLATE = "doctor.sh.j2"
@@ -50,10 +51,14 @@ class Checkup:
 
     def write(self, workspace: Workspace, site: Site, seconds: int) -> None:
         """Write the script. Raises UserError where the template of the workspace cannot be used."""
-        file = template_file(workspace, TEMPLATE)
-        options = [f"job-name={NAME}", f"output={self.log}", *resource_options(self.asked)]
+        options = [
+            f"job-name={NAME}",
+            f"output={self.log}",
+            "no-requeue",
+            *resource_options(self.asked, self.asked.slurm.time),
+        ]
         try:
-            text = load_template(file).render(
+            text = Template.find(workspace, TEMPLATE).render(
                 version=hpcbench.__version__,
                 options=checked(options),
                 folder=self.folder,
@@ -62,8 +67,8 @@ class Checkup:
                 srun=" ".join(map(quoted, srun_command(self.asked, site))),
                 seconds=seconds,
             )
-        except Exception as error:  # a template of the workspace can raise anything
-            raise UserError(f"the template cannot be rendered: {error}", where=str(file)) from error
+        except ValueError as error:
+            raise UserError(f"the script cannot be written: {error}", where=str(self.script)) from error
         self.script.write_text(text, encoding="utf-8")
 
     def read(self) -> Place:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hpcbench.config.recipe import Recipe
 from hpcbench.environments.places import Place
+from hpcbench.monitor.writing import no_link
 
 SCHEMA = 1
 BUILT, OUTDATED, INCOMPLETE, NOT_BUILT = "built", "outdated", "incomplete", "not built"
@@ -52,7 +53,7 @@ def write_marker(place: Place, built: Built) -> None:
 def write_json(file: Path, content: dict[str, object]) -> None:
     """Written whole or not at all."""
     unfinished = file.with_name(f".{file.name}.part")
-    with unfinished.open("w", encoding="utf-8") as stream:
+    with open(unfinished, "w", encoding="utf-8", opener=no_link) as stream:
         stream.write(json.dumps(content, indent=1) + "\n")
         stream.flush()
         os.fsync(stream.fileno())

@@ -34,6 +34,22 @@ def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
     return None
 
 
+def own(lines: List[str], controller: str, root: str = "/") -> List[str]:
+    """The folders that hold no neighbour's processes, the innermost first: the control group itself, and in version 2,
+    where a group counts what happens in those within it, all that it lies in as far as the job's own.
+
+    The root of version 1 is everybody's. So is that of version 2, but it counts nothing, and in a container it is ours.
+    """
+    base, path = _base_and_path(lines, controller, root)
+    found = folders(lines, controller, root)
+    if base is None or not found or found[0] != os.path.join(base, path.strip("/")).rstrip("/"):
+        return []
+    if os.path.basename(base) == controller:
+        return found[:1] if path.strip("/") else []
+    job = of_job(lines, controller, root)
+    return found[: found.index(job) + 1] if job in found else found[:1]
+
+
 def _base_and_path(lines: List[str], controller: str, root: str) -> Tuple[Optional[str], str]:
     paths: Dict[str, str] = {}
     for line in lines:

@@ -1,18 +1,20 @@
 """What a monitor writes: one file for each node and repetition.
 
-Its first line is a header, a JSON object: the host, the sources with their columns, and the sources that are absent
-with the reason. Each line after it is one reading of one source, a JSON array: the source's place in the header, the
-time in seconds of CLOCK_MONOTONIC, and a value for each column, null where it could not be read. The last line, where
-the monitor came to its end, is an object again: what watching has cost.
+Its first line is a header, a JSON object: the repetition (ELEMENT-JOBID-RESTART-ATTEMPT), the host, the sources with
+their columns, and the sources that are absent with the reason. Each line after it is one reading of one source, a JSON
+array: the source's place in the header, the time in seconds of CLOCK_MONOTONIC, and a value for each column, null where
+it could not be read. The last line, where the monitor came to its end, is an object again: what watching has cost.
 """
 
 import contextlib
 import gzip
 import json
-import os
 from bisect import bisect_left, bisect_right
 from math import isfinite
 from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .appending import appending, write_all
+from .writing import no_link
 
 SCHEMA = 1
 PREFIX, SUFFIX = "monitor-", ".jsonl"
@@ -27,7 +29,7 @@ class Writer:
     """Appends to a timeline."""
 
     def __init__(self, path: str, header: Dict[str, Any]) -> None:
-        self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16)  # noqa: SIM115 - until the end
+        self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16, opener=no_link)  # noqa: SIM115 - until the end
         self._line(json.dumps(dict(header, schema=SCHEMA), separators=(",", ":")))
         self.flush()
 
@@ -145,9 +147,9 @@ def _lines(path: str) -> Iterator[Any]:
 
 
 def keep(path: str, kept: str) -> None:
-    """Put a timeline away, compressed."""
-    os.makedirs(os.path.dirname(kept), exist_ok=True)
-    unfinished = kept + ".part"
-    with open(path, "rb") as plain, gzip.open(unfinished, "wb", compresslevel=6) as packed:
-        packed.write(plain.read())
-    os.replace(unfinished, kept)
+    """Add a timeline to a file of them, each compressed for itself: gzip(1) reads them as one text, a header before
+    each."""
+    with open(path, "rb") as plain:
+        packed = gzip.compress(plain.read(), 6)
+    with appending(kept) as handle:
+        write_all(handle, packed)

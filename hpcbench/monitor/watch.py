@@ -16,6 +16,7 @@ from .files import Files
 from .processes import OwnProcesses
 from .sources.base import GAUGE, Place, Source, Values
 from .timeline import Writer, file_name
+from .writing import make_folder
 
 INTERVAL_S = 0.1
 FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
@@ -111,6 +112,7 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     found, absent = sources.present(Place(own, Files()))
     own_host = host.name(os.environ)
     header: Dict[str, Any] = {
+        "run": mark,
         "host": own_host,
         "interval_s": interval_s,
         "sources": {source.name: list(source.columns) for source in found},
@@ -119,7 +121,7 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
         "absent": absent,
     }
     now, start_cpu_s = time.monotonic(), time.process_time()
-    os.makedirs(folder, exist_ok=True)
+    make_folder(folder)
     writer = Writer(os.path.join(folder, file_name(own_host)), header)
     print("hpcbench: watching", flush=True)
     gc.disable()  # nothing here refers to itself, and looking for that takes time

@@ -1,12 +1,14 @@
 """The commands of the zipapp that a job script calls: monitor watches the node, spawn and rank run a repetition, record
-writes it down. Of `hpcbench doctor --on-node`: checkup looks at the node, placement at what a task was given.
+writes it down, restarted tells what is left when Slurm starts the job anew. Of `hpcbench doctor --on-node`: checkup
+looks at the node, placement at what a task was given.
 
-Each imports what it needs when it is called: a zipapp keeps no bytecode, so that all it imports is compiled each time.
+Each imports what it needs when it is called: every repetition waits for it several times.
 """
 
 import argparse
 import json
 import os
+import shutil
 import sys
 from typing import Any, Dict, List
 
@@ -16,6 +18,7 @@ from .ranks import from_environment
 
 CLOCK_S = 1.0  # bash counts whole seconds
 LONGER = 1.2  # than those before, that another attempt may take
+NO_TURN = {outcomes.JOB_OVER: "the job is being ended", outcomes.CONTROLLER: "slurmctld does not answer"}
 
 
 def main() -> int:
@@ -28,25 +31,44 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="node.pyz", description=__doc__)
     commands = parser.add_subparsers(dest="command")
     commands.required = True
+    _add_before(commands)
+    _add_tasks(commands)
+    _add_records(commands)
+    _add_doctor(commands)
+    return parser
 
+
+def _add_before(commands: Any) -> None:
+    """What looks at the node, before a repetition and beside it."""
+    looker = commands.add_parser("quiet", help="tell what others do on this node; status 1 where it is not quiet")
+    looker.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
+    looker.add_argument("--gpus", action="store_true", help="look at its GPUs, too")
+    looker.set_defaults(function=_quiet)
+
+    asker = commands.add_parser("monotone", help="tell why a repetition is skipped: a smaller case ran out of memory")
+    _add_run(asker)
+    asker.add_argument("--results", required=True)
+    asker.set_defaults(function=_monotone)
+
+    monitor = commands.add_parser("monitor", help="write down what happens on this node, until standard input ends")
+    monitor.add_argument("scratch")
+    monitor.add_argument("--nodes", default="", help="the folder of what is known of each node, written afterwards")
+    monitor.set_defaults(function=_monitor)
+
+
+def _add_tasks(commands: Any) -> None:
+    """What runs a repetition."""
     launcher = commands.add_parser("spawn", help="start the tasks of a repetition on this machine")
     launcher.add_argument("--tasks", type=int, required=True)
     launcher.add_argument("--cpus-per-task", type=int, required=True)
     launcher.add_argument("rest", nargs=argparse.REMAINDER)
     launcher.set_defaults(function=_spawn)
 
-    monitor = commands.add_parser("monitor", help="write down what happens on this node, until standard input ends")
-    monitor.add_argument("scratch")
-    monitor.set_defaults(function=_monitor)
-
-    looker = commands.add_parser("quiet", help="tell what others do on this node; status 1 where it is not quiet")
-    looker.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
-    looker.add_argument("--gpus", action="store_true", help="look at its GPUs, too")
-    looker.set_defaults(function=_quiet)
-
     rank = commands.add_parser("rank", help="run one task of a repetition, and watch over it")
     _add_run(rank)
     rank.add_argument("--scratch", required=True)
+    rank.add_argument("--packages", default="", help="the file of what this Python has installed, written afterwards")
+    rank.add_argument("--limit", type=float, help="seconds after which it is stopped")
     rank.set_defaults(function=_rank)
 
     work = commands.add_parser("work", help="the task itself")
@@ -54,19 +76,34 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument("--result-fd", type=int, required=True)
     work.set_defaults(function=_work)
 
+
+def _add_records(commands: Any) -> None:
+    """What writes down how repetitions have ended."""
     writer = commands.add_parser("record", help="append the record of a repetition")
     _add_run(writer)
     writer.add_argument("--scratch", required=True)
-    writer.add_argument("--records", required=True)
-    writer.add_argument("--log", default="")
+    _add_files(writer)
+    writer.add_argument("--log-from", type=int, default=0, help="where in the log this repetition begins")
+    writer.add_argument("--shared", action="store_true", help="the job has other repetitions, too")
     writer.add_argument("--exit-status", type=int, required=True)
     writer.add_argument("--stopped", default="", help="the signal that told the script to end")
     writer.add_argument("--elapsed", type=float, required=True)
     writer.add_argument("--limit", type=float, required=True)
     writer.add_argument("--attempt", type=int, default=1, help="of this script")
     writer.add_argument("--noise", default="", help="why nothing was run: the node was not quiet")
+    writer.add_argument("--too-large", default="", help="or what smaller case ran out of memory")
     writer.set_defaults(function=_record)
 
+    restarted = commands.add_parser("restarted", help="print what a job that was started anew has still to run")
+    restarted.add_argument("job_file")
+    restarted.add_argument("elements", type=int, nargs="+")
+    restarted.add_argument("--running", required=True, help="the folder of what runs, or ran until it was cut off")
+    _add_files(restarted)
+    restarted.set_defaults(function=_restarted)
+
+
+def _add_doctor(commands: Any) -> None:
+    """What `hpcbench doctor --on-node` asks for."""
     doctor = commands.add_parser("checkup", help="what makes numbers worse on this machine, as lines of JSON")
     doctor.add_argument("--seconds", type=int, required=True, help="how long to look at the noise floor")
     doctor.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
@@ -74,12 +111,17 @@ def _parser() -> argparse.ArgumentParser:
 
     task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
     task.set_defaults(function=_placement)
-    return parser
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job_file")
     parser.add_argument("element", type=int)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--records", required=True, help="the file of the job's records")
+    parser.add_argument("--batch", required=True)
+    parser.add_argument("--log", default="")
 
 
 def _spawn(arguments: Any) -> int:
@@ -91,17 +133,48 @@ def _spawn(arguments: Any) -> int:
 def _monitor(arguments: Any) -> int:
     from ..monitor.watch import watch
 
-    return watch(arguments.scratch, os.path.basename(arguments.scratch))
+    status = watch(arguments.scratch, os.path.basename(arguments.scratch))
+    if arguments.nodes:  # its standard input has ended, and so has the measurement on all nodes
+        _keep_node(arguments.nodes)
+    return status
+
+
+def _keep_node(folder: str) -> None:
+    """What this node is made of, if nobody has told it yet."""
+    from ..monitor import host
+    from . import node_file
+
+    if os.path.exists(node_file.path_of(folder, host.name(os.environ))):
+        return
+    from . import inventory
+    from .checkup.system import this_system
+
+    places = [os.path.dirname(os.path.abspath(path)) for path in (sys.argv[0], folder)]
+    inventory.keep(folder, this_system(), places, os.environ)
 
 
 def _rank(arguments: Any) -> int:
+    from ..monitor.writing import make_folder
     from .supervise import supervise
 
-    os.makedirs(arguments.scratch, exist_ok=True)
+    make_folder(arguments.scratch)
     planned = read(arguments.job_file, arguments.element)
     worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
     workspace = os.path.abspath(os.path.join(arguments.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
-    return supervise(planned, from_environment(os.environ), worker, workspace, arguments.scratch)
+    ranks = from_environment(os.environ)
+    status = supervise(planned, ranks, worker, workspace, arguments.scratch, arguments.limit)
+    if arguments.packages and ranks.rank == 0 and status < outcomes.SIGNALLED:
+        _keep_packages(arguments.packages, arguments.scratch, planned.tasks)
+    return status
+
+
+def _keep_packages(path: str, scratch: str, tasks: int) -> None:
+    """What is installed here, if nobody has told it yet: this is the one place that is surely inside a container."""
+    from ..monitor import host
+    from . import keeping, packages
+
+    if not os.path.exists(path) and keeping.all_have_ended(scratch, tasks):
+        keeping.keep_once(path, lambda: {"told_by": host.name(os.environ), **packages.installed()})
 
 
 def _work(arguments: Any) -> int:
@@ -121,9 +194,8 @@ def _work(arguments: Any) -> int:
 def _record(arguments: Any) -> int:
     from . import record, verdict
 
-    sweep_directory = os.path.dirname(os.path.abspath(arguments.job_file))
-    with open(os.path.join(sweep_directory, "sweep.json"), encoding="utf-8") as file:
-        sweep = json.load(file)
+    sweep = _sweep_of(arguments.job_file)
+    ranks = record.read_ranks(arguments.scratch)
     ending = verdict.Ending(
         exit_status=arguments.exit_status,
         stopped=bool(arguments.stopped),
@@ -131,36 +203,77 @@ def _record(arguments: Any) -> int:
         limit_s=arguments.limit,
         margin_s=0.0 if "SLURM_JOB_ID" in os.environ else CLOCK_S,
         log=arguments.log,
+        log_from=arguments.log_from,
+        shared=arguments.shared,
+        preempted=_gives_way(ranks, arguments.stopped),
         noise=arguments.noise,
+        too_large=arguments.too_large,
     )
-    written = record.write(
-        read(arguments.job_file, arguments.element),
-        sweep,
-        os.path.splitext(os.path.basename(arguments.job_file))[0],
-        arguments.element,
-        ending,
-        arguments.scratch,
-        arguments.records,
-    )
+    no_turn = verdict.why_no_turn(ranks, ending)
+    if no_turn is not None:
+        print("hpcbench: %s; this repetition has not had its turn" % NO_TURN[no_turn])
+        shutil.rmtree(arguments.scratch, ignore_errors=True)
+        return no_turn
+    place = record.Place(_job_of(arguments.job_file), arguments.element, arguments.batch, arguments.attempt)
+    planned = read(arguments.job_file, arguments.element)
+    written = record.write(planned, sweep, place, ending, arguments.scratch, arguments.records)
     reason = ": %s" % written["error"]["message"] if written["error"] else ""
     named = (written["case_id"], written["repetition"], written["status"], reason)
     print("hpcbench: case %s repetition %d %s%s" % named)
-    if written["status"] != outcomes.COMPLETED:
-        return 1
-    return outcomes.MEASURE_AGAIN if _another(written, arguments) else 0
+    if ending.preempted:
+        return outcomes.GIVE_WAY
+    if written["status"] == outcomes.NODE_FAILURE:
+        return outcomes.JOB_OVER
+    if _another(written, sweep["experiment"]["retry"], arguments):
+        return outcomes.AGAIN
+    return 0 if written["status"] == outcomes.COMPLETED else 1
 
 
-def _another(written: Dict[str, Any], arguments: Any) -> bool:
-    """Whether to measure again what was disturbed: as often as asked, as the wall time allows, unless told to end."""
+def _gives_way(ranks: List[Dict[str, Any]], stopped: str) -> bool:
+    """Whether tasks were told to end, and the script was not, because Slurm preempts the job and gives them a time of
+    grace (GraceTime of slurm.conf(5)): a person may have ended the step as well."""
+    from . import slurm_job
+
+    told = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
+    return told and not stopped and slurm_job.is_preempted(os.environ)
+
+
+def _another(written: Dict[str, Any], retry: Dict[str, Any], arguments: Any) -> bool:
+    """Whether to run again what was disturbed, or ended in a way that is to be retried: as often as asked, as the wall
+    time allows, unless told to end."""
     from ..monitor.interference import DISTURBED
 
     disturbed = (written["interference"] or {}).get("verdict") == DISTURBED
-    if not disturbed or arguments.stopped or arguments.attempt > written["measure"]["retries"]:
+    most = written["measure"]["retries"] if disturbed else retry["max"] if written["status"] in retry["on"] else 0
+    if arguments.stopped or arguments.attempt > most:
         return False
     each_s = arguments.elapsed / arguments.attempt
     enough: bool = arguments.elapsed + LONGER * each_s <= arguments.limit
-    print("hpcbench: disturbed; %s" % ("measuring again" if enough else "no time is left to measure again"))
+    what = "disturbed" if disturbed else written["status"]
+    print("hpcbench: %s; %s" % (what, "once more" if enough else "no time is left to try again"))
     return enough
+
+
+def _restarted(arguments: Any) -> int:
+    from . import restart
+
+    sweep = _sweep_of(arguments.job_file)
+    count = int(os.environ.get("SLURM_RESTART_COUNT", 1))
+    started = restart.Start(count, arguments.batch, arguments.running, arguments.records, arguments.log)
+    restart.record_cut_off(arguments.job_file, sweep, started)
+    left = restart.still_to_run(arguments.elements, started, sweep["experiment"]["retry"])
+    print(" ".join(map(str, left)))
+    return 0
+
+
+def _sweep_of(job_file: str) -> Dict[str, Any]:
+    with open(os.path.join(os.path.dirname(os.path.abspath(job_file)), "sweep.json"), encoding="utf-8") as file:
+        sweep: Dict[str, Any] = json.load(file)
+    return sweep
+
+
+def _job_of(job_file: str) -> str:
+    return os.path.splitext(os.path.basename(job_file))[0]
 
 
 def _quiet(arguments: Any) -> int:
@@ -170,6 +283,14 @@ def _quiet(arguments: Any) -> int:
     if noise:
         print("%s: %s" % (host.name(os.environ), noise))
     return 1 if noise else 0
+
+
+def _monotone(arguments: Any) -> int:
+    from . import monotone
+
+    planned = read(arguments.job_file, arguments.element)
+    print(monotone.too_large(planned, monotone.notes(planned, arguments.results)) or "")
+    return 0
 
 
 def _checkup(arguments: Any) -> int:

@@ -4,19 +4,23 @@ It runs in the folder of the workspace, by bash, and ends as a job script would 
 one repetition belong into `$HPCBENCH_RUN`, a folder that all its tasks share and that is removed with the record.
 """
 
+import collections
 import os
 import platform
 import re
 import resource
 import subprocess
-from typing import Any, Dict, Iterator, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from . import hardware, metrics, outcomes, sampling
+from ..monitor.writing import make_folder
+from . import hardware, metrics, out_of_memory, outcomes, sampling
 from .metrics import MetricError
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 MOST_BYTES = 16 * 2**20  # of one output or file that is searched
 _FOLDER = "run"
+_UNCAUGHT = 1  # the status with which Python ends by an exception that nobody caught
+_LONGEST_TRACEBACK = 1000  # lines
 _NAMED = 5  # files, in a message
 
 
@@ -34,7 +38,7 @@ def output_of(rank: int, scratch: str) -> Output:
 def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
     """Start a command in a process group of its own, so that all of it can be ended. Raises OSError."""
     folder = os.path.join(scratch, _FOLDER)
-    os.makedirs(folder, exist_ok=True)
+    make_folder(folder)
     return subprocess.Popen(
         SHELL + [line],
         cwd=workspace,
@@ -53,10 +57,22 @@ def unsupported(reason: str) -> Dict[str, Any]:
     return {"warnings": [], "status": outcomes.UNSUPPORTED, "error": error}
 
 
-def facts(ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool) -> Dict[str, Any]:
+def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]:
+    """The uncaught exception by which a Python program has said that memory ran out; None where it has not."""
+    if ending["exit_code"] != _UNCAUGHT:
+        return None
+    with open(output.error, encoding="utf-8", errors="replace") as file:
+        lines = [line.rstrip("\r\n") for line in collections.deque(file, _LONGEST_TRACEBACK)]
+    return out_of_memory.last_word(lines)
+
+
+def facts(
+    ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool, exhausted: Optional[str], last: str
+) -> Dict[str, Any]:
     """What a rank found out, in the form of a worker's: the one sample is how long the command took.
 
-    `complete` says whether the copies hold all that was printed.
+    `complete` says whether the copies hold all that was printed; `exhausted` is how it said that memory ran out; `last`
+    is what it said last.
     """
     found: Dict[str, Any] = {
         "python": platform.python_version(),
@@ -67,8 +83,10 @@ def facts(ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "output_complete": complete,
     }
-    if ending["exit_code"] and ending["exit_code"] != outcomes.KILLED:
-        last = next((line for line in reversed(ending["last_lines"]) if line.strip()), "")
+    if exhausted:
+        found["status"] = outcomes.OUT_OF_MEMORY
+        found["error"] = {"type": "exit", "message": "the command ran out of memory: " + exhausted}
+    elif ending["exit_code"] and ending["exit_code"] != outcomes.KILLED:
         message = "the command exited with %d%s" % (ending["exit_code"], ": " + last if last else "")
         found["error"] = {"type": "exit", "message": message}
     return found

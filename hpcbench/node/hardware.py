@@ -5,7 +5,9 @@ import os
 import platform
 import socket
 import struct
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ..monitor import cgroups
 
 # Flags of /proc/cpuinfo that mean arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
 _ARITHMETIC_FLAGS = {
@@ -78,26 +80,23 @@ def memory_bytes() -> Optional[int]:
         return None
 
 
-def oom_kills() -> Optional[int]:
-    """Processes that the kernel has killed for want of memory: in our own cgroup where it counts them, which tells them
-    from a neighbour's (cgroup v1: Linux 4.13, memory.oom_control; v2: memory.events); else on the whole machine."""
-    for path in (*_memory_events(), "/proc/vmstat"):
-        for line in _lines(path):
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return None
+class OomKills(NamedTuple):
+    """How many processes the kernel has killed because memory ran out; None where it does not count them."""
+
+    own: Optional[int]  # of our own control group: no neighbour's
+    machine: Optional[int]  # anybody's
 
 
-def _memory_events() -> List[str]:
-    """The files in which our memory cgroup counts, in both versions."""
-    paths = []
-    for line in _lines("/proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if controllers == "memory":
-            paths.append("/sys/fs/cgroup/memory%s/memory.oom_control" % path)
-        elif not controllers:
-            paths.append("/sys/fs/cgroup%s/memory.events" % path)
-    return paths
+def oom_kills(root: str = "/") -> OomKills:
+    """The counts so far (cgroup v1: memory.oom_control, from Linux 4.13 on; v2: memory.events; /proc/vmstat)."""
+    folders = cgroups.own(_lines(os.path.join(root, "proc/self/cgroup")), "memory", root)
+    files = [os.path.join(folder, name) for folder in folders for name in ("memory.events", "memory.oom_control")]
+    counts = [count for count in map(_oom_kills_in, files) if count is not None]
+    return OomKills(counts[0] if counts else None, _oom_kills_in(os.path.join(root, "proc/vmstat")))
+
+
+def _oom_kills_in(path: str) -> Optional[int]:
+    return next((int(line.split()[1]) for line in _lines(path) if line.startswith("oom_kill ")), None)
 
 
 def _cpuinfo() -> Dict[str, str]:

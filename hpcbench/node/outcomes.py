@@ -7,17 +7,29 @@ FAILED = "failed"
 OUT_OF_MEMORY = "out_of_memory"
 TIMEOUT = "timeout"
 CANCELLED = "cancelled"
+PREEMPTED = "preempted"
 NODE_FAILURE = "node_failure"
+NEVER_STARTED = "never_started"
 SKIPPED = "skipped"
 UNSUPPORTED = "unsupported"
 
-STATUSES = (COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, NODE_FAILURE, SKIPPED, UNSUPPORTED)
+STATUSES = (
+    *(COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, PREEMPTED, NODE_FAILURE, NEVER_STARTED),
+    *(SKIPPED, UNSUPPORTED),
+)
 # Running these again would end the same way.
 FINAL = (COMPLETED, UNSUPPORTED)
 
 # The exit status by which a shell says that what it ran was killed, or told to end.
 KILLED, TERMINATED = 128 + 9, 128 + 15
-MEASURE_AGAIN = 75  # by which the record of a disturbed repetition asks its script for another attempt (EX_TEMPFAIL)
+SIGNALLED = 128  # and from here on all such
+AGAIN = 75  # by which the record of a repetition asks its script for another attempt (EX_TEMPFAIL)
+JOB_OVER = 76  # by which it says that Slurm is ending the job, or its node is lost: it begins no other
+GIVE_WAY = 77  # by which it says that Slurm will end the job soon: its steps have a time of grace, the script has not
+CONTROLLER = 78  # by which it says that nothing was run, for slurmctld did not answer: it is tried again
+JOB_TIME = "job_time"  # the type of the error where the time of the job was over, and not that of the repetition
+TIME_LIMIT = "time limit"  # by what a rank was stopped, where not by a signal
+TOO_LARGE = "monotone"  # the type of the error of what was skipped because something smaller ran out of memory
 LAST_LINES = 30  # of a log or a traceback, kept in a record
 
 

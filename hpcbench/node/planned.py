@@ -1,7 +1,7 @@
 """The planned runs of a job: one JSON line for each element of its array, written by the planner, read on the node."""
 
 import json
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Optional
 
 COMMAND = "command"  # the `framework` of a case that is any program
 
@@ -16,6 +16,7 @@ class PlannedRun(NamedTuple):
     parameters: Dict[str, Any]
     tags: Dict[str, Any]
     measure: Dict[str, Any]
+    monotone: Optional[Dict[str, Any]] = None  # `group` and `values`: see monotone.py
 
     @property
     def is_command(self) -> bool:

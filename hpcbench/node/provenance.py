@@ -1,7 +1,8 @@
 """What a record says about where it was made. Environment variables come in by an allow-list, secrets never."""
 
+import os
 import re
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping, Set
 
 SLURM_VARIABLES = (
     "SLURM_JOB_ID",
@@ -22,8 +23,17 @@ _ALLOWED = re.compile(
     r"NVIDIA|KERAS|JAX|MXNET|HOROVOD|ONEDNN|DNNL|MALLOC|PYTHONHASHSEED|LD_PRELOAD|LD_LIBRARY_PATH|CUDA_VISIBLE_DEVICES|"
     r"LOADEDMODULES)(_[A-Z0-9_]+)?\Z"
 )
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE)
+# TOKENIZERS_PARALLELISM, NCCL_IB_PKEY, GIT_AUTHOR_NAME and the like are none.
+_SECRET = re.compile(
+    r"TOKEN(?!IZ)|(?<!_IB_P)KEY|SECRET|(?<!BY)PASS|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE
+)
 _SHORTEST_SECRET = 6  # shorter values would blot out ordinary words
+BLOT = "[redacted]"
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name is likely to hold a secret."""
+    return _SECRET.search(name) is not None
 
 
 def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
@@ -33,23 +43,63 @@ def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
 
 def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
     """The variables that may stand in a record."""
-    return {
-        name: value for name, value in sorted(environment.items()) if _ALLOWED.match(name) and not _SECRET.search(name)
-    }
+    return {name: value for name, value in sorted(environment.items()) if _ALLOWED.match(name) and not is_secret(name)}
+
+
+def secrets_in(environment: Mapping[str, str]) -> List[str]:
+    """The secrets that are set, the longest first, since one may begin with another; line by line.
+
+    A path that is there is none: SSH_AUTH_SOCK says where to ask, and a home would be blotted out of everything.
+    """
+    lines: Set[str] = set()
+    for name, content in environment.items():
+        if is_secret(name) and not (content.startswith("/") and os.path.exists(content)):
+            lines.update(line for line in content.splitlines() if len(line) >= _SHORTEST_SECRET)
+    return sorted(lines, key=len, reverse=True)
 
 
 def redacted(value: Any, environment: Mapping[str, str]) -> Any:
     """`value` with the content of every variable that looks like a secret blotted out, wherever it appears."""
-    secret = [content for name, content in environment.items() if _SECRET.search(name)]
-    lines = {line for content in secret for line in content.splitlines() if len(line) >= _SHORTEST_SECRET}
-    secrets = sorted(lines, key=len, reverse=True)  # one may begin with another
+    secrets = secrets_in(environment)
     return _blotted(value, secrets) if secrets else value
+
+
+class Redactor:
+    """Blots secrets out of a stream that comes in parts, and costs nothing where there are none."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        secrets = [os.fsencode(secret) for secret in secrets_in(environment)]
+        self._any = re.compile(b"|".join(map(re.escape, secrets))) if secrets else None
+        self._longest = max(map(len, secrets), default=0)
+        self._held = b""
+
+    def fed(self, part: bytes) -> bytes:
+        """What of the stream so far may be passed on: whole lines, and of a longer one all but its last bytes, in which
+        a secret may have begun."""
+        if self._any is None:
+            return part
+        text = self._held + part
+        cut = len(text) if text.endswith(b"\n") else max(0, len(text) - self._longest + 1)
+        done, place = [], 0
+        for found in self._any.finditer(text):
+            if found.start() >= cut:  # it may be the beginning of a longer one
+                break
+            done += [text[place : found.start()], BLOT.encode()]
+            place = found.end()
+        cut = max(cut, place)
+        self._held = text[cut:]
+        return b"".join(done) + text[place:cut]
+
+    def rest(self) -> bytes:
+        """The end of a stream whose last line has no end."""
+        held, self._held = self._held, b""
+        return self._any.sub(BLOT.encode(), held) if self._any else held
 
 
 def _blotted(value: Any, secrets: Any) -> Any:
     if isinstance(value, str):
         for secret in secrets:
-            value = value.replace(secret, "[redacted]")
+            value = value.replace(secret, BLOT)
         return value
     if isinstance(value, dict):
         return {key: _blotted(item, secrets) for key, item in value.items()}

@@ -4,43 +4,65 @@ import datetime
 import json
 import os
 import shutil
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from . import catalog, outcomes, provenance, verdict, watched
+from ..monitor.appending import appending, write_all
+from . import monotone, outcomes, provenance, verdict, watched
 from .planned import PlannedRun
 
-SCHEMA = 2
-TIMELINES = "timelines"  # the folder beside that of the records, with one for each job
+SCHEMA = 3
+TIMELINES = "timelines"  # the folder beside that of the records, with a file for each of theirs
 _UNSEEN = watched.Seen()
 
 
+class Place(NamedTuple):
+    """Which repetition a record is of, and who ran it."""
+
+    job: str
+    element: int
+    batch: str  # the sbatch that its job came from
+    attempt: Optional[int]  # of this script; null where the job itself could not tell
+
+
 def write(
-    planned: PlannedRun,
-    sweep: Dict[str, Any],
-    job: str,
-    element: int,
-    ending: verdict.Ending,
-    scratch: str,
-    path: str,
+    planned: PlannedRun, sweep: Dict[str, Any], place: Place, ending: verdict.Ending, scratch: str, path: str
 ) -> Dict[str, Any]:
     """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
+    outcome = verdict.conclude(planned, sweep, read_ranks(scratch), ending, scratch)
+    return write_outcome(planned, sweep, place, outcome, scratch, path, ending.elapsed_s)
+
+
+def write_outcome(
+    planned: PlannedRun,
+    sweep: Dict[str, Any],
+    place: Place,
+    outcome: verdict.Outcome,
+    scratch: str,
+    path: str,
+    elapsed_s: float = 0.0,
+) -> Dict[str, Any]:
+    """The same of a repetition whose outcome is known."""
     ranks = read_ranks(scratch)
-    outcome = verdict.conclude(planned, sweep, ranks, ending, scratch)
     seen = watched.of_repetition(ranks, scratch, planned.on_gpus)
-    record = assemble(planned, sweep, job, element, ranks, outcome, ending.elapsed_s, os.environ, seen)
-    record["attempt"] = 1 + _lines_in(path)
-    append(without_secrets(record, os.environ), path)
-    folder = os.path.join(os.path.dirname(path), "..", "..", TIMELINES, job)
-    watched.keep(scratch, os.path.normpath(folder), "%d-%d" % (element, record["attempt"]))
+    record = without_secrets(assemble(planned, sweep, place, ranks, outcome, elapsed_s, os.environ, seen), os.environ)
+    append(record, path)
+    monotone.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
+    watched.keep(scratch, timelines_beside(path))
     shutil.rmtree(scratch, ignore_errors=True)
     return record
+
+
+def timelines_beside(path: str) -> str:
+    """`results/SWEEP/timelines/BATCH/7_3.jsonl.gz` for the records in `results/SWEEP/records/BATCH/7_3.jsonl`."""
+    folder, name = os.path.split(os.path.abspath(path))
+    records, batch = os.path.split(folder)
+    return os.path.join(os.path.dirname(records), TIMELINES, batch, name + ".gz")
 
 
 def assemble(
     planned: PlannedRun,
     sweep: Dict[str, Any],
-    job: str,
-    element: int,
+    place: Place,
     ranks: List[Dict[str, Any]],
     outcome: verdict.Outcome,
     elapsed_s: float,
@@ -59,8 +81,7 @@ def assemble(
         "site": sweep["site"]["name"],
         "hpcbench_version": sweep["hpcbench_version"],
         "git": sweep["git"],
-        "job": job,
-        "element": element,
+        **place._asdict(),
         "case_id": planned.case_id,
         "case_index": planned.case_index,
         "repetition": planned.repetition,
@@ -112,12 +133,20 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str
     """
     samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    infers = planned.parameters["task"] == "inference" and not planned.is_command
-    if infers and planned.parameters["strategy"] not in catalog.SHARDED:
+    if _infers_alone(planned):
         samples["times_s"] = [_harmonic_mean(times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
+
+
+def _infers_alone(planned: PlannedRun) -> bool:
+    """Whether ranks need nothing of each other."""
+    if planned.is_command or planned.parameters["task"] != "inference":
+        return False
+    from .catalog import SHARDED  # all models come with it: a quarter of what it takes to write the record of a command
+
+    return planned.parameters["strategy"] not in SHARDED
 
 
 def _harmonic_mean(times_s: Sequence[float]) -> float:
@@ -127,23 +156,18 @@ def _harmonic_mean(times_s: Sequence[float]) -> float:
 
 def append(record: Dict[str, Any], path: str) -> None:
     """Add one line to a record file, durably, and whole or not at all."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
+    append_all([record], path)
+
+
+def append_all(records: List[Dict[str, Any]], path: str) -> None:
+    """The same with a line for each of these."""
+    lines = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode()
+    with appending(path) as handle:
         size = os.fstat(handle).st_size
         if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that an earlier death cut off
-            line = b"\n" + line
-        try:
-            written = 0
-            while written < len(line):
-                written += os.write(handle, line[written:])
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
-    finally:
-        os.close(handle)
+            lines = b"\n" + lines
+        write_all(handle, lines)
+        os.fsync(handle)
 
 
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
@@ -168,14 +192,6 @@ def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
     facts = rank["facts"] or {}
     summary["status"], summary["gpus"] = facts.get("status"), facts.get("gpus")
     return summary
-
-
-def _lines_in(path: str) -> int:
-    try:
-        with open(path, "rb") as file:
-            return sum(1 for _ in file)
-    except FileNotFoundError:
-        return 0
 
 
 def _distinct(nodes: List[Dict[str, Any]]) -> List[Dict[str, Any]]:

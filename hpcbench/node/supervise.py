@@ -12,13 +12,14 @@ import signal
 import subprocess
 import threading
 import time
-from typing import IO, Any, Callable, Deque, Dict, List, Optional
+from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from ..monitor.processes import MARK
+from ..monitor.writing import no_link
 from . import command, hardware, machine, provenance, variables
 from .checkup import governor, turbo
 from .checkup.system import this_system
-from .outcomes import LAST_LINES
+from .outcomes import LAST_LINES, TIME_LIMIT
 from .planned import PlannedRun
 from .ranks import Ranks
 
@@ -26,29 +27,36 @@ LINE_LENGTH = 500
 LONGEST_LINE = 65536  # what is longer is passed on in parts
 TERMINATE_GRACE_S = 2.0
 DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
+MOMENT_S = 0.001  # a timer of 0 would never ring
 
 
-def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str) -> int:
-    """Run one rank, which is `worker` or the case's own command, to its end; return an exit status for srun."""
+def supervise(
+    planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str, limit_s: Optional[float]
+) -> int:
+    """Run one rank, which is `worker` or the case's own command, to its end, for `limit_s` at most; return an exit
+    status for srun."""
     cpus = os.environ.get("HPCBENCH_CPUS")
     if cpus:  # set by the local launcher; under Slurm, srun binds
         os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
-    oom_kills = hardware.oom_kills()
+    before = hardware.oom_kills()
     started = time.time()
     environment = variables.for_worker(planned.parameters, os.environ)
     # By which the monitor knows what belongs to this repetition. What launches the tasks does not: the CPUs of the
     # repetition are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
+    stopper = _Stopper(limit_s)
     if planned.is_command:
-        ending = _run_command(planned, ranks.rank, workspace, scratch, environment)
+        ending = _run_command(planned, ranks.rank, workspace, scratch, environment, stopper)
     else:
-        ending = _run_worker(worker, workspace, environment)
+        ending = _run_worker(worker, workspace, environment, stopper)
     ending["rank"] = ranks.rank
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
     ending["environment"] = provenance.redacted(provenance.allowed_variables(environment), os.environ)
-    ending["oom_kills"] = _difference(hardware.oom_kills(), oom_kills)
+    after = hardware.oom_kills()
+    ending["oom_kills"] = _difference(after.own, before.own)
+    ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
     return int(ending["exit_status"])
 
@@ -59,13 +67,13 @@ def _clock_settings() -> Dict[str, Any]:
     return {"governor": ", ".join(governor.chosen(system)) or None, "turbo": turbo.is_on(system)}
 
 
-def _run_worker(words: List[str], workspace: str, environment: Dict[str, str]) -> Dict[str, Any]:
-    stopper = _Stopper()
+def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], stopper: "_Stopper") -> Dict[str, Any]:
     read_end, write_end = os.pipe()
     worker = subprocess.Popen(
         words + ["--result-fd", str(write_end)],
         cwd=workspace,  # where the paths of data begin
         env=environment,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(write_end,),
     )
@@ -73,18 +81,18 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str]) -
     stopper.ends(worker.send_signal)
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     result = _Reader(os.fdopen(read_end, "rb"))
-    echo = _Echo(worker.stderr, 2, last_lines)
+    echoes = [_Echo(worker.stdout, 1, ()), _Echo(worker.stderr, 2, (last_lines,))]
     returned, ended_at = worker.wait(), time.time()
-    echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
+    for echo in echoes:
+        echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
     return {**_ending(returned, ended_at, stopper, last_lines), "facts": result.parsed()}
 
 
 def _run_command(
-    planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str]
+    planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
 ) -> Dict[str, Any]:
     """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
-    stopper = _Stopper()
     missing = machine.what_is_missing(planned)
     if missing:
         return {**_ending(1, time.time(), stopper, last_lines), "facts": command.unsupported(missing)}
@@ -94,7 +102,7 @@ def _run_command(
     except OSError as error:
         last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
         ending = _ending(1, time.time(), stopper, last_lines)
-        return {**ending, "facts": command.facts(ending, 0.0, start, True)}
+        return {**ending, "facts": command.facts(ending, 0.0, start, True, None, ending["last_lines"][-1])}
 
     def kill(number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -102,15 +110,26 @@ def _run_command(
 
     stopper.ends(kill)
     copies = command.output_of(rank, scratch)
-    pipes = ((process.stdout, 1, copies.standard), (process.stderr, 2, copies.error))
-    echoes = [_Echo(pipe, descriptor, last_lines, copy) for pipe, descriptor, copy in pipes]
+    errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # two pipes have no common order
+    echoes = [
+        _Echo(process.stdout, 1, (last_lines,), copies.standard),
+        _Echo(process.stderr, 2, (last_lines, errors), copies.error),
+    ]
     returned = process.wait()
     end, ended_at = time.monotonic(), time.time()
     kill(signal.SIGKILL)
     for echo in echoes:
         echo.join(timeout=DRAIN_S)
     ending = _ending(returned, ended_at, stopper, last_lines)
-    return {**ending, "facts": command.facts(ending, end - start, end, all(echo.complete for echo in echoes))}
+    complete = all(echo.complete for echo in echoes)
+    exhausted = command.last_word_of_memory(ending, copies) if complete else None
+    last = _last_of(errors) or _last_of(last_lines)
+    return {**ending, "facts": command.facts(ending, end - start, end, complete, exhausted, last)}
+
+
+def _last_of(lines: Deque[bytes]) -> str:
+    """The last line that is not empty."""
+    return next((line for line in map(_readable, reversed(list(lines))) if line.strip()), "")
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
@@ -133,13 +152,19 @@ def _readable(line: bytes) -> str:
 
 
 class _Stopper:
-    """Passes the signal that tells this process to end on to what it supervises, and insists after a while."""
+    """Passes the signal that tells this process to end on to what it supervises, and insists after a while.
 
-    def __init__(self) -> None:
+    The time limit is such a signal, too: a job that many share must not spend the time of all on one that hangs.
+    """
+
+    def __init__(self, limit_s: Optional[float]) -> None:
         self.signal: Optional[str] = None
         self._send: Optional[Callable[[int], Any]] = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._told)
+        if limit_s is not None:
+            signal.signal(signal.SIGALRM, self._told)
+            signal.setitimer(signal.ITIMER_REAL, max(limit_s, MOMENT_S))
 
     def ends(self, send: Callable[[int], Any]) -> None:
         """Give `send` the signals from now on, and the one that has come already."""
@@ -149,7 +174,7 @@ class _Stopper:
 
     def _told(self, number: int, frame: Any) -> None:
         if not self.signal:
-            self.signal = signal.Signals(number).name
+            self.signal = TIME_LIMIT if number == signal.SIGALRM else signal.Signals(number).name
             self._stop()
 
     def _stop(self) -> None:
@@ -184,19 +209,20 @@ class _Reader(threading.Thread):
 
 
 class _Echo(threading.Thread):
-    """Passes a stream on line by line, keeps its last lines, and a copy of all of it where one is wanted."""
+    """Passes a stream on line by line, without secrets; keeps its last lines, and a copy of it where one is wanted."""
 
     def __init__(
-        self, pipe: Optional[IO[bytes]], descriptor: int, last_lines: Deque[bytes], copy: Optional[str] = None
+        self, pipe: Optional[IO[bytes]], descriptor: int, last: Sequence[Deque[bytes]], copy: Optional[str] = None
     ) -> None:
         super().__init__(daemon=True)
         assert pipe is not None  # noqa: S101 - it was asked for
         self._pipe = pipe
         self._descriptor = descriptor
-        self._last_lines = last_lines
-        self._copy = open(copy, "wb", buffering=0) if copy else None  # noqa: SIM115 - the thread closes it
+        self._last = last
+        self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
         self._room = command.MOST_BYTES
         self._whole = True
+        self._redactor = provenance.Redactor(os.environ)
         self.start()
 
     @property
@@ -206,12 +232,19 @@ class _Echo(threading.Thread):
 
     def run(self) -> None:
         for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
-            self._last_lines.append(line)
-            self._keep(line)
-            with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or it waits for ever
-                os.write(self._descriptor, line)
+            self._pass_on(self._redactor.fed(line))
+        self._pass_on(self._redactor.rest())
         if self._copy:
             self._copy.close()
+
+    def _pass_on(self, line: bytes) -> None:
+        if not line:
+            return
+        for lines in self._last:
+            lines.append(line)
+        self._keep(line)
+        with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or it waits for ever
+            os.write(self._descriptor, line)
 
     def _keep(self, line: bytes) -> None:
         if self._copy is None or not self._whole:
@@ -237,6 +270,6 @@ def _difference(after: Optional[int], before: Optional[int]) -> Optional[int]:
 
 def _write(ending: Dict[str, Any], path: str) -> None:
     """Whole or not at all: the file appears under its name only when it is complete."""
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(ending, file, separators=(",", ":"))
+    with open(path + ".part", "w", encoding="utf-8", opener=no_link) as file:
+        json.dump(provenance.redacted(ending, os.environ), file, separators=(",", ":"))
     os.replace(path + ".part", path)

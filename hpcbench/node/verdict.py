@@ -4,12 +4,28 @@ import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import command, outcomes
+from . import command, out_of_memory, outcomes
 from .group import RankLost
 from .metrics import MetricError
 from .planned import PlannedRun
 
-_OOM_IN_LOG = re.compile(r"oom.kill|out of memory|exceeded memory limit", re.IGNORECASE)
+MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
+_HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
+_PERHAPS = (
+    "; the kernel killed some process of this machine because memory ran out, but the control group of this one does "
+    "not count such kills: whether it was this one is not known"
+)
+
+
+# Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
+_OF_SRUN = (
+    ("Job/step already completing or completed", outcomes.JOB_OVER),
+    ("has been revoked", outcomes.JOB_OVER),
+    ("Unable to contact slurm controller", outcomes.CONTROLLER),
+)
+
+
+_NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
 
 
 class Ending(NamedTuple):
@@ -21,7 +37,11 @@ class Ending(NamedTuple):
     limit_s: float
     margin_s: float  # by how much its clock may lag behind the one that ended it
     log: str  # the script's own output so far
+    log_from: int = 0  # where in it this repetition begins
+    shared: bool = False  # whether its job has other repetitions, which use up the job's time, too
+    preempted: bool = False  # Slurm says that the job has to give way, though the script was not told to end yet
     noise: str = ""  # why nothing was started: what others did on the node
+    too_large: str = ""  # or what smaller case ran out of memory
 
 
 class Outcome(NamedTuple):
@@ -30,13 +50,22 @@ class Outcome(NamedTuple):
     metrics: Optional[Dict[str, Any]] = None  # of a command that completed
 
 
+def why_no_turn(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[int]:
+    """JOB_OVER or CONTROLLER of outcomes.py where Slurm started nothing, and the repetition is not to blame."""
+    lines = [] if ranks else lines_of(ending.log, ending.log_from)
+    told = (why for words, why in _OF_SRUN if any("srun: " in line and words in line for line in lines))
+    return next(told, None)
+
+
 def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
     """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    if ending.too_large and not ending.stopped:
+        return _skipped(outcomes.TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
         message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
-        return Outcome(outcomes.SKIPPED, {"type": outcomes.SKIPPED, "message": message, "last_lines": []})
+        return _skipped(outcomes.SKIPPED, message)
     outcome = judge(ranks, planned.tasks, ending)
     if outcome.status != outcomes.COMPLETED or not planned.is_command:
         return outcome
@@ -47,15 +76,33 @@ def conclude(
         return Outcome(outcomes.FAILED, told)
 
 
+def _skipped(kind: str, message: str) -> Outcome:
+    return Outcome(outcomes.SKIPPED, {"type": kind, "message": message, "last_lines": []})
+
+
+def of_ranks_alone(
+    planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
+) -> Optional[Outcome]:
+    """The outcome where all ranks had ended, and only the script did not come to its end; None where one is missing."""
+    if len(ranks) != planned.tasks:
+        return None
+    return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
+
+
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
     """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
         return Outcome(outcomes.COMPLETED, None)
+    lost = _lost_node(ending)
+    if lost and len(ranks) < expected:  # whatever those on other nodes died of then
+        return lost
     culprits = [rank for rank in ranks if not _completed(rank) and not _stopped(rank, ending)]
     if culprits:
-        return _of_rank(min(culprits, key=_precedence))
+        return _of_rank(min(culprits, key=_precedence), ending)
+    if lost:
+        return lost
     if ending.stopped or any(rank["stopped_by"] for rank in ranks):
-        return _of_stop(ending)
+        return _of_stop(ending, any(rank["stopped_by"] == outcomes.TIME_LIMIT for rank in ranks))
     return _of_silence(len(ranks), expected, ending)
 
 
@@ -86,39 +133,68 @@ def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
     return bool(rank["stopped_by"] or (ending.stopped and died))
 
 
-def _of_rank(rank: Dict[str, Any]) -> Outcome:
+def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
     facts = rank["facts"]
     told = facts["error"] if facts and "error" in facts else {}
     error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **told}
     error.setdefault("last_lines", rank["last_lines"])
+    killed = _lost_helper(error) if told else _killed(rank)
+    if killed and (rank["oom_kills"] or out_of_memory.by_slurm(lines_of(ending.log, ending.log_from))):
+        what = "a process of it" if told else "it"
+        error.update(type="killed", message="the kernel killed %s because memory ran out" % what)
+        return Outcome(outcomes.OUT_OF_MEMORY, error)
     if told:
         return Outcome(facts["status"], error)
-    if _killed(rank) and rank["oom_kills"]:
-        error.update(type="killed", message="the kernel killed it because memory ran out")
-        return Outcome(outcomes.OUT_OF_MEMORY, error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
     error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
+    if killed and rank["oom_kills"] is None and rank.get("oom_kills_of_machine"):
+        error["message"] += _PERHAPS
     return Outcome(outcomes.FAILED, error)
+
+
+def _lost_node(ending: Ending) -> Optional[Outcome]:
+    """The job goes on where slurmd has died, or another node, though not for long: Slurm ends it, or starts it anew."""
+    lines = lines_of(ending.log, ending.log_from)
+    said = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
+    if said is None:
+        return None
+    error = {"type": outcomes.NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
+    return Outcome(outcomes.NODE_FAILURE, {**error, "last_lines": lines[-outcomes.LAST_LINES :]})
+
+
+def _lost_helper(error: Dict[str, Any]) -> bool:
+    """Whether a process that loads data for a rank was killed, in the words of PyTorch's DataLoader."""
+    return bool(_HELPER_KILLED.search(str(error.get("message"))))
 
 
 # What slurmstepd writes into the log when it ends a job or step (Slurm 20.11 to 24.11).
 _ENDED_BY_SLURM = (
     ("DUE TO TIME LIMIT", outcomes.TIMEOUT),
-    ("DUE TO NODE FAILURE", outcomes.NODE_FAILURE),
-    ("DUE TO PREEMPTION", outcomes.CANCELLED),
+    ("DUE TO PREEMPTION", outcomes.PREEMPTED),
+    ("DUE TO JOB REQUEUE", outcomes.PREEMPTED),  # by a person
 )
 
 
-def _of_stop(ending: Ending) -> Outcome:
+def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
-    lines = tail(ending.log)
-    for words, status in _ENDED_BY_SLURM:
-        if any(words in line for line in lines):
-            return _stopped_as(status, "Slurm ended it %s after %.0f s" % (words.lower(), ending.elapsed_s))
-    if ending.elapsed_s >= ending.limit_s - ending.margin_s:
+    if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
         said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return _stopped_as(outcomes.TIMEOUT, said)
+    if ending.preempted:
+        return _stopped_as(outcomes.PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
+    lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
+    for words, status in _ENDED_BY_SLURM:
+        if any(words in line for line in lines):
+            if status == outcomes.TIMEOUT and ending.shared:
+                return _out_of_job_time(ending)
+            return _stopped_as(status, "Slurm ended it %s after %.0f s" % (words.lower(), ending.elapsed_s))
     return _stopped_as(outcomes.CANCELLED, "cancelled after %.0f s" % ending.elapsed_s)
+
+
+def _out_of_job_time(ending: Ending) -> Outcome:
+    spent = (ending.elapsed_s, ending.limit_s)
+    message = "the time of its job was over when it had run for %.0f of its %.0f s; `hpcbench resume` goes on" % spent
+    return Outcome(outcomes.CANCELLED, {"type": outcomes.JOB_TIME, "message": message, "last_lines": []})
 
 
 def _stopped_as(status: str, message: str) -> Outcome:
@@ -127,9 +203,9 @@ def _stopped_as(status: str, message: str) -> Outcome:
 
 def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     """Ranks that left nothing were killed with their supervisors, or never started; the log may say why."""
-    lines = tail(ending.log)
+    lines = tail(ending.log, ending.log_from)
     error: Dict[str, Any] = {"type": "launcher", "exit_code": ending.exit_status, "last_lines": lines}
-    if any(_OOM_IN_LOG.search(line) for line in lines):
+    if out_of_memory.by_slurm(lines_of(ending.log, ending.log_from)):
         error["message"] = "killed because memory ran out"
         return Outcome(outcomes.OUT_OF_MEMORY, error)
     missing = (expected - present, expected, ending.exit_status)
@@ -146,11 +222,16 @@ def _complaint(lines: List[str]) -> str:
     return next((line for line in reversed(told) if line), "")
 
 
-def tail(path: str) -> List[str]:
-    """The last lines of a log; none where there is no log."""
+def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
+    """The lines of a log, from the byte `start` on, of its end; none where there is no log."""
     try:
         with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 16384))
-            return file.read().decode("utf-8", "replace").splitlines()[-outcomes.LAST_LINES :]
+            file.seek(max(start, os.fstat(file.fileno()).st_size - most_bytes))
+            return file.read(most_bytes).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
+
+
+def tail(path: str, start: int = 0) -> List[str]:
+    """The last of them, to show."""
+    return lines_of(path, start, 16384)[-outcomes.LAST_LINES :]

@@ -74,14 +74,13 @@ def _during(seen: Timeline, stretch: List[Window]) -> Dict[str, Any]:
     }
 
 
-def keep(scratch: str, folder: str, name: str) -> None:
-    """Put the timelines of a folder away, compressed, as FOLDER/NAME-HOST.jsonl.gz. What cannot be is told and lost."""
+def keep(scratch: str, kept: str) -> None:
+    """Add the timelines of a folder to a file, compressed. What cannot be is told and lost."""
     for path in files(scratch):
-        host = os.path.basename(path)[len(timeline.PREFIX) :]
         try:
-            timeline.keep(path, os.path.join(folder, "%s-%s.gz" % (name, host)))
+            timeline.keep(path, kept)
         except OSError as error:
-            print("hpcbench: the timeline of %s is not kept: %s" % (host, error), file=sys.stderr)
+            print("hpcbench: %s is not kept: %s" % (os.path.basename(path), error), file=sys.stderr)
 
 
 def files(scratch: str) -> List[str]:

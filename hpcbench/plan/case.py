@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hpcbench.bounded import OutOfTimeError, deadline
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
@@ -21,8 +22,10 @@ from hpcbench.node import catalog
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
+from hpcbench.plan.monotone import NotANumberError, Size, nothing_to_skip, size_of
 
 DIGITS = 12
+MAX_S = 5.0  # for the expressions of one case, should the limits of their size let one through that has no end
 _DEFAULTS = {
     name: field.get_default(call_default_factory=True)
     for name, field in Parameters.model_fields.items()
@@ -47,6 +50,7 @@ class Case:
     parameters: Parameters
     tags: Mapping[str, Any]
     slurm: SlurmOptions
+    size: Size | None = None  # where the experiment is `monotone` in something
 
     @property
     def environment(self) -> str:
@@ -97,6 +101,10 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
     warnings = [f"exclude[{index}] drops no point" for index, count in enumerate(excluded) if not count]
     if repeated:
         warnings.append(f"{repeated} points repeat a case that is already there and were dropped")
+    if experiment.monotone and nothing_to_skip(case.size for case in cases.values()):
+        names = ", ".join(experiment.monotone)
+        what = f"no two cases differ in {names} alone, so nothing can be skipped; name what follows from it, too"
+        warnings.append(f"monotone: {what}")
     return Expansion(tuple(cases.values()), tuple(warnings))
 
 
@@ -128,7 +136,18 @@ class _CaseBuilder:
             if isinstance(value, list | dict):
                 raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
         parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
-        return Case(case_id(parameters, tags), index, parameters, tags, self.constant_slurm or self._slurm(slurm))
+        options = self.constant_slurm or self._slurm(slurm)
+        size = self._size(point, parameters, tags, options)
+        return Case(case_id(parameters, tags), index, parameters, tags, options, size)
+
+    def _size(self, point: Point, parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions) -> Size | None:
+        if not self.experiment.monotone:
+            return None
+        command = {**self.experiment.parameters, **point.values}.get("command")
+        try:
+            return size_of(self.experiment.monotone, parameters, tags, slurm, command)
+        except NotANumberError as error:
+            raise self.document.error(str(error), ("monotone", error.index)) from error
 
     def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
         """The index of the first `exclude` entry that matches."""
@@ -176,9 +195,12 @@ class _CaseBuilder:
 
     @contextmanager
     def _located(self, point: Point, condition: KeyPath = ()) -> Iterator[None]:
-        """Adds file and line to what is wrong with an expression."""
+        """Ends expressions that take too long, and adds file and line to what is wrong with one."""
         try:
-            yield
+            with deadline(MAX_S):
+                yield
+        except OutOfTimeError as error:
+            raise self.document.error(f"its expressions cannot be evaluated: {error}", ()) from error
         except ExpressionError as error:
             section, _, key = error.where.partition(".")
             name = re.split(r"[.\[]", error.where)[0]

@@ -1,10 +1,14 @@
 """Expressions over parameters: `"{{ nodes * 4 }}"`, in a sandbox, undefined names are errors.
 
 Text that is one expression keeps the expression's type; an expression inside longer text becomes text.
+
+There are no loops, and no expression, no value that goes into one, and no result of a filter is larger than MAX_SIZE:
+so each ends soon, and none fills the memory.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import shlex
 from collections.abc import Callable, Mapping
@@ -18,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hpcbench.errors import nearest
 
-MAX_RESULT = 10_000  # characters of a text: more is a mistake or an attack
+MAX_SIZE = 10_000  # characters of a text, values of a list: more is a mistake or an attack
 MAX_BITS = 63
 
 
@@ -38,6 +42,21 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{function.__name__: function for function in (min, max, abs, int, float, len)},
     "round": _round,
 }
+
+
+def _small(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter whose result is no larger than a value may be: a chain of them would make it grow without end."""
+
+    @functools.wraps(function)
+    def filtered(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        if _is_large(result):
+            raise jinja2.TemplateRuntimeError("the value of a filter is too large")
+        return result
+
+    return filtered
+
+
 _FILTERS = ("abs", "int", "float", "min", "max", "length", "lower", "upper", "string")
 
 
@@ -62,7 +81,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def _environment() -> _Sandbox:
     sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     sandbox.globals = dict(_FUNCTIONS)
-    sandbox.filters = {name: sandbox.filters[name] for name in _FILTERS} | {"round": _round, "quote": _quote}
+    filters = {name: sandbox.filters[name] for name in _FILTERS} | {"round": _round, "quote": _quote}
+    sandbox.filters = {name: _small(function) for name, function in filters.items()}
     return sandbox
 
 
@@ -149,6 +169,8 @@ class Resolver:
         return value
 
     def _evaluate(self, text: str, where: str) -> Any:
+        if len(text) > MAX_SIZE:
+            raise ExpressionError(f"{_short(text)} is too long an expression", where)
         try:
             function, names = _compiled(text)
         except jinja2.TemplateSyntaxError as error:
@@ -158,10 +180,12 @@ class Resolver:
         for name in sorted(names):
             if name not in self._given:
                 raise ExpressionError(f"'{name}' is not defined in {_short(text)}", where, nearest(name, self._given))
+        values = {name: self.parameter(name) for name in names}
+        for name, value in values.items():
+            if _is_large(value):
+                raise ExpressionError(f"'{name}' is too large to be used in {_short(text)}", where)
         try:
-            result = function({name: self.parameter(name) for name in names})
-        except ExpressionError:
-            raise
+            result = function(values)
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where) from error
         return _bounded(result, text, where)
@@ -173,10 +197,26 @@ def _bounded(result: Any, text: str, where: str) -> Any:
         raise ExpressionError(f"{_short(text)} is not a plain value", where)
     if isinstance(result, float) and not math.isfinite(result):
         raise ExpressionError(f"the value of {_short(text)} is {result}", where)
-    large = isinstance(result, str | list | dict) and len(result) > MAX_RESULT
-    if large or (isinstance(result, int) and result.bit_length() > MAX_BITS):
+    if _is_large(result) or (isinstance(result, int) and result.bit_length() > MAX_BITS):
         raise ExpressionError(f"the value of {_short(text)} is too large", where)
     return result
+
+
+def _is_large(value: Any) -> bool:
+    """Whether more than MAX_SIZE characters and values are in it, on all levels: a list may hold one list often."""
+    if not isinstance(value, list | dict | tuple):
+        return isinstance(value, str) and len(value) > MAX_SIZE
+    size, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        size += len(item) if isinstance(item, str) else 1
+        if size + len(waiting) > MAX_SIZE:
+            return True
+        if isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += item
+    return False
 
 
 def _short(text: str) -> str:

@@ -1,16 +1,18 @@
-"""From cases to jobs: repetitions in seeded random order, one array for all that ask for the same resources."""
+"""From cases to jobs: repetitions in seeded random order, packs that share a Slurm job, arrays of equal resources."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hpcbench.config.experiment import Measure
-from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
 from hpcbench.plan.case import Case
 
-MAX_ELEMENTS = 1000  # of one array: logs and records get a folder per array, and no folder grows beyond this
+MAX_PACKS = 999  # of one array: each leaves a log beside the copy of the script, and no folder has over 1,000 entries
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a job asks for; runs that agree in all of it share an array."""
+    """What a repetition asks for; runs that agree in all of it share an array."""
 
     nodes: int
     tasks_per_node: int
@@ -45,14 +47,53 @@ class Resources:
     def gpus(self) -> int:
         return self.tasks * self.gpus_per_task
 
+    @property
+    def limit_s(self) -> int:
+        """The wall time of one repetition."""
+        return walltime_s(self.slurm.time)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How many repetitions share a job: so many turns, each of so many side by side."""
+
+    turns: int = 1
+    width: int = 1
+
 
 @dataclass(frozen=True)
 class Job:
-    """One Slurm job array: element k is `runs[k]`."""
+    """One script: its runs are the elements, in order, and index k of its array runs those of pack k.
+
+    With a width above 1 that many of them run side by side.
+    """
 
     name: str
     resources: Resources
-    runs: tuple[Run, ...]
+    packs: tuple[tuple[Run, ...], ...]
+    width: int = 1
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, by element."""
+        return tuple(run for pack in self.packs for run in pack)
+
+    @property
+    def packed_elements(self) -> list[tuple[int, ...]]:
+        """The elements of each pack."""
+        elements = iter(range(len(self.runs)))
+        return [tuple(next(elements) for _ in pack) for pack in self.packs]
+
+    @property
+    def limit_s(self) -> int:
+        """The wall time that each index of the array asks for: that of its repetitions one after another."""
+        turns = -(-max(map(len, self.packs)) // self.width)
+        return turns * self.resources.limit_s
+
+    @property
+    def time(self) -> str:
+        """The same as sbatch takes it; a single repetition's as it was written."""
+        return self.resources.slurm.time if self.limit_s == self.resources.limit_s else time_text(self.limit_s)
 
 
 def resources_of(case: Case) -> Resources:
@@ -76,19 +117,24 @@ def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
     return [Run(case, repetition, order) for order, (case, repetition) in enumerate(ordered)]
 
 
-def pack(runs: Iterable[Run], max_array_size: int) -> tuple[Job, ...]:
-    """Jobs by equal resources, each at most `max_array_size` elements, in the order in which runs first appear."""
+def pack(runs: Iterable[Run], max_array_size: int, sharing: Callable[[Resources], Sharing]) -> tuple[Job, ...]:
+    """Jobs by equal resources, each an array of at most `max_array_size`, in the order in which runs first appear."""
     groups: dict[tuple[object, ...], tuple[Resources, list[Run]]] = {}
     for run in runs:
         resources = resources_of(run.case)
         groups.setdefault(_key(resources), (resources, []))[1].append(run)
-    size = min(max_array_size, MAX_ELEMENTS)
-    parts = [
-        (resources, tuple(group[start : start + size]))
-        for resources, group in groups.values()
-        for start in range(0, len(group), size)
-    ]
-    return tuple(Job(f"job-{number:03d}", *part) for number, part in enumerate(parts, 1))
+    size = min(max_array_size, MAX_PACKS)
+    arrays: list[tuple[Resources, tuple[tuple[Run, ...], ...], int]] = []
+    for resources, group in groups.values():
+        shared = sharing(resources)
+        width = min(shared.width, len(group))
+        arrays += [(resources, array, width) for array in cut(cut(group, shared.turns * width), size)]
+    return tuple(Job(f"job-{number:03d}", *array) for number, array in enumerate(arrays, 1))
+
+
+def cut(items: Sequence[Item], size: int) -> list[tuple[Item, ...]]:
+    """`items` in parts of `size`, the last one perhaps shorter."""
+    return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
 
 
 def _key(resources: Resources) -> tuple[object, ...]:

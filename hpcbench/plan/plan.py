@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document
 from hpcbench.config.site import Partition, Site
-from hpcbench.config.slurm_options import walltime_s
+from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.case import Case, expand, where_written
-from hpcbench.plan.packing import Job, Resources, pack, shuffled_runs
+from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
+
+MANY_JOBS = 10_000  # MaxJobCount of slurm.conf(5), of all users, unless a site has set it
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class Plan:
     cases: tuple[Case, ...]
     jobs: tuple[Job, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def follow_on(self) -> SlurmOptions | None:
+        """What the first of the jobs asks for that a follow-on job may submit; None where there is none."""
+        asked = (job.resources.slurm for job in self.jobs if self.site.scheduler == "slurm")
+        return next((slurm for slurm in asked if slurm.follow_on), None)
 
 
 @dataclass(frozen=True)
@@ -39,27 +47,37 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     """Plan an experiment on a site; `limit` keeps only the first cases. Raises UserError where it cannot run there."""
     expansion = expand(experiment, document, site.slurm, limit)
     cases = expansion.cases
-    most = min(site.limits.max_array_size, site.limits.max_submit_jobs or site.limits.max_array_size)
-    jobs = pack(shuffled_runs(cases, experiment.measure), most)
-    for job in jobs:
-        if site.scheduler == "slurm":
-            _check_partition(job.resources, site, document)
+    runs = shuffled_runs(cases, experiment.measure)
+    jobs = pack(runs, site.limits.max_array_size, lambda resources: sharing(resources, experiment, site, document))
+    if site.scheduler == "slurm":
+        for job in jobs:
+            _check_partition(job, site, document)
     warnings = (*expansion.warnings, *_queue_warnings(jobs, site), *_time_warnings(jobs, experiment))
     return Plan(experiment, site, cases, jobs, warnings)
 
 
 def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
-    elements, most = sum(len(job.runs) for job in jobs), site.limits.max_submit_jobs
-    if site.scheduler == "local" or most is None or elements <= most:
+    asked, most = sum(len(job.packs) for job in jobs), site.limits.max_submit_jobs
+    if site.scheduler == "local":
         return []
-    return [f"the sweep has {elements} repetitions, and you may have {most} jobs in the queue: Slurm may refuse some"]
+    warnings = []
+    if asked > MANY_JOBS:
+        told = f"the sweep has {asked} jobs in {len(jobs)} arrays"
+        warnings.append(f"{told}: with slurm.pack_walltime, repetitions share a job, which is easier on Slurm")
+    if most is None or asked <= most:
+        return warnings
+    if any(job.resources.slurm.follow_on for job in jobs):
+        how = "a follow-on job submits the rest"
+    else:
+        how = "`hpcbench resume` submits the rest (slurm.follow_on: true does by itself)"
+    return [*warnings, f"the sweep has {asked} jobs, and you may have {most} in the queue: {how}"]
 
 
 def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
     """Where the samples alone may take longer than the job may: it would be ended before it can tell them."""
     most = experiment.measure.max_time_s
     sampled = [job for job in jobs if any(run.case.parameters.model for run in job.runs)]
-    shortest = min((walltime_s(job.resources.slurm.time) for job in sampled), default=math.inf)
+    shortest = min((job.resources.limit_s for job in sampled), default=math.inf)
     if most < shortest:
         return []
     return [f"measure.max_time_s is {most:g} s, and the wall time {shortest:g} s: what samples for so long is lost"]
@@ -67,12 +85,12 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
     """The most that these jobs can use: whole nodes where they are exclusive, as far as the site knows their size."""
-    hours = [(job.resources, len(job.runs) * walltime_s(job.resources.slurm.time) / 3600) for job in jobs]
+    hours = [(job, len(job.packs) * job.limit_s / 3600) for job in jobs]
     return Budget(
-        node_hours=sum(r.nodes * h for r, h in hours),
-        core_hours=sum(_charged(r, site, r.cores, "cpus_per_node") * h for r, h in hours),
-        gpu_hours=sum(_charged(r, site, r.gpus, "gpus_per_node") * h for r, h in hours),
-        longest_s=max(walltime_s(job.resources.slurm.time) for job in jobs),
+        node_hours=sum(j.resources.nodes * h for j, h in hours),
+        core_hours=sum(_charged(j.resources, site, j.width * j.resources.cores, "cpus_per_node") * h for j, h in hours),
+        gpu_hours=sum(_charged(j.resources, site, j.width * j.resources.gpus, "gpus_per_node") * h for j, h in hours),
+        longest_s=max(job.limit_s for job in jobs),
     )
 
 
@@ -82,8 +100,45 @@ def _charged(resources: Resources, site: Site, asked: int, per_node: str) -> int
     return max(asked, resources.nodes * size) if resources.slurm.exclusive and size else asked
 
 
-def _check_partition(resources: Resources, site: Site, document: Document) -> None:
+def sharing(resources: Resources, experiment: Experiment, site: Site, document: Document) -> Sharing:
+    """How many repetitions share a job: as many turns as `slurm.pack_walltime` has time for.
+
+    Raises UserError where they are to run side by side, and it is not known how many can, or they must not.
+    """
+    slurm = resources.slurm
+    if slurm.pack_walltime is None or site.scheduler == "local":
+        return Sharing()
+    turns = walltime_s(slurm.pack_walltime) // resources.limit_s
+    return Sharing(turns, _side_by_side(resources, experiment, site, document) if slurm.pack == "parallel" else 1)
+
+
+def _side_by_side(resources: Resources, experiment: Experiment, site: Site, document: Document) -> int:
+    """How many repetitions fit on one node; one of several nodes shares none."""
+    if experiment.measure.quiet != "ignore":
+        what = f"measure.quiet is {experiment.measure.quiet}, and repetitions side by side disturb each other"
+        raise _option_error(what, "pack", site, document, "take pack: serial, or quiet: ignore")
+    if resources.nodes > 1:
+        return 1
+    name = resources.slurm.partition or site.default_partition
+    known = [site.partitions[one] for one in (name or "").split(",") if one in site.partitions]
+    fitting: list[int] = []
+    for kind, key, each in (("CPUs", "cpus_per_node", resources.cores), ("GPUs", "gpus_per_node", resources.gpus)):
+        sizes = [getattr(partition, key) for partition in known]
+        if each and (not sizes or None in sizes):
+            what = f"how many {kind} a node of partition '{name}' has is not known"
+            hint = f"say it in the site file, partitions: {{NAME: {{{key}: 8}}}}"
+            raise _option_error(what, "pack", site, document, hint)
+        if each:
+            fitting.append(min(sizes) // each)
+    memory = _memory_mb(resources)
+    if memory:
+        fitting += [part.memory_mb_per_node // memory for part in known if part.memory_mb_per_node]
+    return max(1, min(fitting))
+
+
+def _check_partition(job: Job, site: Site, document: Document) -> None:
     """What the site file knows of a partition is checked before Slurm is asked; what it does not know is not."""
+    resources = job.resources
     name = resources.slurm.partition or site.default_partition
     if not site.partitions or name is None:
         return
@@ -93,7 +148,7 @@ def _check_partition(resources: Resources, site: Site, document: Document) -> No
             hint = nearest(one, site.partitions)
             what = f"the site '{site.name}' has no partition '{one}'"
             raise _option_error(what, "partition", site, document, hint)
-    problems = [_over_limit(resources, one, site.partitions[one]) for one in names]
+    problems = [_over_limit(job, one, site.partitions[one]) for one in names]
     if all(problems):
         what, path = next(problem for problem in problems if problem)
         if path[0] == "slurm":
@@ -108,13 +163,12 @@ def _option_error(what: str, key: str, site: Site, document: Document, hint: str
     return UserError(what, where=f"site file of '{site.name}': slurm.{key}", hint=hint)
 
 
-def _over_limit(r: Resources, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
-    asked = walltime_s(r.slurm.time)
-    if partition.max_time_s and asked > partition.max_time_s:
-        return f"{r.slurm.time} is over the limit {partition.max_time} of partition '{name}'", (
-            "slurm",
-            "time",
-        )
+def _over_limit(job: Job, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
+    r = job.resources
+    for key in ("time", "pack_walltime"):  # which resume fills, though the first packs may be shorter
+        time = getattr(r.slurm, key)
+        if time and partition.max_time_s and walltime_s(time) > partition.max_time_s:
+            return f"{time} is over the limit {partition.max_time} of partition '{name}'", ("slurm", key)
     limits = (
         ("mem", _memory_mb(r), partition.memory_mb_per_node, "MB of memory on a node"),
         ("nodes", r.nodes, partition.max_nodes or partition.nodes, "nodes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree  # nosec B405
 
 import pandas as pd
 

@@ -120,7 +120,7 @@ def table_with(shown: list[str]) -> Table:
     for name in shown:
         header = name.removeprefix(TAG).replace("_", " ")
         header = header.removesuffix(" bytes") if name in _MEMORY else header
-        table.add_column(header, justify="right", overflow="fold")
+        table.add_column(Text(header), justify="right", overflow="fold")
     return table
 
 

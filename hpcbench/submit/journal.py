@@ -9,84 +9,124 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hpcbench.contents import lines
 from hpcbench.errors import UserError
-from hpcbench.locks import exclusive
+from hpcbench.fast_json import decoded
+from hpcbench.lease import Lease, lease
+from hpcbench.monitor.writing import no_link
+from hpcbench.node.provenance import redacted
+from hpcbench.plan.repacking import Pack
+from hpcbench.submit import packs
+from hpcbench.workspace import JOB_NAME, SweepPaths
+
+_SLURM_ID = re.compile(r"[0-9]+\Z")
 
 
 @dataclass(frozen=True)
-class Submission:
+class Batch:
     """One sbatch of one job, or the intent of it while `slurm_id` is None."""
 
-    token: str  # ends the job's name in Slurm, unique to this submission
-    job: str
-    elements: tuple[int, ...]
+    paths: SweepPaths
+    name: str  # JOB.TOKEN; ends the job's name in Slurm, unique to this batch
     slurm_id: str | None = None
     rejected: bool = False
     uid: int = field(default_factory=os.getuid)
+
+    @property
+    def job(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def slurm_name(self) -> str:
+        """The job's name in Slurm, by which it can be found again."""
+        return f"{self.paths.name}.{self.name}"
 
     @property
     def ours(self) -> bool:
         """Whether this user submitted it: Slurm may hide other people's jobs."""
         return self.uid == os.getuid()
 
+    @cached_property
+    def packs(self) -> tuple[Pack, ...]:
+        """The elements that each index of the array runs."""
+        return packs.read(self.paths.packs(self.name))
+
 
 @dataclass
 class Journal:
     """The events of one sweep."""
 
-    path: Path
-    submissions: list[Submission] = field(default_factory=list)
+    paths: SweepPaths
+    batches: list[Batch] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path) -> Journal:
-        """The journal at `path`; a sweep without one has no submissions. A cut-off last line is ignored."""
-        found: dict[str, Submission] = {}
-        for event in _events(path):
-            kind, token = event["event"], event.get("token", "")
-            if kind == "submitting" and {"job", "elements"} <= event.keys():
-                elements = expand_elements(event["elements"])
-                found[token] = Submission(token, event["job"], elements, uid=event.get("uid", os.getuid()))
-            elif kind == "submitted" and token in found and "slurm_id" in event:
-                found[token] = replace(found[token], slurm_id=event["slurm_id"])
-            elif kind == "rejected" and token in found:
-                found[token] = replace(found[token], rejected=True)
-        return cls(path, list(found.values()))
+    def read(cls, paths: SweepPaths) -> Journal:
+        """The journal of a sweep; one without has submitted nothing. A cut-off last line is ignored.
 
-    def submitting(self, submission: Submission) -> None:
-        self.submissions.append(submission)
-        elements = compact_elements(submission.elements)
-        self._append(
-            event="submitting", token=submission.token, job=submission.job, elements=elements, uid=submission.uid
-        )
+        Raises UserError for names that are none: they become parts of paths, and options of Slurm's commands.
+        """
+        found: dict[str, Batch] = {}
+        for event in _events(paths.journal):
+            kind, name = event["event"], event.get("batch", "")
+            if kind in ("submitting", "submitted", "rejected"):
+                _check(paths, name, JOB_NAME)
+            if kind == "submitting":
+                found[name] = Batch(paths, name, uid=event.get("uid", os.getuid()))
+            elif kind == "submitted" and name in found and "slurm_id" in event:
+                _check(paths, event["slurm_id"], _SLURM_ID)
+                found[name] = replace(found[name], slurm_id=event["slurm_id"])
+            elif kind == "rejected" and name in found:
+                found[name] = replace(found[name], rejected=True)
+        return cls(paths, list(found.values()))
 
-    def submitted(self, token: str, slurm_id: str) -> None:
-        self._append(event="submitted", token=token, slurm_id=slurm_id)
-        self._change(token, slurm_id=slurm_id)
+    @property
+    def accepted(self) -> list[Batch]:
+        """The batches that Slurm has, or may have."""
+        return [batch for batch in self.batches if not batch.rejected]
 
-    def rejected(self, token: str, reason: str) -> None:
-        self._append(event="rejected", token=token, reason=reason)
-        self._change(token, rejected=True)
+    def submitting(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self._append("submitting", batch.name, uid=batch.uid)
+
+    def submitted(self, batch: Batch, slurm_id: str) -> None:
+        self._append("submitted", batch.name, slurm_id=slurm_id)
+        self._change(batch, slurm_id=slurm_id)
+
+    def rejected(self, batch: Batch, reason: str) -> None:
+        """Also a promise: a job of this batch that comes up all the same reads it here, and runs nothing."""
+        self._append("rejected", batch.name, reason=reason)
+        self._change(batch, rejected=True)
 
     def cancelled(self, slurm_id: str) -> None:
-        self._append(event="cancelled", slurm_id=slurm_id)
+        """For people who read the journal: what has become of it is told by Slurm."""
+        self._append("cancelled", "", slurm_id=slurm_id)
 
-    def _change(self, token: str, **changes: Any) -> None:
-        self.submissions = [replace(s, **changes) if s.token == token else s for s in self.submissions]
+    def _change(self, batch: Batch, **changes: Any) -> None:
+        self.batches = [replace(b, **changes) if b.name == batch.name else b for b in self.batches]
 
-    def _append(self, **event: Any) -> None:
+    def _append(self, event: str, batch: str, **facts: Any) -> None:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        line = json.dumps({"at": at, **event}) + "\n"
-        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
+        facts = redacted({"at": at, "event": event, "batch": batch, **facts}, os.environ)
+        line = json.dumps(facts) + "\n"
+        path = self.paths.journal
+        with open(path, "r+b" if path.exists() else "w+b", opener=no_link) as file:
             _end_cut_line(file)
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
+
+
+def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
+    if not (isinstance(value, str) and pattern.match(value)):
+        raise UserError(f"it names {value!r:.100}, and hpcbench gives no such name", where=str(paths.journal))
 
 
 def _end_cut_line(file: Any) -> None:
@@ -100,41 +140,21 @@ def _end_cut_line(file: Any) -> None:
 def _events(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and "event" in event:
-            yield event
+    with path.open("rb") as file:
+        for line in lines(file):
+            try:
+                event = decoded(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and "event" in event:
+                yield event
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one hpcbench changes a sweep at a time. Raises UserError where another one does."""
-    taken = UserError("another hpcbench is working on this sweep", where=folder.name, hint="wait until it is done")
-    with exclusive(folder / ".lock", taken):
-        yield
+def locked(folder: Path) -> AbstractContextManager[Lease]:
+    """Only one hpcbench changes a sweep at a time. Raises UserError, with who it is, where another one does."""
+    return lease(lock_of(folder), "this sweep")
 
 
-def compact_elements(elements: tuple[int, ...]) -> str:
-    """Array indices as sbatch writes them: `0-3,7`."""
-    parts: list[str] = []
-    start = previous = None
-    for element in [*sorted(elements), None]:
-        if previous is not None and element is not None and element == previous + 1:
-            previous = element
-            continue
-        if start is not None:
-            parts.append(str(start) if start == previous else f"{start}-{previous}")
-        start = previous = element
-    return ",".join(parts)
-
-
-def expand_elements(text: str) -> tuple[int, ...]:
-    """The indices that `0-3,7` stands for."""
-    elements: list[int] = []
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        elements += range(int(first), int(last or first) + 1)
-    return tuple(elements)
+def lock_of(folder: Path) -> Path:
+    """The lock of the sweep in a folder."""
+    return folder / ".lock"

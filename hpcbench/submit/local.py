@@ -8,25 +8,29 @@ import signal
 import subprocess
 from pathlib import Path
 
+from hpcbench.monitor.writing import no_link
 from hpcbench.workspace import SweepPaths
 
 STOP_GRACE_S = 30.0  # Slurm's default KillWait
 
 
-def run_one(paths: SweepPaths, job: str, element: int, limit_s: int) -> None:
+def run_one(paths: SweepPaths, job: str, element: int, limit_s: int, lock: int | None) -> None:
     """Run one element to its end, or to its wall time. Its record is written by the script itself.
 
-    KeyboardInterrupt ends the repetition first, then passes.
+    The script, but no program that is measured, inherits the descriptor of the sweep's lock: where this process is
+    killed, it still keeps others out until its record is written. KeyboardInterrupt ends the repetition first, then
+    passes.
     """
     log = paths.log(job, element, None)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with open(log, "wb", opener=no_link) as output:
         script = subprocess.Popen(
             ["bash", str(paths.script(job)), str(element)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=_environment(log),
+            pass_fds=() if lock is None else (lock,),
             start_new_session=True,  # the whole repetition can be stopped as one group
         )
     try:

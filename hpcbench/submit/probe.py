@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.errors import UserError
+from hpcbench.submit.queue import client_environment
 
 TIMEOUT_S = 10
 
@@ -126,7 +127,9 @@ def config() -> dict[str, str]:
 def ask(command: list[str]) -> list[str] | None:
     """The lines that a command prints; None where it fails, or is not there."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, env=client_environment()
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return [line for line in done.stdout.splitlines() if line.strip()]

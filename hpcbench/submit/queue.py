@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hpcbench.errors import UserError
-from hpcbench.submit import states
-from hpcbench.submit.journal import expand_elements
+from hpcbench.node import outcomes
+from hpcbench.submit import ranges, reasons, states
+from hpcbench.submit.journal import Journal
 
 TIMEOUT_S = 60
+OVERTIME_S = 600  # that a job may take beyond its limit: KillWait and OverTimeLimit of slurm.conf(5), roughly
+FOLLOW_ON = "follow-on"  # the batch of the small job that submits what is left
+NO_NODES = "None assigned"
 Element = tuple[str, int]  # array job id, index
 
 
@@ -21,71 +25,115 @@ class NoAnswerError(UserError):
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """One element as Slurm sees it."""
+    """One element of an array as Slurm sees it."""
 
     state: str
     ended: bool
     reason: str = ""
     nodes: str = ""
+    exit_code: str = ""  # as sacct has it, CODE:SIGNAL
+
+    @property
+    def could_not_log(self) -> bool:
+        """Whether slurmd may have failed to open the output of the job: it says so by a signal that is none, or by the
+        reason, which is that of a script that was killed, too."""
+        return self.exit_code == "0:53" or self.reason == "JobLaunchFailure"
+
+    @property
+    def never_started(self) -> bool:
+        """Whether Slurm itself gave up a job that had not started. One that was held, somebody has cancelled."""
+        if states.outcome_of(self.state) not in (outcomes.CANCELLED, outcomes.FAILED) or " by " in self.state:
+            return False
+        name = reasons.code(self.reason)
+        return name == "Dependency" or (states.never_starts(name) and not name.startswith("JobHeld"))
 
 
-def ask(elements: Collection[Element]) -> dict[Element, QueueEntry]:
-    """The state of those of these elements that Slurm still knows.
+# Of an element that somebody cancels while it is pending, Slurm keeps nothing, but of its array it does.
+CANCELLED_WHILE_PENDING = QueueEntry("CANCELLED", ended=True)
 
-    Raises UserError where squeue does not answer: no answer must not be taken for an empty queue.
+
+@dataclass(frozen=True)
+class Queue:
+    """What squeue tells of a sweep."""
+
+    entries: Mapping[Element, QueueEntry]
+    bare: tuple[tuple[str, str], ...]  # job and array id of what was submitted by a bare sbatch
+    follow_on: tuple[str, ...] = ()  # jobs that will submit what is left
+
+    def is_active(self, element: Element) -> bool:
+        """Whether an element is in the queue and has not ended."""
+        return element in self.entries and not self.entries[element].ended
+
+    @property
+    def active_arrays(self) -> list[str]:
+        """The arrays of which some element has not ended."""
+        return list(dict.fromkeys(element[0] for element in self.entries if self.is_active(element)))
+
+
+def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
+    """The elements of a sweep's arrays that Slurm's controller knows: one squeue, whatever the number of arrays.
+
+    A job of a bare sbatch has the script's own name. Raises UserError where squeue does not answer: no answer must not
+    be taken for an empty queue.
     """
-    if not elements:
-        return {}
-    known: dict[Element, QueueEntry] = {}
-    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
-    for line in _squeue(["--array", f"--jobs={jobs}", "--format=%F|%K|%T|%r|%N"]):
-        array_id, index, state, reason, nodes = line.split("|", 4)
-        if index.isdigit() and (array_id, int(index)) in elements:
-            # What squeue lists is in the queue, unless its state is known to be an end.
-            known[array_id, int(index)] = QueueEntry(state, states.outcome_of(state) is not None, reason, nodes)
-    gone = {array_id for array_id, index in elements if (array_id, index) not in known}
-    return _accounted(gone) | known
-
-
-def queued_by_name(sweep: str, jobs: list[str]) -> dict[tuple[str, int], tuple[str, QueueEntry]]:
-    """Elements of a sweep's scripts that are in the queue by a bare sbatch: their jobs have the script's own name."""
-    names = ",".join(f"{sweep}.{job}" for job in jobs)
-    found = {}
-    for line in _squeue(["--me", "--array", f"--name={names}", "--format=%j|%F|%K|%T|%r|%N"]):
+    names = [*(f"{sweep}.{job}" for job in (*jobs, FOLLOW_ON)), *(batch.slurm_name for batch in journal.accepted)]
+    users = {os.getuid(), *(batch.uid for batch in journal.accepted)}
+    entries: dict[Element, QueueEntry] = {}
+    bare: dict[tuple[str, str], None] = {}
+    follow_on = []
+    chosen = [f"--user={','.join(map(str, sorted(users)))}", f"--name={','.join(names)}"]
+    for line in _squeue([*chosen, "--array", "--format=%j|%F|%K|%T|%r|%N"]):
         name, array_id, index, state, reason, nodes = line.split("|", 5)
-        if index.isdigit() and states.outcome_of(state) is None:
-            found[name.rpartition(".")[2], int(index)] = (array_id, QueueEntry(state, False, reason, nodes))
-    return found
+        batch = name.removeprefix(f"{sweep}.")
+        # What squeue lists is in the queue, unless its state is known to be an end.
+        ended = states.outcome_of(state) is not None
+        if index.isdigit():
+            entries[array_id, int(index)] = QueueEntry(state, ended, reason, nodes)
+        if batch in jobs and index.isdigit() and not ended:
+            bare[batch, array_id] = None
+        if batch == FOLLOW_ON and not ended:
+            follow_on.append(array_id)
+    return Queue(entries, tuple(bare), tuple(follow_on))
 
 
-def find_by_name(name: str) -> str | None:
-    """The id of the array with this unique job name, in the queue or in the accounting."""
-    for line in _squeue(["--me", f"--name={name}", "--format=%F"]):
+def find_by_name(name: str, uid: int) -> str | None:
+    """The id of the array of a user with this unique job name, in the queue or in the accounting."""
+    for line in _squeue([f"--user={uid}", f"--name={name}", "--format=%F"]):
         return line
-    for line in sacct(["--allocations", "--name", name, "--starttime=now-30days", "--format=JobID"]):
+    for line in sacct(["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]):
         return line.split("_")[0]
     return None
 
 
-def _accounted(array_ids: set[str]) -> dict[Element, QueueEntry]:
+def accounted(elements: Collection[Element]) -> dict[Element, QueueEntry]:
+    """What the accounting knows of these elements: one sacct. Raises UserError where it does not answer."""
     found: dict[Element, QueueEntry] = {}
-    if not array_ids:
+    if not elements:
         return found
-    jobs = ",".join(sorted(array_ids))
-    for line in sacct(["--allocations", f"--jobs={jobs}", "--format=JobID,State,NodeList"]):
-        job_id, state, nodes = line.split("|", 2)
-        array_id, _, indices = job_id.partition("_")
-        for index in _indices(indices):
+    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
+    fields = "JobID,State,ExitCode,ElapsedRaw,TimelimitRaw,Reason,NodeList"
+    for line in sacct(["--allocations", f"--jobs={jobs}", f"--format={fields}"]):
+        job_id, state, exit_code, elapsed_s, limit_minutes, reason, nodes = line.split("|", 6)
+        array_id, underscore, indices = job_id.partition("_")
+        whole = (index for array, index in elements if array == array_id)  # none of it has ever started
+        for index in _indices(indices) if underscore else whole:
             # It has left the queue: a state that nobody heard of is an end, too.
-            found[array_id, index] = QueueEntry(state, not states.is_active(state), "", nodes)
+            ended = not states.is_active(state) or _is_over(elapsed_s, limit_minutes)
+            found[array_id, index] = QueueEntry(state, ended, reason, "" if nodes == NO_NODES else nodes, exit_code)
     return found
+
+
+def _is_over(elapsed_s: str, limit_minutes: str) -> bool:
+    """Whether a job would have run for longer than it may: one that Slurm lost counts as running for ever."""
+    known = elapsed_s.isdecimal() and limit_minutes.isdecimal()
+    return known and int(elapsed_s) > 60 * int(limit_minutes) + OVERTIME_S
 
 
 def _indices(text: str) -> tuple[int, ...]:
     """`7`, or the pending rest of an array as `[8-99%4]`; nothing for a job that is no array."""
     bare = text.strip("[]").partition("%")[0]
     try:
-        return expand_elements(bare)
+        return ranges.expand(bare)
     except ValueError:
         return ()
 
@@ -117,7 +165,8 @@ def client_environment() -> dict[str, str]:
     """
     dropped = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_")
     kept = ("SLURM_CONF", "SLURM_JWT")
-    return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
+    told = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
+    return {**told, "SLURM_BITSTR_LEN": "0"}  # else long lists of array indices are cut off
 
 
 def answer(command: list[str]) -> list[str]:

@@ -4,61 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import jinja2
-from jinja2.sandbox import SandboxedEnvironment
-
 import hpcbench
-from hpcbench.config.experiment import Measure
+from hpcbench.config.experiment import Experiment, Retry
 from hpcbench.config.site import Environment, Site
-from hpcbench.config.slurm_options import SlurmOptions, walltime_s
+from hpcbench.config.slurm_options import SlurmOptions, check_no_component
 from hpcbench.errors import UserError
-from hpcbench.node.outcomes import MEASURE_AGAIN
+from hpcbench.node import outcomes
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.packing import Job, Resources
-from hpcbench.resources import shipped
 from hpcbench.submit.container import Needs, Words, words
+from hpcbench.submit.template import Template, quoted
 from hpcbench.workspace import SweepPaths, Workspace
 
 TEMPLATE = "job.sh.j2"
-_NEWLINE = re.compile(r"[\r\n\0]")
+LOG = "%A_%a_0_log.out"  # as submitit finds it
+# What an #SBATCH line may hold: no blank, quote, backslash or #, by which sbatch would read it as more than one option.
+_OPTION = re.compile(r"[a-z][a-z0-9-]*(?:=[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]+)?\Z")
 _EVERYBODYS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
-
-
-def quoted(value: object) -> str:
-    """One shell word, whatever is in it. Raises ValueError for what no script line can carry."""
-    text = str(value)
-    if "\0" in text:
-        raise ValueError("a value contains a NUL character")
-    return shlex.quote(text)
-
-
-def template_file(workspace: Workspace, name: str) -> Path:
-    """The workspace's own template where it has one, else the shipped one."""
-    own = workspace.root / "templates" / name
-    return own if own.is_file() else shipped("templates") / name
-
-
-def load_template(file: Path) -> jinja2.Template:
-    """A template whose values the filter `sh` makes shell words. Raises UserError where it cannot be read."""
-    sandbox = SandboxedEnvironment(
-        loader=jinja2.FileSystemLoader(file.parent),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    sandbox.filters["sh"] = quoted
-    try:
-        return sandbox.get_template(file.name)
-    except (jinja2.TemplateError, OSError) as error:
-        raise UserError(f"the template cannot be read: {error}", where=str(file)) from error
 
 
 @dataclass(frozen=True)
@@ -68,14 +35,15 @@ class ScriptWriter:
     workspace: Workspace
     paths: SweepPaths
     site: Site
-    measure: Measure
+    experiment: Experiment
+    given: Path | None = None  # a template in place of the workspace's or the shipped one
 
     def render(self, job: Job, python: str) -> str:
         """The script of one job; `python` is the interpreter of its environment."""
         environment = self.site.environment(job.resources.environment)
         container = self._container(environment, job.resources)
         try:
-            return self._template.render(
+            return self.template.render(
                 version=hpcbench.__version__,
                 sweep=self.paths.name,
                 job=job.name,
@@ -86,22 +54,28 @@ class ScriptWriter:
                 sweep_directory=self.paths.jobs,
                 results_directory=self.paths.results,
                 environment=environment,
+                environment_name=job.resources.environment,
                 python=python,
                 programs=self._programs(job, python),
                 prefix=container.prefix,
                 variables={**_variables(environment), **container.variables},
                 foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
-                launcher=self._launcher(job.resources, environment, container),
+                launcher=self._launcher(job, environment, container),
+                width=job.width,
                 beside=self._beside(job.resources),
                 nodes=job.resources.nodes,
-                measure=self.measure,
+                measure=self.experiment.measure,
+                monotone=any(run.case.size for run in job.runs),
                 gpus=job.resources.gpus_per_task > 0,
-                again=MEASURE_AGAIN,
-                limit_s=walltime_s(job.resources.slurm.time),
+                again=outcomes.AGAIN,
+                job_over=outcomes.JOB_OVER,
+                give_way=outcomes.GIVE_WAY,
+                controller=outcomes.CONTROLLER,
+                limit_s=job.resources.limit_s,
             )
-        except Exception as error:  # a template of the workspace can raise anything
-            raise UserError(f"the template cannot be rendered: {error}", where=str(self.template_file)) from error
+        except ValueError as error:
+            raise UserError(f"the script cannot be written: {error}", where=str(self.paths.script(job.name))) from error
 
     def _programs(self, job: Job, python: str) -> Path | None:
         """The folder of programs that a command finds first, as after `activate`: that of its environment's Python.
@@ -116,23 +90,21 @@ class ScriptWriter:
         folder = Path(python).parent
         return folder if folder.is_absolute() and str(folder) not in _EVERYBODYS else None
 
-    @property
-    def template_file(self) -> Path:
-        """The template of these scripts."""
-        return template_file(self.workspace, TEMPLATE)
-
     @cached_property
-    def _template(self) -> jinja2.Template:
-        return load_template(self.template_file)
+    def template(self) -> Template:
+        """The template of these scripts."""
+        return Template(self.given) if self.given else Template.find(self.workspace, TEMPLATE)
 
     def _options(self, job: Job) -> list[str]:
         if self.site.scheduler == "local":
             return []
-        return checked(sbatch_options(job, self.paths))
+        return checked(sbatch_options(job, self.paths, self.experiment.retry))
 
-    def _launcher(self, resources: Resources, environment: Environment, container: Words) -> str:
+    def _launcher(self, job: Job, environment: Environment, container: Words) -> str:
+        resources = job.resources
         if self.site.scheduler == "slurm":
-            return " ".join(map(quoted, [*srun_command(resources, self.site), *container.srun]))
+            words = " ".join(map(quoted, [*srun_command(resources, self.site), *container.srun]))
+            return words if job.width == 1 else f"{words} {_own_share(resources)}"
         tasks = [f"--tasks={resources.tasks}", f"--cpus-per-task={resources.cpus_per_task}"]
         starts = "outside" if environment.container else "node"  # no container has the command that starts it
         return " ".join([f'"${{{starts}[@]}}"', "spawn", *tasks, "--"])
@@ -168,46 +140,54 @@ def _foreign(environment: Environment, name: str) -> bool:
 
 
 def checked(options: list[str]) -> list[str]:
-    """The same options. Raises ValueError for one that would break out of its #SBATCH line."""
+    """The same options. Raises ValueError for one that would not be one option in its #SBATCH line."""
     for option in options:
-        if _NEWLINE.search(option):
-            raise ValueError(f"an sbatch option cannot contain a line break: {option!r}")
+        if not _OPTION.match(option):
+            raise ValueError(f"an #SBATCH line cannot carry the option {option!r}")
+        check_no_component(option)
     return options
 
 
-def sbatch_options(job: Job, paths: SweepPaths) -> list[str]:
+def sbatch_options(job: Job, paths: SweepPaths, retry: Retry) -> list[str]:
     """The #SBATCH lines of a job, without the leading dashes."""
     slurm = job.resources.slurm
-    log = paths.logs(job.name) / "%A_%a_0_log.out"
-    last = len(job.runs) - 1
     throttle = f"%{slurm.max_running}" if slurm.max_running else ""
     return [
         f"job-name={paths.name}.{job.name}",
-        f"array=0-{last}{throttle}",
-        f"output={log}",
-        *resource_options(job.resources),
+        f"array=0-{len(job.packs) - 1}{throttle}",
+        f"output={paths.logs(job.name) / LOG}",
+        "open-mode=append",  # a job that is started anew goes on in its log
+        "requeue" if retry.by_slurm else "no-requeue",
+        *resource_options(job.resources, job.time, job.width),
     ]
 
 
-def resource_options(resources: Resources) -> list[str]:
-    """The #SBATCH lines that say what a job asks for."""
+def resource_options(resources: Resources, time: str, width: int = 1) -> list[str]:
+    """The #SBATCH lines that say what a job asks for, which has room for `width` repetitions side by side."""
     r, slurm = resources, resources.slurm
     options = [
         f"nodes={r.nodes}",
-        f"ntasks-per-node={r.tasks_per_node}",
+        f"ntasks-per-node={width * r.tasks_per_node}",
         f"cpus-per-task={r.cpus_per_task}",
-        f"time={slurm.time}",
-        "no-requeue",  # a second start under the same id would mix with the first: resume starts it anew
+        f"time={time}",
     ]
     if r.gpus_per_task:
         kind = f"{slurm.gpu_type}:" if slurm.gpu_type else ""
-        options.append(f"gres=gpu:{kind}{r.tasks_per_node * r.gpus_per_task}")
+        options.append(f"gres=gpu:{kind}{width * r.tasks_per_node * r.gpus_per_task}")
+    if slurm.mem:
+        options.append(f"mem={times_memory(slurm.mem, width)}")
     return options + _own_options(slurm)
 
 
+def times_memory(memory: str, width: int) -> str:
+    """`32G` for twice 16G."""
+    number = memory.rstrip("KMGT")
+    return f"{width * int(number)}{memory[len(number) :]}"
+
+
 def _own_options(slurm: SlurmOptions) -> list[str]:
-    named = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "mem", "hint")
-    options = [f"{name}={getattr(slurm, name)}" for name in named if getattr(slurm, name) is not None]
+    named = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "hint")
+    options = named_options(slurm, named)
     if slurm.mem_per_cpu:
         options.append(f"mem-per-cpu={slurm.mem_per_cpu}")
     if slurm.exclusive:
@@ -216,6 +196,11 @@ def _own_options(slurm: SlurmOptions) -> list[str]:
         if value is not False:
             options.append(name if value is True else f"{name}={value}")
     return options
+
+
+def named_options(slurm: SlurmOptions, names: tuple[str, ...]) -> list[str]:
+    """Those of these options that are set."""
+    return [f"{name}={getattr(slurm, name)}" for name in names if getattr(slurm, name) is not None]
 
 
 def srun_command(resources: Resources, site: Site) -> list[str]:
@@ -229,6 +214,13 @@ def srun_command(resources: Resources, site: Site) -> list[str]:
         "--kill-on-bad-exit=1",
         *site.launcher.srun,
     ]
+
+
+def _own_share(resources: Resources) -> str:
+    """The words of srun for one of several steps side by side; the arrays stand in job.sh.j2."""
+    kind = f"{resources.slurm.gpu_type}:" if resources.slurm.gpu_type else ""
+    gpus = f"gpu:{kind}{resources.tasks_per_node * resources.gpus_per_task}" if resources.gpus else "none"
+    return f'"${{own[@]}}" "${{memory[@]}}" {quoted(f"--gres={gpus}")}'
 
 
 def srun_beside(resources: Resources) -> list[str]:

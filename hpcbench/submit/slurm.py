@@ -5,40 +5,62 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import secrets
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from submitit.core.utils import FailedJobError, FailedSubmissionError
-from submitit.slurm.slurm import SlurmExecutor, SlurmJob
+from submitit.slurm.slurm import SlurmExecutor
 
 from hpcbench.errors import UserError
-from hpcbench.submit.journal import Journal, Submission, compact_elements
-from hpcbench.submit.queue import client_environment, find_by_name
+from hpcbench.lease import Lease
+from hpcbench.locks import as_standard_input
+from hpcbench.plan.repacking import Pack
+from hpcbench.submit import packs
+from hpcbench.submit.journal import Batch, Journal
+from hpcbench.submit.limits import is_full
+from hpcbench.submit.queue import answer, client_environment, find_by_name
+from hpcbench.submit.script import LOG
 from hpcbench.submit.sweep import Sweep
-from hpcbench.workspace import SweepPaths
 
-Job = tuple[str, tuple[int, ...]]  # a job's name and the elements of it to submit
+SBATCH_LIMIT_S = 60
+KILL_AFTER_S = 5
+_OUT_OF_TIME = (124, 128 + 9, -9)  # of timeout(1), which ends itself too where it had to kill
+# After words like these the job may be queued all the same: the intent stays open, and resume looks for it.
+_UNCERTAIN = re.compile(r"contact|timed? ?out|connect|communicat|zero bytes|no answer|no job id|killed", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Array:
+    """What one sbatch submits: packs of one job, and the wall time of each where it is not that of the script."""
+
+    job: str
+    packs: tuple[Pack, ...]
+    time: str | None = None
 
 
 class ScriptExecutor(SlurmExecutor):
     """submitit's executor for a script that is already written: no function, no pickle, no parameters."""
 
-    def __init__(
-        self, script: Path, folder: Path, job_name: str, elements: tuple[int, ...], max_running: int | None
-    ) -> None:
+    def __init__(self, script: Path, folder: Path, options: list[str], arguments: list[str]) -> None:
         super().__init__(folder)
-        self._max_running = max_running
         self._script = script
-        self._job_name = job_name
-        self._elements = elements
+        self._options = options
+        self._arguments = arguments
 
-    def submit_script(self) -> str:
-        """Run sbatch; return the array's id. Raises submitit's errors where sbatch says no."""
+    def submit_script(self, lease: Lease) -> str:
+        """Run sbatch; return the array's id. Raises submitit's errors where sbatch says no.
+
+        An sbatch that outlives this process holds the sweep's lock until it has its answer: whoever looks for its job
+        before that would find none, and submit it again. submitit lets a program inherit no descriptor but these three.
+        """
         try:
-            return str(self._submit_command("").job_id)
+            with as_standard_input(lease.fileno()):
+                return str(self._submit_command("").job_id)
         finally:
             for link in Path(self.folder).glob(".submission_file_*.sh"):
                 link.unlink()  # submitit's temporary name for the script that it keeps beside the logs
@@ -48,10 +70,7 @@ class ScriptExecutor(SlurmExecutor):
 
     def _make_submission_command(self, submission_file_path: Path) -> list[str]:
         unset = [word for name in os.environ.keys() - client_environment().keys() for word in ("-u", name)]
-        array = f"--array={compact_elements(self._elements)}"
-        if self._max_running is not None:  # giving --array drops what the script says
-            array += f"%{self._max_running}"
-        return ["env", *unset, "sbatch", "--parsable", f"--job-name={self._job_name}", array, str(self._script)]
+        return [*_limited(), "env", *unset, "sbatch", "--parsable", *self._options, str(self._script), *self._arguments]
 
     @staticmethod
     def _get_job_id_from_submission_command(string: bytes | str) -> str:
@@ -73,58 +92,98 @@ def check_available() -> None:
             )
 
 
-def submit(sweep: Sweep, jobs: list[Job], journal: Journal, progress: Callable[[str], None] = lambda job: None) -> None:
-    """Submit the given elements of each job, in order. Raises UserError, with sbatch's own words, at the first no."""
-    check_available()
+class QueueFullError(UserError):
+    """Slurm has no room for an array now: it may have later."""
+
+
+def submit(sweep: Sweep, array: Array, journal: Journal, lease: Lease) -> str:
+    """Submit an array; return its id. Raises UserError, with sbatch's own words, where it says no."""
     paths = sweep.paths
-    for name, elements in jobs:
-        submission = Submission(secrets.token_hex(4), name, elements)
-        folder = paths.logs(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        executor = ScriptExecutor(
-            paths.script(name), folder, slurm_name(paths, submission), elements, sweep.max_running(name)
-        )
-        journal.submitting(submission)
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):  # submitit prints what the error says again
-                slurm_id = executor.submit_script()
-        except (FailedJobError, FailedSubmissionError) as error:
-            # After a time-out it may be queued all the same: the intent stays open, and resume looks for it.
+    batch = Batch(paths, f"{array.job}.{secrets.token_hex(4)}")
+    packs.write(paths.packs(batch.name), array.packs)
+    folder = paths.logs(batch.name)
+    folder.mkdir(parents=True)
+    executor = ScriptExecutor(paths.script(array.job), folder, _options(sweep, batch, array), [batch.name])
+    lease.check()
+    journal.submitting(batch)
+    try:
+        with without_submitits_words():
+            slurm_id = executor.submit_script(lease)
+    except (FailedJobError, FailedSubmissionError) as error:
+        words = words_of(error)
+        if is_full(words):
+            journal.rejected(batch, words)
+            raise QueueFullError(words) from error
+        if getattr(error.__cause__, "returncode", None) in _OUT_OF_TIME:
             raise UserError(
-                f"sbatch refused {name}: {_words(str(error))}",
-                where=str(paths.script(name)),
-                hint="if the experiment or the site file is wrong, mend it and start a new sweep; "
-                f"else go on with: hpcbench resume {paths.name}",
+                f"sbatch gave no answer for {array.job} in {SBATCH_LIMIT_S} s",
+                where=str(paths.script(array.job)),
+                hint=f"is slurmctld up? Go on with: hpcbench resume {paths.name}, which looks for the job before it "
+                "submits it again",
             ) from error
-        journal.submitted(submission.token, slurm_id)
-        progress(name)
+        if not _UNCERTAIN.search(words):
+            journal.rejected(batch, words)
+        raise UserError(
+            f"sbatch refused {array.job}: {words}",
+            where=str(paths.script(array.job)),
+            hint="if the experiment or the site file is wrong, mend it and start a new sweep; "
+            f"else go on with: hpcbench resume {paths.name}",
+        ) from error
+    journal.submitted(batch, slurm_id)
+    return slurm_id
 
 
-def adopt_orphans(paths: SweepPaths, journal: Journal) -> None:
-    """Find the ids of submissions that died between sbatch and the journal, by their unique names in Slurm."""
-    for submission in [s for s in journal.submissions if s.slurm_id is None and not s.rejected]:
-        slurm_id = find_by_name(slurm_name(paths, submission))
+def _limited() -> list[str]:
+    """The words before a command that end it in time, even where hpcbench is gone by then."""
+    if shutil.which("timeout") is None:
+        return []
+    return ["timeout", "-k", str(KILL_AFTER_S), str(SBATCH_LIMIT_S)]
+
+
+def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
+    """What wins over the #SBATCH lines of the script."""
+    throttle = sweep.slurm(array.job).max_running
+    options = [
+        f"--job-name={batch.slurm_name}",
+        f"--array=0-{len(array.packs) - 1}" + (f"%{throttle}" if throttle else ""),
+        f"--output={sweep.paths.logs(batch.name) / LOG}",
+    ]
+    return options + ([f"--time={array.time}"] if array.time else [])
+
+
+def adopt_orphans(journal: Journal) -> None:
+    """Find the ids of batches with which hpcbench died between sbatch and the journal, by their names in Slurm.
+
+    Raises UserError where it cannot be known: Slurm may hide the jobs of somebody else.
+    """
+    for batch in [batch for batch in journal.accepted if batch.slurm_id is None]:
+        slurm_id = find_by_name(batch.slurm_name, batch.uid)
+        if slurm_id is None and not batch.ours:
+            raise UserError(
+                f"the user with number {batch.uid} was submitting {batch.name} when their hpcbench died, and only they "
+                "can tell whether Slurm has it",
+                where=str(batch.paths.journal),
+                hint=f"let them run: hpcbench resume {batch.paths.name}",
+            )
         if slurm_id is None:
-            journal.rejected(submission.token, "hpcbench died before Slurm had it")
+            journal.rejected(batch, "hpcbench died before Slurm had it")
         else:
-            journal.submitted(submission.token, slurm_id)
+            journal.submitted(batch, slurm_id)
 
 
-def cancel(paths: SweepPaths, arrays: Mapping[str, str], journal: Journal) -> None:
-    """Cancel whole arrays, given by their id with the job they are of. Raises UserError where scancel fails."""
-    for slurm_id, job in arrays.items():
-        try:
-            SlurmJob(paths.logs(job), slurm_id).cancel()
-        except (subprocess.CalledProcessError, FileNotFoundError) as error:
-            raise UserError(f"scancel {slurm_id} failed: {error}") from error
+def cancel(arrays: Iterable[str], journal: Journal) -> None:
+    """Cancel whole arrays, given by their ids. Raises UserError where scancel fails."""
+    for slurm_id in arrays:
+        answer(["scancel", slurm_id])
         journal.cancelled(slurm_id)
 
 
-def slurm_name(paths: SweepPaths, submission: Submission) -> str:
-    """The job's name in Slurm, unique to one submission so that it can be found again."""
-    return f"{paths.name}.{submission.job}.{submission.token}"
-
-
-def _words(stderr: str) -> str:
+def words_of(error: FailedJobError | FailedSubmissionError) -> str:
     """sbatch's own words on one line."""
-    return " ".join(line.removeprefix("sbatch: error: ").strip() for line in stderr.splitlines()) or "no reason given"
+    lines = str(error).splitlines()
+    return " ".join(line.removeprefix("sbatch: error: ").strip() for line in lines) or "no reason given"
+
+
+def without_submitits_words() -> AbstractContextManager[object]:
+    """submitit prints on stderr what its error says again."""
+    return contextlib.redirect_stderr(io.StringIO())

@@ -5,26 +5,33 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.slurm_options import walltime_s
+from hpcbench.config.experiment import Retry
+from hpcbench.config.slurm_options import SlurmOptions, walltime_s
+from hpcbench.contents import content, lines
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
-from hpcbench.node.planned import PlannedRun, parse
+from hpcbench.fast_json import decoded
+from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan
+from hpcbench.provenance import written
+from hpcbench.provenance.asked import Asked
+from hpcbench.provenance.environments import ask, keep
+from hpcbench.provenance.git import git_state
+from hpcbench.submit import ownership, packs
 from hpcbench.submit.node_code import node_zipapp
 from hpcbench.submit.script import ScriptWriter
-from hpcbench.workspace import SweepPaths, Workspace
+from hpcbench.submit.template import OF_FOLLOW_ON, Template
+from hpcbench.workspace import JOB_NAME, SweepPaths, Workspace
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -42,48 +49,87 @@ class Sweep:
     def job_names(self) -> list[str]:
         return list(self.description["jobs"])
 
+    def slurm(self, job: str) -> SlurmOptions:
+        """What a job asks Slurm for."""
+        return SlurmOptions.model_validate(self.description["jobs"][job]["slurm"])
+
     def limit_s(self, job: str) -> int:
-        """The wall time of each element of a job."""
-        return walltime_s(self.description["jobs"][job]["time"])
+        """The wall time of each repetition of a job."""
+        return walltime_s(self.slurm(job).time)
+
+    def width(self, job: str) -> int:
+        """How many repetitions of a job run side by side."""
+        return int(self.description["jobs"][job]["width"])
+
+    @property
+    def retry(self) -> Retry:
+        """Which repetitions are run again by themselves."""
+        return Retry.model_validate(self.description["experiment"]["retry"])
 
     def environment(self, job: str) -> tuple[str, str]:
         """The name of a job's environment, and the Python in its script."""
         described = self.description["jobs"][job]
         return described["environment"], described["python"]
 
-    def max_running(self, job: str) -> int | None:
-        """How many elements of a job's array may run at once."""
-        value: int | None = self.description["jobs"][job]["max_running"]
-        return value
+    def check_writable(self) -> None:
+        """Raises UserError where nothing may be written: a folder is somebody else's, or a link."""
+        ownership.check(self.paths, bool(self.description["experiment"].get("shared")))
 
     def is_exclusive(self, job: str) -> bool:
         """Whether the nodes of a job were shared with nobody."""
-        return self.scheduler == "slurm" and bool(self.description["jobs"][job]["exclusive"])
+        return self.scheduler == "slurm" and self.slurm(job).exclusive
 
     def runs(self, job: str) -> Iterator[PlannedRun]:
-        """The planned runs of one job, by element."""
-        with self.paths.runs(job).open(encoding="utf-8") as file:
-            yield from map(parse, file)
+        """The planned runs of one job, by element. Raises UserError where one is none."""
+        path = self.paths.runs(job)
+        try:
+            with path.open("rb") as file:
+                yield from (PlannedRun(**decoded(line)) for line in lines(file))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"holds what is no planned run: {error}", where=str(path)) from error
 
 
-def create(workspace: Workspace, paths: SweepPaths, plan: Plan, source: Path) -> Sweep:
-    """Write the folder of a new sweep. Raises UserError where a Python is missing or the disk is full.
+_AS_WRITTEN = Asked()
+
+
+def create(
+    workspace: Workspace,
+    paths: SweepPaths,
+    plan: Plan,
+    source: Path,
+    asked: Asked = _AS_WRITTEN,
+    template: Path | None = None,
+    *,
+    ask_packages: bool = True,
+) -> Sweep:
+    """Write the folder of a new sweep; `template` is for its scripts, in place of the workspace's or the shipped one.
+    To `ask_packages` starts the Pythons of its environments; the first repetition in each tells them, too.
 
     It is made under another name and renamed, so that a folder with its final name is always complete.
+    Raises UserError where a Python is missing or the disk is full.
     """
-    pythons = {name: found.python for name, found in resolved(plan, workspace).items()}
+    environments = resolved(plan, workspace)
+    pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
-    description = _description(plan, paths, workspace, pythons)
+    description = {**_description(plan, paths, workspace, pythons), **asked.as_json()}
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f".{paths.name}.", dir=unfinished))
-        unfinished.chmod(0o755)
-        _write(unfinished, paths, plan, pythons, workspace, source)
+        unfinished.chmod(ownership.mode(plan.experiment.shared))
+        _write(unfinished, writer, plan, pythons, source)
+        follow_on = Template.find(workspace, OF_FOLLOW_ON).file if plan.follow_on else None
+        written.write(unfinished, workspace.root, plan.site, writer.template.file, follow_on)
         (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
         for job in plan.jobs:
             (unfinished / "logs" / job.name).mkdir(parents=True)
-        paths.results.mkdir(parents=True, exist_ok=True)
+            packs.write(unfinished / "packs" / job.name, job.packed_elements)
+        paths.results.parent.mkdir(parents=True, exist_ok=True)
+        ownership.check(paths, shared=False)  # a new sweep: nobody else can have begun it
+        paths.results.mkdir(mode=ownership.mode(plan.experiment.shared), exist_ok=True)
+        if ask_packages:
+            keep(paths, ask(environments))
         unfinished.rename(paths.jobs)
     except OSError as error:
         raise UserError(
@@ -112,10 +158,7 @@ def _check_data(plan: Plan, workspace: Workspace) -> None:
             )
 
 
-def _write(
-    folder: Path, paths: SweepPaths, plan: Plan, pythons: dict[str, str], workspace: Workspace, source: Path
-) -> None:
-    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment.measure)
+def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Path) -> None:
     (folder / "node.pyz").write_bytes(node_zipapp())
     shutil.copyfile(source, folder / "experiment.yaml")
     for job in plan.jobs:
@@ -127,13 +170,14 @@ def _write(
 
 def _line(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> str:
     parameters = case.parameters.planned()
-    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure).as_line()
+    size = case.size and case.size._asdict()
+    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure, size).as_line()
 
 
 def load(paths: SweepPaths) -> Sweep:
     """A sweep that exists. Raises UserError where its description cannot be read."""
     try:
-        description = json.loads(paths.description.read_text(encoding="utf-8"))
+        description = decoded(content(paths.description))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", where=str(paths.description)) from error
     if not isinstance(description, dict) or description.get("schema") != SCHEMA:
@@ -142,6 +186,9 @@ def load(paths: SweepPaths) -> Sweep:
             f"was written by another version of hpcbench ({version})",
             where=str(paths.description),
         )
+    jobs = description.get("jobs")
+    if not isinstance(jobs, dict) or not all(JOB_NAME.match(name) for name in jobs):
+        raise UserError("its jobs have no names such as hpcbench gives", where=str(paths.description))
     return Sweep(paths, description)
 
 
@@ -185,31 +232,11 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: d
         "cases": len(plan.cases),
         "jobs": {
             job.name: {
-                "time": job.resources.slurm.time,
-                "max_running": job.resources.slurm.max_running,
-                "exclusive": job.resources.slurm.exclusive,
+                "slurm": job.resources.slurm.model_dump(exclude_unset=True),
+                "width": job.width,
                 "environment": job.resources.environment,
                 "python": pythons[job.resources.environment],
             }
             for job in plan.jobs
         },
     }
-
-
-@lru_cache(maxsize=8)
-def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit of a folder and whether it has changes; None where it is no git checkout."""
-    commit = _git(folder, "rev-parse", "HEAD")
-    if commit is None:
-        return None
-    return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

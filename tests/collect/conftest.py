@@ -92,8 +92,9 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
         }
         outcome = verdict.Outcome(status, None if status == "completed" else dict(ERROR))
         ranks = [rank] if status == "completed" else []
-        record = node_record.assemble(planned, SWEEP, "job-1", case, ranks, outcome, 5.0, slurm or {})
-        return {**record, "attempt": 1, **changes}
+        place = node_record.Place("job-1", case, "job-1", 1)
+        record = node_record.assemble(planned, SWEEP, place, ranks, outcome, 5.0, slurm or {})
+        return {**record, **changes}
 
     return make
 

@@ -54,14 +54,14 @@ def sweep(command_line, rendered: Path) -> Sweep:
                 if size in step_s and run.repetition <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
-                    made = {**written(plan, job, element, run, times, facts or {}), "attempt": 1}
-                    path = command_line.workspace / "results" / name / "records" / job / f"{element}.jsonl"
+                    made = written(plan, record.Place(job, element, job, 1), run, times, facts or {})
+                    path = command_line.workspace / "results" / name / "records" / job / "local.jsonl"
                     record.append(made, str(path))
 
     return make
 
 
-def written(plan: Any, job: str, element: int, run: Any, times: list[float], facts: dict[str, Any]) -> dict[str, Any]:
+def written(plan: Any, place: record.Place, run: Any, times: list[float], facts: dict[str, Any]) -> dict[str, Any]:
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
@@ -76,7 +76,7 @@ def written(plan: Any, job: str, element: int, run: Any, times: list[float], fac
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0}
     outcome = verdict.Outcome("completed", None)
-    return record.assemble(run, plan, job, element, [rank], outcome, 1.0, {})
+    return record.assemble(run, plan, place, [rank], outcome, 1.0, {})
 
 
 BASE = {4: 0.01, 8: 0.02}
@@ -243,10 +243,11 @@ def test_a_file_that_cannot_be_written_is_told(command_line, sweep: Sweep, folde
 def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(command_line, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", BASE)
-    first = next(command_line.workspace.glob("results/next/records/*/0.jsonl"))
-    made = json.loads(first.read_text())
+    (file,) = command_line.workspace.glob("results/next/records/*/*.jsonl")
+    first, *rest = file.read_text().splitlines()
+    made = json.loads(first)
     made["samples"]["times_s"][:3] = [float("nan"), float("inf"), None]
-    first.write_text(json.dumps(made) + "\n")
+    file.write_text("\n".join([json.dumps(made), *rest]) + "\n")
     told = command_line("compare", "main", "next").stdout
     assert "warning: NEW: 3 of 20 samples of repetition" in told
     row = next(row for row in command_line.report("next") if row["warnings"])

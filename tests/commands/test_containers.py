@@ -47,6 +47,8 @@ def test_a_command_runs_in_the_container_and_in_the_workspace(in_container):
     assert record["status"] == "completed"
     assert record["metrics"]["debian"]["value"] > 0
     assert (in_container.workspace / "from-inside").read_text() == "7\n"
+    (told,) = in_container.workspace.glob("results/*/environments/command.json")
+    assert json.loads(told.read_text())["executable"] == "/usr/bin/python3", "its packages are told from within"
 
 
 @of_the_image_s_python()

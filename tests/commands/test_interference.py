@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
@@ -41,7 +42,9 @@ def test_what_others_disturb_is_measured_again_and_every_attempt_is_kept(command
     found = records(command_line.workspace)
     assert [record["attempt"] for record in found] == [1, 2]
     assert [record["interference"]["verdict"] for record in found] == ["disturbed"] * 2
-    assert len(list(command_line.workspace.glob("results/*/timelines/*/0-*.jsonl.gz"))) == 2
+    (kept,) = command_line.workspace.glob("results/*/timelines/*/local.jsonl.gz")
+    headers = [line for line in map(json.loads, gzip.decompress(kept.read_bytes()).splitlines()) if "schema" in line]
+    assert [header["run"].split("-")[-1] for header in headers] == ["1", "2"]
     (row,) = command_line.report()
     assert (row["status"], row["repetitions"], row["disturbed"], row["attempts"]) == ("completed", "1", "1", "2")
     assert row["disturbed_by"] == "cpu, memory"

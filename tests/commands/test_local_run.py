@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.collect.progress import survey
+from hpcbench.collect.survey import survey
 from hpcbench.commands.local_run import run_repetition
 from hpcbench.node.planned import PlannedRun
 from hpcbench.node.record import SCHEMA
@@ -22,7 +22,14 @@ MEASURE = {"retries": 1}
 def attempt(number: int, status: str, verdict: str | None) -> dict[str, Any]:
     judged = None if verdict is None else {"verdict": verdict, "found": []}
     measured = {"schema": SCHEMA, "status": status, "attempt": number, "ended_at": f"2026-11-01T00:00:0{number}"}
-    case = {"job": "job-1", "element": 0, "case_id": "0123456789ab", "repetition": 0, "parameters": {}}
+    case = {
+        "job": "job-1",
+        "element": 0,
+        "batch": "job-1",
+        "case_id": "0123456789ab",
+        "repetition": 0,
+        "parameters": {},
+    }
     return {**case, **measured, "interference": judged, "slurm": {}, "error": None, "nodes": []}
 
 
@@ -39,14 +46,14 @@ def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(
 ) -> None:
     paths = Workspace(tmp_path).paths("sweep-1")
     paths.jobs.mkdir(parents=True)
-    records = paths.record("job-1", 0)
+    records = paths.local_records("job-1")
     records.parent.mkdir(parents=True)
     lines = [json.dumps(attempt(number, *ended)) for number, ended in enumerate(attempts, 1)]
-    paths.script("job-1").write_text(f"cat > '{records}' <<'END'\n" + "\n".join(lines) + "\nEND\n")
+    paths.script("job-1").write_text(f"cat >> '{records}' <<'END'\n" + "\n".join(lines) + "\nEND\n")
     planned = PlannedRun("0123456789ab", 0, 0, 0, {}, {}, MEASURE)
     paths.runs("job-1").write_text(planned.as_line() + "\n")
-    job = {"runs": 1, "time": "1"}
-    sweep = Sweep(paths, {"name": "sweep-1", "site": SITE, "jobs": {"job-1": job}})
+    job = {"slurm": {"time": "1"}, "width": 1}
+    sweep = Sweep(paths, {"name": "sweep-1", "site": SITE, "experiment": {"retry": {}}, "jobs": {"job-1": job}})
     (run,) = survey(sweep).runs
     record, times = run_repetition(sweep, run)
     assert (record["attempt"], times) == (told, len(attempts))

@@ -156,7 +156,7 @@ def test_each_fault_on_the_laptop_is_told_apart(faulty):
 def test_ctrl_c_ends_the_repetition_and_resume_goes_on(faulty, wait_until):
     experiment = faulty.experiment(matrix={"seed": [SLEEPS, 0, 5]}, measure={"shuffle_seed": 3})
     sweep = faulty.start("sweep", experiment)
-    wait_until(lambda: list(faulty.workspace.glob("results/*/running/*")))
+    wait_until(lambda: list(faulty.workspace.glob("results/*/running/*/*")))
     sweep.send_signal(signal.SIGINT)
     _, errors = sweep.communicate(timeout=60)
     assert sweep.returncode == 130
@@ -214,12 +214,15 @@ def test_a_script_killed_before_its_record_loses_nothing(command_line):
     """The ranks have left their results; whoever looks next makes the record of them."""
     command_line("sweep", command_line.experiment(), "--local", "--render-only")
     script = next(command_line.workspace.glob("jobs/*/job-001.sh"))
-    script.write_text(script.read_text().replace('\n"${node[@]}" record', '\nkill -9 $$\n"${node[@]}" record'))
+    killed, count = re.subn(r'(?m)^( *)("\$\{node\[@\]\}" record)', r"\1kill -9 $$\n\1\2", script.read_text())
+    assert count == 1
+    script.write_text(killed)
     command_line("resume", "latest")
     (record,) = command_line.records()
     assert record["status"] == "completed"
     assert len(record["samples"]["times_s"]) >= 5
-    assert not list(command_line.workspace.glob("results/*/running/*")), "they must not speak for a later attempt"
+    assert record["attempt"] is None
+    assert not list(command_line.workspace.glob("results/*/running/*/*")), "they must not speak for a later attempt"
 
 
 def test_what_has_not_run_yet_is_in_the_table_and_in_the_exit_status(command_line):

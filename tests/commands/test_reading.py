@@ -21,7 +21,7 @@ SWEEP = {
     "schema": SCHEMA,
     "name": "sweep-1",
     "hpcbench_version": "0.1.0",
-    "experiment": {"name": "experiment-1"},
+    "experiment": {"name": "experiment-1", "retry": {}},
     "site": {"name": "cluster", "scheduler": "slurm"},
     "git": None,
 }
@@ -38,21 +38,23 @@ RANK = {
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
-    """A sweep with a repetition for each of `jobs`: the jobs of Slurm that have measured it, one after another."""
+    """A sweep with a repetition for each of `jobs`: the jobs of Slurm that have measured it, one after another, and
+    `packed` of them in each."""
 
-    def make(*jobs: str, exclusive: bool = True) -> SweepPaths:
+    def make(*jobs: str, exclusive: bool = True, packed: int = 1) -> SweepPaths:
         paths = Workspace(tmp_path).paths("sweep-1")
         paths.jobs.mkdir(parents=True)
-        paths.description.write_text(json.dumps({**SWEEP, "jobs": {"job-1": {"exclusive": exclusive}}}))
+        paths.description.write_text(json.dumps({**SWEEP, "jobs": {"job-1": {"slurm": {"exclusive": exclusive}}}}))
         parameters = Parameters(framework="pytorch", model="mlp").planned()
         runs = [PlannedRun(f"{case:012x}", case, 0, case, parameters, {}, {}) for case in range(len(jobs))]
         paths.runs("job-1").write_text("".join(run.as_line() + "\n" for run in runs))
         for run, ids in zip(runs, jobs, strict=True):
             for attempt, slurm_id in enumerate(ids.split(), 1):
-                slurm = {"SLURM_ARRAY_JOB_ID": slurm_id}
+                slurm = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(run.order // packed)}
                 outcome = verdict.Outcome(outcomes.COMPLETED, None)
-                made = node_record.assemble(run, SWEEP, "job-1", run.order, [RANK], outcome, 1.0, slurm)
-                node_record.append({**made, "attempt": attempt}, str(paths.record("job-1", run.order)))
+                place = node_record.Place("job-1", run.order, "job-1.aa", attempt)
+                made = node_record.assemble(run, SWEEP, place, [RANK], outcome, 1.0, slurm)
+                node_record.append(made, str(paths.records / "job-1.aa" / f"{slurm_id}_{run.order // packed}.jsonl"))
         return paths
 
     return make
@@ -73,9 +75,19 @@ def test_of_several_attempts_in_one_job_slurms_counter_is_nobodys_with_a_fake_sa
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '8_1.0|3000'; echo '7_1.0|9000'")
     twice, anew = latest_records(measured("7 7", "7 8"))
     assert twice.get("energy_slurm_j") is None
-    assert twice["energy_slurm_reason"].startswith("the job measured this 2 times")
+    assert twice["energy_slurm_reason"].startswith("the job measured 2 times")
     assert (anew["energy_slurm_j"], anew["attempts"]) == (3000, 2)
     assert "energy_slurm_reason" not in anew
+
+
+def test_of_a_pack_slurms_counter_is_nobodys_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths], fake_commands: Fake
+) -> None:
+    fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '7_1.0|3000'")
+    *shared, alone = latest_records(measured("7", "7", "7", packed=2))
+    assert [record.get("energy_slurm_j") for record in shared] == [None, None]
+    assert all(record["energy_slurm_reason"].startswith("the job measured 2 times") for record in shared)
+    assert alone["energy_slurm_j"] == 3000
 
 
 def test_nodes_that_others_may_have_used_have_no_energy_by_slurm_with_a_fake_sacct(

@@ -30,6 +30,12 @@ def test_a_shipped_experiment_loads(file: Path) -> None:
         ("include: [{nods: 4}]", "study.yaml:5: include[0].nods: unknown parameter", "did you mean 'nodes'?"),
         ("exclude: [{nods: 4}]", "study.yaml:5: exclude[0].nods: unknown parameter", "did you mean 'nodes'?"),
         ("  zebra: 4", "study.yaml:5: parameters.zebra: unknown parameter", "tags: [zebra]"),
+        ("monotone: [seed, batchsize]", "study.yaml:5: monotone[1]: unknown parameter", "did you mean 'batch_size'?"),
+        (
+            "monotone:\n- model_options.layer",
+            "study.yaml:6: monotone[0]: unknown parameter",
+            "did you mean 'model_options.layers'?",
+        ),
     ],
 )
 def test_an_unknown_key_is_refused_with_file_line_and_nearest_key(text: str, where: str, hint: str, load: Load) -> None:
@@ -138,3 +144,26 @@ def test_a_precision_may_be_in_per_cent(written: str, part: float, load: Load) -
 def test_a_precision_that_is_no_part_is_refused(written: str, load: Load) -> None:
     with pytest.raises(UserError, match=r"measure\.precision"):
         load(f"measure: {{precision: {written}}}")
+
+
+@pytest.mark.parametrize(
+    ("text", "by_slurm"),
+    [
+        ("", True),
+        ("retry: {on: [preempted]}", True),
+        ("retry: {on: [node_failure, failed]}", True),
+        ("retry: {on: [failed]}", False),
+        ("retry: {on: []}", False),
+        ("retry: {max: 0}", False),
+    ],
+)
+def test_slurm_may_start_a_job_anew_where_what_it_lost_is_to_be_retried(text: str, by_slurm: bool, load: Load) -> None:
+    assert load(text).retry.by_slurm == by_slurm
+
+
+@pytest.mark.parametrize(
+    "text", ["retry: {on: [completed]}", "retry: {max: -1}", "retry: {max: 101}", "retry: {of: 1}"]
+)
+def test_a_retry_that_makes_no_sense_is_refused(text: str, load: Load) -> None:
+    with pytest.raises(UserError, match=r"^study.yaml:5: retry"):
+        load(text)

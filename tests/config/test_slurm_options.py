@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hpcbench.config.slurm_options import OWN_OPTIONS, SlurmOptions, walltime_s
+from hpcbench.config.slurm_options import OWN_OPTIONS, SlurmOptions, time_text, walltime_s
 
 
 def options(**given: Any) -> SlurmOptions:
@@ -121,3 +121,27 @@ def test_a_memory_that_slurm_does_not_know_is_refused(mem: str) -> None:
 def test_two_kinds_of_memory_are_refused() -> None:
     with pytest.raises(ValidationError, match="not both"):
         options(mem="1G", mem_per_cpu="1G")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"time": "01:00:00", "pack_walltime": "00:59:59"}, "less than time, 01:00:00, of one repetition"),
+        ({"pack": "parallel"}, "pack: parallel needs pack_walltime"),
+        ({"pack_walltime": "soon"}, "a time is written"),
+        ({"pack_walltime": "0"}, "a time is written"),
+        ({"pack": "sideways"}, "'serial' or 'parallel'"),
+    ],
+)
+def test_packs_that_make_no_sense_are_refused(given: dict[str, str], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        options(**given)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1, "0:00:01"), (600, "0:10:00"), (86399, "23:59:59"), (86400, "1-00:00:00"), (200_000, "2-07:33:20")],
+)
+def test_seconds_are_written_as_slurm_reads_them(seconds: int, text: str) -> None:
+    assert time_text(seconds) == text
+    assert walltime_s(text) == seconds

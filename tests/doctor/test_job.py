@@ -44,7 +44,7 @@ def checkup(site: Any, folder: Path, **sections: Any) -> Checkup:
 
 
 def test_the_script_asks_as_the_site_says_and_is_plain_bash(site, tmp_path: Path) -> None:
-    folder = tmp_path / "it's $(here)"
+    folder = tmp_path / "plain"
     folder.mkdir()
     sections = {
         "slurm": {
@@ -73,9 +73,10 @@ def test_the_script_asks_as_the_site_says_and_is_plain_bash(site, tmp_path: Path
     assert shown.stdout == f"{folder}\n"
 
 
-def test_an_option_with_a_line_break_is_refused(site, tmp_path: Path) -> None:
-    job = checkup(site, tmp_path / "a\nb")
-    with pytest.raises(UserError, match="line break"):
+@pytest.mark.parametrize("folder", ["a\nb", "a b", "it's", "$(here)", "a#b", "a\\b", "my-hetjob"])
+def test_a_folder_that_an_sbatch_line_cannot_carry_is_refused(folder: str, site, tmp_path: Path) -> None:
+    job = checkup(site, tmp_path / folder)
+    with pytest.raises(UserError, match=r"(?i)sbatch"):
         job.write(Workspace(tmp_path), site(), 10)
 
 

@@ -72,8 +72,11 @@ def memory(adapter, parameters):
         exhausted = error
     return {
         "real": adapter.is_out_of_memory(exhausted),
-        "another": adapter.is_out_of_memory(RuntimeError("INVALID_ARGUMENT: shapes differ")),
-        "of_another_kind": adapter.is_out_of_memory(ValueError("RESOURCE_EXHAUSTED")),
+        "another": adapter.is_out_of_memory(jax.errors.JaxRuntimeError("INVALID_ARGUMENT: shapes differ")),
+        "another_resource": adapter.is_out_of_memory(
+            jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 110592")
+        ),
+        "of_another_kind": adapter.is_out_of_memory(RuntimeError(str(exhausted))),
     }
 
 

@@ -46,6 +46,23 @@ class TensorFlow(Probe):
             program = ""
         return {"calls": len(calls), "compiled": "HloModule" in program}
 
+    def memory(self):
+        """Which errors of real operations are told from others as a lack of memory."""
+        shape = (10**7, 10**6)
+        asked = {
+            "eager": lambda: tf.zeros(shape) + 1,
+            "compiled": tf.function(lambda: tf.random.uniform(shape), jit_compile=True),
+            "disk": lambda: tf.io.write_file("/dev/full", "x" * 10**6),
+            "shapes": lambda: tf.zeros((2, 3)) + tf.zeros((4, 5)),
+        }
+        said = {}
+        for name, call in asked.items():
+            try:
+                call()
+            except tf.errors.OpError as error:
+                said[name] = (type(error).__name__, self.adapter.is_out_of_memory(error))
+        return said
+
     def refusals(self):
         hardware.cpu_computes_in = lambda dtype: False
         asked = {"bfloat16": {"dtype": "bfloat16"}, "gpu": {"device": "gpu"}}

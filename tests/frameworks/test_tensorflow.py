@@ -46,6 +46,16 @@ def test_the_ways_of_execution_are_what_they_are_called(probe, execution, calls,
     assert probe("modes", execution) == {"calls": calls, "compiled": compiled}
 
 
+def test_a_lack_of_memory_is_told_from_a_full_disk_of_the_same_type(probe):
+    exhausted = "ResourceExhaustedError"
+    assert probe("memory", "graph") == {
+        "eager": [exhausted, True],
+        "compiled": [exhausted, True],
+        "disk": [exhausted, False],
+        "shapes": ["InvalidArgumentError", False],
+    }
+
+
 def test_what_it_cannot_do_here_it_refuses_with_a_reason(probe):
     said = probe("refusals", "graph")
     assert "has no bfloat16 arithmetic" in said["bfloat16"]

@@ -202,13 +202,15 @@ def test_the_span_of_a_column_is_from_its_first_reading_to_its_last() -> None:
     assert COUNTED.span("a") == (10.0, 13.0)
 
 
-def test_a_timeline_that_is_put_away_reads_the_same(tmp_path: Path, path: str, write: Callable[..., Writer]) -> None:
+def test_a_timeline_that_is_put_away_reads_the_same_and_others_come_behind_it(
+    tmp_path: Path, path: str, write: Callable[..., Writer]
+) -> None:
     write((0, 1.0, [1, 2])).end({"ended_s": 2.0})
-    kept = tmp_path / "deep" / "er" / "3-1-n1.jsonl.gz"
-    for _ in range(2):  # over an older one, too
-        timeline.keep(path, str(kept))
-    assert gzip.decompress(kept.read_bytes()) == Path(path).read_bytes()
+    kept = tmp_path / "deep" / "er" / "42_0.jsonl.gz"
+    timeline.keep(path, str(kept))
     assert read(str(kept)).ended == {"ended_s": 2.0}
+    timeline.keep(path, str(kept))
+    assert gzip.decompress(kept.read_bytes()) == 2 * Path(path).read_bytes()
     assert [file.name for file in kept.parent.iterdir()] == [kept.name]
 
 

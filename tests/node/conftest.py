@@ -1,4 +1,4 @@
-"""Planned runs, rank files and sweep folders, for the tests of what runs inside a job."""
+"""Planned runs, rank files, sweep folders and made-up machines, for the tests of what runs inside a job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.monitor.timeline import Writer, file_name
+from hpcbench.node.checkup.system import System
 from hpcbench.node.planned import PlannedRun
 
 MEASURE = {
@@ -27,9 +28,10 @@ MEASURE = {
     "retries": 0,
     "shuffle_seed": 0,
 }
+BATCH = "job-1.abcd"
 SWEEP = {
     "name": "sweep-1",
-    "experiment": {"name": "experiment-1"},
+    "experiment": {"name": "experiment-1", "retry": {"max": 2, "on": ["node_failure", "preempted"]}},
     "site": {"name": "laptop"},
     "hpcbench_version": "0.1.0",
     "git": None,
@@ -154,8 +156,9 @@ class SweepFolder:
     def __init__(self, folder: Path, zipapp: Path, planned: PlannedRun) -> None:
         self.folder = folder
         self.zipapp = zipapp
-        self.scratch = folder / "scratch"
-        self.records = folder / "results" / "records" / "job-1" / "0.jsonl"
+        self.running = folder / "results" / "running" / BATCH
+        self.scratch = self.running / "0-42-0-1"
+        self.records = folder / "results" / "records" / BATCH / "42_0.jsonl"
         self.job_file = folder / "job-1.jsonl"
         self.job_file.write_text(planned.as_line() + "\n")
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
@@ -169,8 +172,8 @@ class SweepFolder:
         run = [python, str(self.zipapp), command, str(self.job_file), "0", "--scratch", str(self.scratch)]
         return [*run, *options]
 
-    def rank(self, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        return run(self.words("rank"), environment)
+    def rank(self, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+        return run(self.words("rank", *options), environment)
 
     def spawn_words(self, tasks: int, cpus_per_task: int, command: list[str]) -> list[str]:
         options = [f"--tasks={tasks}", f"--cpus-per-task={cpus_per_task}", "--"]
@@ -191,7 +194,7 @@ class SweepFolder:
     ) -> list[str]:
         ending = ["--exit-status", str(exit_status), "--stopped", stopped, "--elapsed", str(elapsed), "--limit", "60"]
         watched = ["--attempt", str(attempt), "--noise", noise]
-        return ["--records", str(self.records), "--log", log, *ending, *watched]
+        return ["--records", str(self.records), "--batch", BATCH, "--log", log, *ending, *watched]
 
     def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
         """The record that is written after a launcher that ended so."""
@@ -226,5 +229,22 @@ def fake_torch(tmp_path: Path, clean_environment: dict[str, str]) -> Callable[[s
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(code)
         return {**clean_environment, "PYTHONPATH": str(package.parent)}
+
+    return make
+
+
+@pytest.fixture
+def lay(tmp_path: Path) -> Callable[..., System]:
+    """Write these files below a root of their own, in place of /proc and /sys; the machine with them, of which `cpus`
+    are usable."""
+
+    def make(files: Mapping[str, str], cpus: list[int] | None = None) -> System:
+        root = tmp_path / "machine"
+        root.mkdir(exist_ok=True)
+        for name, text in files.items():
+            file = root / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return System([0, 1] if cpus is None else cpus, str(root))
 
     return make

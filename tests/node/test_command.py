@@ -27,11 +27,11 @@ class Trial:
     def __init__(self, root: Path, zipapp: Path, planned: PlannedRun, metrics: dict[str, Any], expect: list[str]):
         self.root, self.zipapp = root, zipapp
         self.sweep = root / "jobs" / "sweep-1"
-        self.scratch = root / "results" / "running"
-        self.records = root / "results" / "records.jsonl"
+        self.scratch = root / "results" / "running" / "job-001" / "0-42-0-1"
+        self.records = root / "results" / "records" / "job-001" / "local.jsonl"
         self.sweep.mkdir(parents=True)
         specs = {name: Metric.model_validate(given).model_dump(mode="json") for name, given in metrics.items()}
-        experiment = {"name": "trial", "metrics": specs, "expect": expect}
+        experiment = {"name": "trial", "metrics": specs, "expect": expect, "retry": {"max": 0, "on": []}}
         (self.sweep / "sweep.json").write_text(json.dumps({**SWEEP, "experiment": experiment}))
         (self.sweep / "job-001.jsonl").write_text(planned.as_line() + "\n")
 
@@ -39,14 +39,15 @@ class Trial:
         job = str(self.sweep / "job-001.jsonl")
         return [python, str(self.zipapp), verb, job, "0", "--scratch", str(self.scratch), *options]
 
-    def rank(self, environment: dict[str, str], **settings: Any) -> subprocess.CompletedProcess[str]:
+    def rank(self, environment: dict[str, str], *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        words = self.words("rank", *options)
         return subprocess.run(
-            self.words("rank"), env=environment, capture_output=True, text=True, timeout=60, check=False, **settings
+            words, env=environment, capture_output=True, text=True, timeout=60, check=False, **settings
         )
 
     def record(self, exit_status: int, environment: dict[str, str]) -> dict[str, Any]:
         ending = ["--exit-status", str(exit_status), "--stopped", "", "--elapsed", "1", "--limit", "60"]
-        words = self.words("record", "--records", str(self.records), "--log", "", *ending)
+        words = self.words("record", "--records", str(self.records), "--batch", "job-001", "--log", "", *ending)
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert "Traceback" not in done.stderr, done.stderr
         record: dict[str, Any] = json.loads(self.records.read_text().splitlines()[-1])
@@ -100,19 +101,20 @@ def test_it_runs_in_the_workspace_with_a_folder_of_its_own_that_is_removed(run: 
     made = run('mkdir "$HPCBENCH_RUN/deep"; cp input "$HPCBENCH_RUN/deep/result.txt"; pwd', metrics=metrics)
     assert made["metrics"]["rate"]["value"] == 7.0
     assert made["_printed"][0] == f"{tmp_path}\n"
-    assert not (tmp_path / "results" / "running").exists()
+    assert list((tmp_path / "results" / "running" / "job-001").iterdir()) == []
 
 
 def test_it_and_all_that_it_starts_are_marked_as_the_repetitions_own(run: Run) -> None:
     """By the name of its folder, which the monitor is given, too."""
     made = run("echo $HPCBENCH_MARK; bash -c 'echo $HPCBENCH_MARK'")
-    assert made["_printed"][0] == "running\nrunning\n"
+    assert made["_printed"][0] == "0-42-0-1\n0-42-0-1\n"
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("echo so far; exit 3", "the command exited with 3: so far"),
+        ("echo the reason >&2; sleep 0.2; echo 99 % done; exit 3", "the command exited with 3: the reason"),
         ("./no-such-program", "the command exited with 127: bash: line 1: ./no-such-program: No such file"),
         ("false; echo rate: 5", "the command exited with 1"),
         ("false | cat; echo rate: 5", "the command exited with 1"),
@@ -126,6 +128,33 @@ def test_an_exit_status_other_than_zero_is_a_failure(line: str, words: str, run:
     assert made["error"]["message"].startswith(words)
     assert made["samples"] is None
     assert made["metrics"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        (
+            "ulimit -v 400000; {python} -c 'bytearray(10**9)'",
+            "out_of_memory",
+            "the command ran out of memory: MemoryError",
+        ),
+        ("{python} -c 'print(2); bytearray(10**15); print(3)'", "out_of_memory", "MemoryError"),
+        ("{python} -c 'bytearray(10**15)' || exit 2", "failed", "exited with 2"),
+        ("echo MemoryError >&2; exit 1", "failed", "exited with 1: MemoryError"),
+        ("{python} -c 'raise RuntimeError(\"out of memory\")'", "failed", "RuntimeError: out of memory"),
+        (
+            "{python} -c 'raise RuntimeError(\"CUDA error: out of memory\")'",
+            "out_of_memory",
+            "CUDA error: out of memory",
+        ),
+    ],
+)
+def test_a_python_program_that_ends_for_want_of_memory_ran_out_of_memory(
+    line: str, status: str, words: str, run: Run
+) -> None:
+    record = run(line.replace("{python}", sys.executable))
+    assert record["status"] == status
+    assert words in record["error"]["message"]
 
 
 def test_a_signal_is_named(run: Run) -> None:
@@ -274,3 +303,16 @@ def test_an_environment_without_bash_says_so(make_trial: Make, clean_environment
     made = trial.record(done.returncode, clean_environment)
     assert made["status"] == "failed"
     assert "cannot be started: [Errno 2] No such file or directory: 'bash'" in made["error"]["message"]
+
+
+def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_started(
+    make_trial: Make, clean_environment: dict[str, str]
+) -> None:
+    trial = make_trial("sleep 300 & echo $!; wait; echo went on")
+    done = trial.rank(clean_environment, "--limit", "5")
+    child, *rest = done.stdout.split()
+    assert rest == []
+    left = Path("/proc", child, "stat")
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z", "init has not taken it yet"
+    made = trial.record(done.returncode, clean_environment)
+    assert (made["status"], made["ranks"][0]["stopped_by"]) == ("timeout", "time limit")

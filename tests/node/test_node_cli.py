@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-AGAIN = 75
+AGAIN, JOB_OVER = 75, 76
 
 
 @pytest.fixture
@@ -25,10 +25,16 @@ def recorded(
     folder = make_folder()
 
     def record(
-        throttled: float | None = 0.5, retries: int = 1, rank: dict[str, Any] | None = None, **ending: Any
+        throttled: float | None = 0.5,
+        retries: int = 1,
+        rank: dict[str, Any] | None = None,
+        retried: str = "preempted",
+        **ending: Any,
     ) -> tuple[int, str, dict[str, Any]]:
         folder.measure(retries=retries)
-        folder.scratch.mkdir()
+        sweep = folder.job_file.with_name("sweep.json")
+        sweep.write_text(sweep.read_text().replace("preempted", retried))
+        folder.scratch.mkdir(parents=True)
         if not ending.get("noise"):
             (folder.scratch / "rank-0.json").write_text(json.dumps(make_rank(**(rank or {}))))
         if throttled is not None:
@@ -47,14 +53,14 @@ Recorded = Callable[..., tuple[int, str, dict[str, Any]]]
 def test_what_was_disturbed_asks_for_another_attempt(recorded: Recorded) -> None:
     status, said, record = recorded()
     assert (status, record["interference"]["verdict"]) == (AGAIN, "disturbed")
-    assert said.splitlines()[-1] == "hpcbench: disturbed; measuring again"
+    assert said.splitlines()[-1] == "hpcbench: disturbed; once more"
 
 
 @pytest.mark.parametrize("throttled", [0.0, None], ids=["clean", "unmonitored"])
 def test_what_was_not_disturbed_does_not(recorded: Recorded, throttled: float | None) -> None:
     status, said, record = recorded(throttled)
     assert (status, record["status"]) == (0, "completed")
-    assert "again" not in said
+    assert "once more" not in said
 
 
 @pytest.mark.parametrize(
@@ -78,7 +84,7 @@ def test_it_is_measured_again_if_the_wall_time_allows_another_like_those_before(
 ) -> None:
     status, said, record = recorded(retries=9, elapsed=elapsed, attempt=attempt)
     assert status == (AGAIN if enough else 0)
-    assert ("no time is left to measure again" in said) == (not enough)
+    assert ("no time is left to try again" in said) == (not enough)
     assert record["status"] == "completed"
 
 
@@ -90,7 +96,40 @@ def test_it_is_not_measured_again_when_the_script_was_told_to_end(recorded: Reco
 def test_a_failure_is_not_measured_again(recorded: Recorded) -> None:
     status, said, record = recorded(rank={"exit_code": 3, "facts": None})
     assert (status, record["status"]) == (1, "failed")
-    assert "again" not in said
+    assert "once more" not in said
+
+
+FAILED = {"exit_code": 3, "facts": None}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "changes", "status"),
+    [(1, {}, AGAIN), (2, {}, AGAIN), (3, {}, 1), (1, {"stopped": "TERM"}, 1), (1, {"elapsed": 40.0}, 1)],
+    ids=["first", "second", "often enough", "told to end", "no time"],
+)
+def test_what_ended_in_a_way_that_is_retried_asks_for_another_attempt_twice(
+    recorded: Recorded, attempt: int, changes: dict[str, Any], status: int
+) -> None:
+    ended, said, record = recorded(None, rank=FAILED, retried="failed", attempt=attempt, **changes)
+    assert (ended, record["status"]) == (status, "failed")
+    assert ("hpcbench: failed; once more" in said) == (status == AGAIN)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "srun: error: Node failure on n2",
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO NODE FAILURE ***",
+    ],
+)
+def test_a_job_whose_node_is_lost_begins_nothing_more_for_slurm_starts_it_anew(
+    recorded: Recorded, tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "log").write_text(f"{line}\n")
+    stopped = {"exit_code": None, "signal": "SIGTERM", "stopped_by": "SIGTERM", "facts": None, "rank": 1}
+    ended, said, record = recorded(None, rank=stopped, log=str(tmp_path / "log"))
+    assert (ended, record["status"]) == (JOB_OVER, "node_failure")
+    assert "once more" not in said
 
 
 def test_what_was_not_begun_because_of_noise_is_a_record_too(recorded: Recorded) -> None:
@@ -118,7 +157,7 @@ def test_a_monitor_is_told_its_mark_by_the_name_of_its_folder(
     tmp_path: Path, zipapp: Path, clean_environment: dict[str, str]
 ) -> None:
     """In which it makes the folder, too; the supervisors give that name to what they start."""
-    scratch = tmp_path / "running" / "job-1-0-4711"
+    scratch = tmp_path / "running" / "0-4711-0-1"
     worker = [sys.executable, "-c", "print(flush=True); input()"]
     environment = {**clean_environment, "HPCBENCH_MARK": scratch.name}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -6,6 +6,8 @@ import errno
 import gzip
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 from hpcbench.node import record, verdict
 from hpcbench.node.outcomes import COMPLETED, FAILED
 from hpcbench.node.planned import PlannedRun
+from hpcbench.node.record import Place
 from hpcbench.node.verdict import Ending
 
 Rank = dict[str, Any]
@@ -22,6 +25,8 @@ MakeRank = Callable[..., Rank]
 
 Assemble = Callable[..., dict[str, Any]]
 
+RECORDS, TIMELINES = "records/job-1.abcd/42_0.jsonl", "job-1.abcd/42_0.jsonl.gz"
+PLACE = Place("job-1", 3, "job-1.abcd", 1)
 ENDED = Ending(exit_status=0, stopped=False, elapsed_s=10.0, limit_s=600.0, margin_s=0.0, log="")
 
 
@@ -35,7 +40,7 @@ def assemble(make_planned: Callable[..., PlannedRun], sweep_description: dict[st
     def make(ranks: list[Rank], environment: dict[str, str] | None = None, **parameters: Any) -> dict[str, Any]:
         outcome = verdict.judge(ranks, max(1, len(ranks)), ENDED)
         planned = make_planned(**parameters)
-        return record.assemble(planned, sweep_description, "job-1", 3, ranks, outcome, 10.0, environment or {})
+        return record.assemble(planned, sweep_description, PLACE, ranks, outcome, 10.0, environment or {})
 
     return make
 
@@ -123,7 +128,8 @@ def test_a_record_starts_when_its_first_rank_did(assemble: Assemble, make_rank: 
 def test_a_record_says_where_it_was_made_and_what_of(assemble: Assemble, make_rank: MakeRank) -> None:
     made = assemble([make_rank(0)], {"SLURM_JOB_ID": "4711", "OMP_NUM_THREADS": "2", "MY_API_TOKEN": "hunter2hunter2"})
     assert (made["sweep"], made["experiment"], made["site"]) == ("sweep-1", "experiment-1", "laptop")
-    assert (made["job"], made["element"], made["case_id"], made["repetition"]) == ("job-1", 3, "0123456789ab", 0)
+    assert (made["job"], made["element"], made["batch"], made["attempt"]) == ("job-1", 3, "job-1.abcd", 1)
+    assert (made["case_id"], made["repetition"]) == ("0123456789ab", 0)
     assert made["slurm"] == {"job_id": "4711"}
     assert made["environment"] == {"OMP_NUM_THREADS": "2"}
     assert made["parameters"]["model"] == "mlp"
@@ -142,20 +148,22 @@ Write = Callable[..., dict[str, Any]]
 def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_description: dict[str, Any]) -> Write:
     """Write the record of a repetition whose ranks left these files."""
 
-    def make(ranks: list[Rank], **changes: Any) -> dict[str, Any]:
+    def make(ranks: list[Rank], attempt: int = 1, **changes: Any) -> dict[str, Any]:
         scratch = tmp_path / "scratch"
         scratch.mkdir(exist_ok=True)
         for rank in ranks:
             (scratch / f"rank-{rank['rank']}.json").write_text(json.dumps(rank))
         (scratch / "rank-9.json.part").write_text("{")
-        path = str(tmp_path / "records" / "job-1" / "0.jsonl")
-        return record.write(make_planned(**changes), sweep_description, "job-1", 0, ENDED, str(scratch), path)
+        place = PLACE._replace(attempt=attempt)
+        return record.write(
+            make_planned(**changes), sweep_description, place, ENDED, str(scratch), str(tmp_path / RECORDS)
+        )
 
     return make
 
 
 def lines(tmp_path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (tmp_path / "records" / "job-1" / "0.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (tmp_path / RECORDS).read_text().splitlines()]
 
 
 def test_a_record_is_one_line_and_the_scratch_folder_is_gone(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
@@ -164,10 +172,10 @@ def test_a_record_is_one_line_and_the_scratch_folder_is_gone(tmp_path: Path, wri
     assert not (tmp_path / "scratch").exists()
 
 
-def test_attempts_of_one_repetition_are_counted(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
-    write([make_rank(0, exit_code=1, facts=failed())])
-    write([])
-    write([make_rank(0)])
+def test_the_attempts_of_a_job_share_a_file(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
+    write([make_rank(0, exit_code=1, facts=failed())], 1)
+    write([], 2)
+    write([make_rank(0)], 3)
     assert [(line["attempt"], line["status"]) for line in lines(tmp_path)] == [
         (1, FAILED),
         (2, FAILED),
@@ -189,7 +197,7 @@ def test_a_token_in_the_environment_reaches_no_part_of_a_written_record(
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/opt/{secret}/lib")
     facts = failed(message=f"no login with {secret}", last_lines=[f"raise Refused({secret!r})"])
     write([make_rank(0, exit_code=1, facts={**facts, "warnings": [secret]}, last_lines=[secret])])
-    assert secret not in (tmp_path / "records" / "job-1" / "0.jsonl").read_text()
+    assert secret not in (tmp_path / RECORDS).read_text()
     assert "[redacted]" in lines(tmp_path)[0]["error"]["message"]
 
 
@@ -201,20 +209,16 @@ def kept(tmp_path: Path) -> list[str]:
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
-def test_timelines_are_kept_compressed_by_job_element_attempt_and_host(
+def test_all_timelines_of_a_job_are_kept_in_one_compressed_file(
     tmp_path: Path, write: Write, make_rank: MakeRank, put_timeline: PutTimeline
 ) -> None:
+    plain = b""
     for _ in range(2):
         for host in ("n1", "n2"):
-            plain = put_timeline(tmp_path / "scratch", host).read_bytes()
+            plain += put_timeline(tmp_path / "scratch", host).read_bytes()
         write([make_rank(0)])
-    assert kept(tmp_path) == [
-        "job-1/0-1-n1.jsonl.gz",
-        "job-1/0-1-n2.jsonl.gz",
-        "job-1/0-2-n1.jsonl.gz",
-        "job-1/0-2-n2.jsonl.gz",
-    ]
-    assert gzip.decompress((tmp_path / "timelines/job-1/0-2-n2.jsonl.gz").read_bytes()) == plain
+    assert kept(tmp_path) == [TIMELINES]
+    assert gzip.decompress((tmp_path / "timelines" / TIMELINES).read_bytes()) == plain
     assert not (tmp_path / "scratch").exists()
 
 
@@ -244,14 +248,14 @@ def test_what_did_not_complete_has_no_verdict_and_keeps_its_timeline(
     put_timeline(tmp_path / "scratch")
     written = write([make_rank(0, exit_code=1, facts=failed())])
     assert (written["interference"], written["watched"]) == (None, [])
-    assert kept(tmp_path) == ["job-1/0-1-n1.jsonl.gz"]
+    assert kept(tmp_path) == [TIMELINES]
 
 
 def test_a_timeline_that_is_damaged_does_not_cost_the_record(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "monitor-n1.jsonl").write_bytes(b"\xff\0\0")
     assert write([make_rank(0)])["interference"]["verdict"] == "unmonitored"
-    assert kept(tmp_path) == ["job-1/0-1-n1.jsonl.gz"]
+    assert kept(tmp_path) == [TIMELINES]
 
 
 @pytest.fixture
@@ -277,10 +281,11 @@ def test_a_record_that_the_system_takes_in_small_pieces_is_still_whole(
 
 @pytest.mark.parametrize("room", [0, 1, 30])
 @pytest.mark.parametrize("before", [b"", b'{"n": 0}\n'])
-def test_a_disk_that_is_full_at_the_write_call_leaves_the_file_as_it_was(
-    path: Path, monkeypatch: pytest.MonkeyPatch, room: int, before: bytes
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_or_quota_that_is_faked_at_the_write_call_leaves_the_file_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch, room: int, before: bytes, why: int
 ) -> None:
-    """The disk is full at the edge only: os.write takes `room` bytes, then raises ENOSPC."""
+    """os.write takes `room` bytes, then raises."""
     path.parent.mkdir()
     path.write_bytes(before)
     real = os.write
@@ -288,13 +293,13 @@ def test_a_disk_that_is_full_at_the_write_call_leaves_the_file_as_it_was(
 
     def full(handle: int, data: bytes) -> int:
         if not left[0]:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(why, os.strerror(why))
         written = real(handle, data[: left[0]])
         left[0] -= written
         return written
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=os.strerror(why)):
         record.append({"text": "x" * 100}, str(path))
     assert path.read_bytes() == before
 
@@ -318,3 +323,13 @@ def test_a_line_that_an_earlier_death_cut_off_does_not_swallow_the_next_record(p
     path.write_bytes(b'{"n": 0}\n{"n": 1, "samp')
     record.append({"n": 2}, str(path))
     assert json.loads(path.read_bytes().splitlines()[-1]) == {"n": 2}
+
+
+def test_records_that_are_written_at_the_same_time_are_all_whole(path: Path) -> None:
+    """By repetitions side by side, which share the file of their job."""
+    program = "import sys\nfrom hpcbench.node import record\n"
+    program += "for n in range(200): record.append({'n': n, 'text': 'x' * 5000}, sys.argv[1])\n"
+    writers = [subprocess.Popen([sys.executable, "-c", program, str(path)]) for _ in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    written = [json.loads(line)["n"] for line in path.read_bytes().splitlines()]
+    assert sorted(written) == sorted(3 * list(range(200)))

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hpcbench.node.provenance import allowed_variables, redacted, slurm_facts
+from hpcbench.node.provenance import BLOT, Redactor, allowed_variables, redacted, slurm_facts
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
 
@@ -108,3 +110,20 @@ def test_other_common_names_of_secrets_count_as_well(name: str) -> None:
 
 def test_the_working_directory_is_no_secret() -> None:
     assert redacted("in /home/someone", {"PWD": "/home/someone", "OLDPWD": "/home/someone"}) == "in /home/someone"
+
+
+def test_of_a_secret_that_begins_with_another_one_nothing_is_left_where_a_part_ends_in_it() -> None:
+    redactor = Redactor({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghijkl"})
+    assert redactor.fed(b"x abcdefgh") + redactor.fed(b"ijkl\n") == b"x " + BLOT.encode() + b"\n"
+    assert redactor.fed(b"y abcdefgh") + redactor.rest() == b"y " + BLOT.encode() + b"gh"
+
+
+@given(st.lists(st.sampled_from(["abcdef", "abcdefghijkl", "abc", "ghi", "jkl", "x"])), st.lists(st.integers(1, 20)))
+def test_a_stream_is_blotted_the_same_in_whatever_parts_it_comes(words: list[str], sizes: list[int]) -> None:
+    secrets = {"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghijkl"}
+    left, passed, redactor = "".join(words).encode(), b"", Redactor(secrets)
+    for size in sizes:
+        passed += redactor.fed(left[:size])
+        left = left[size:]
+    passed += redactor.fed(left) + redactor.rest()
+    assert passed.decode() == redacted("".join(words), secrets)

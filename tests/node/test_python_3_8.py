@@ -109,7 +109,8 @@ def test_a_command_and_its_metrics_become_a_record_under_python_3_8(
     specs = {name: Metric.model_validate(given).model_dump(mode="json") for name, given in metrics.items()}
     description = folder.folder / "sweep.json"
     sweep = json.loads(description.read_text())
-    description.write_text(json.dumps({**sweep, "experiment": {"name": "trial", "metrics": specs, "expect": ["took"]}}))
+    experiment = {**sweep["experiment"], "metrics": specs, "expect": ["took"]}
+    description.write_text(json.dumps({**sweep, "experiment": experiment}))
     for words in (
         folder.words("rank", python=old_python),
         folder.words("record", *folder.record_words(0), python=old_python),

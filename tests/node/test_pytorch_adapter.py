@@ -302,6 +302,9 @@ def test_an_allocation_beyond_all_memory_is_recognised() -> None:
     adapter = load("pytorch")
     assert adapter.is_out_of_memory(refused.value)
     assert adapter.is_out_of_memory(MemoryError())
+    assert adapter.is_out_of_memory(torch.OutOfMemoryError("XPU is full"))
+    assert not adapter.is_out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
+    assert not adapter.is_out_of_memory(RuntimeError("the profiler ran out of memory events"))
     assert not adapter.is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not adapter.is_out_of_memory(ValueError("DefaultCPUAllocator: not enough memory"))
 

@@ -242,3 +242,37 @@ def test_a_stop_at_the_wall_time_becomes_a_timeout(
     record = folder.record(process.wait(timeout=20), environment, stopped="TERM", elapsed=60)
     assert record["status"] == "timeout"
     assert record["ranks"][0]["stopped_by"] == "SIGTERM"
+
+
+@pytest.mark.parametrize(
+    ("prologue", "died_of"), [("", "SIGTERM"), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "SIGKILL")]
+)
+def test_a_worker_that_hangs_is_ended_at_its_time_limit_and_has_timed_out(
+    tmp_path: Path, make_folder: Callable[..., Any], fake_torch: FakeTorch, prologue: str, died_of: str
+) -> None:
+    """Nobody told its script to end: the time of the job is not over."""
+    folder = make_folder()
+    environment = fake_torch(sleeper(tmp_path, prologue))
+    done = folder.rank(environment, "--limit", "4")
+    left = folder.rank_file()
+    assert (left["stopped_by"], left["signal"]) == ("time limit", died_of)
+    assert not alive(int((tmp_path / "ready").read_text()))
+    record = folder.record(done.returncode, environment, elapsed=4)
+    assert (record["status"], record["error"]["message"]) == ("timeout", "stopped after 4 s: the wall time is 60 s")
+
+
+def test_a_time_limit_that_is_over_before_the_worker_begins_ends_it_at_once(
+    tmp_path: Path, make_folder: Callable[..., Any], fake_torch: FakeTorch
+) -> None:
+    folder = make_folder()
+    environment = fake_torch(sleeper(tmp_path))
+    for limit in ("0", "-5"):  # the node took all of it to become quiet
+        folder.rank(environment, "--limit", limit)
+        assert folder.rank_file()["stopped_by"] == "time limit"
+
+
+def test_a_worker_that_ends_in_time_is_not_stopped(make_folder: Callable[..., Any], fake_torch: FakeTorch) -> None:
+    folder = make_folder()
+    folder.rank(fake_torch("raise ImportError('broken')"), "--limit", "50")
+    left = folder.rank_file()
+    assert (left["stopped_by"], left["facts"]["error"]["message"]) == (None, "broken")

@@ -12,11 +12,16 @@ from hpcbench.node import verdict
 from hpcbench.node.outcomes import (
     CANCELLED,
     COMPLETED,
+    CONTROLLER,
     FAILED,
+    JOB_OVER,
+    JOB_TIME,
     NODE_FAILURE,
     OUT_OF_MEMORY,
+    PREEMPTED,
     SKIPPED,
     STATUSES,
+    TIME_LIMIT,
     TIMEOUT,
     UNSUPPORTED,
 )
@@ -29,6 +34,7 @@ MakeRank = Callable[..., Rank]
 RAISED = {"type": "ValueError", "message": "the weights are wrong", "last_lines": ["ValueError: the weights are wrong"]}
 TERMINATED = {"exit_code": None, "signal": "SIGTERM", "stopped_by": "SIGTERM", "facts": None}
 SEGFAULT = {"exit_code": None, "signal": "SIGSEGV", "facts": None, "last_lines": ["Fatal Python error"]}
+NO_ANSWER = "Unable to contact slurm controller (connect failure)"
 KILLED = {"exit_code": None, "signal": "SIGKILL", "facts": None}
 
 
@@ -205,7 +211,6 @@ def test_one_missing_rank_among_completed_ones_is_a_failure(make_rank: MakeRank)
         "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
         "srun: error: n1: task 0: Out Of Memory",
         "slurmstepd: error: Step 12.0 exceeded memory limit (1100 > 1024), being killed",
-        "oom-kill:constraint=CONSTRAINT_MEMCG",
     ],
 )
 def test_the_log_tells_that_missing_ranks_ran_out_of_memory(
@@ -220,10 +225,56 @@ def test_the_log_tells_that_missing_ranks_ran_out_of_memory(
 
 
 def test_missing_ranks_with_an_ordinary_log_have_failed(log: Callable[[str], str]) -> None:
-    outcome = verdict.judge([], 1, ending(log=log("loading room for memory\nsrun: error: cannot start\n")))
+    text = "warning: out of memory soon\nloading room for memory\nsrun: error: cannot start\n"
+    outcome = verdict.judge([], 1, ending(log=log(text)))
     assert outcome.status == FAILED
     assert outcome.error is not None
     assert outcome.error["last_lines"][-1] == "srun: error: cannot start"
+
+
+STEP = "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.\n"
+HELPER = {"type": "RuntimeError", "message": "DataLoader worker (pid 123) is killed by signal: Killed. "}
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "machine", "status"),
+    [
+        ("", 1, 1, OUT_OF_MEMORY),
+        ("", 0, 1, FAILED),
+        ("", None, 1, FAILED),
+        ("", None, 0, FAILED),
+        ("", None, None, FAILED),
+        (STEP, None, 1, OUT_OF_MEMORY),
+        (STEP, 0, 0, OUT_OF_MEMORY),
+        ("train.py: out of memory? oom_kill event\n", None, 1, FAILED),
+    ],
+)
+@pytest.mark.parametrize("victim", ["the rank", "its command", "a process of it"])
+def test_a_kill_is_for_memory_where_its_own_group_counted_it_or_slurm_says_so(
+    make_rank: MakeRank,
+    log: Callable[[str], str],
+    text: str,
+    own: int | None,
+    machine: int | None,
+    status: str,
+    victim: str,
+) -> None:
+    """What the whole machine counts may be a neighbour's."""
+    how = {
+        "the rank": KILLED,
+        "its command": {"exit_code": 137, "facts": None},
+        "a process of it": {"exit_code": 1, "facts": failed(**HELPER)},
+    }[victim]
+    rank = make_rank(0, **how, oom_kills=own, oom_kills_of_machine=machine)
+    outcome = verdict.judge([rank], 1, ending(exit_status=137, log=log(text)))
+    assert outcome.status == status
+    assert outcome.error is not None
+    perhaps = own is None and bool(machine) and status == FAILED and victim != "a process of it"
+    assert ("whether it was this one is not known" in outcome.error["message"]) == perhaps
+
+
+def test_an_error_of_its_own_is_no_lack_of_memory_though_another_process_was_killed(make_rank: MakeRank) -> None:
+    assert verdict.judge([make_rank(0, exit_code=1, facts=failed(), oom_kills=1)], 1, ending()).status == FAILED
 
 
 def test_where_nothing_started_the_log_says_why_and_srun_only_that(log: Callable[[str], str]) -> None:
@@ -251,12 +302,51 @@ def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
             "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO NODE FAILURE ***",
             NODE_FAILURE,
         ),
-        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO PREEMPTION ***", CANCELLED),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO PREEMPTION ***", PREEMPTED),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO JOB REQUEUE ***", PREEMPTED),
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 ***", CANCELLED),
     ],
 )
 def test_the_log_tells_why_slurm_ended_a_job(log: Callable[[str], str], words: str, status: str) -> None:
     assert verdict.judge([], 1, ending(stopped=True, elapsed_s=20.0, log=log(words + "\n"))).status == status
+    chatter = 1000 * "Traceback (most recent call last): KeyboardInterrupt, CANCELLED DUE TO TIME LIMIT\n"
+    assert verdict.judge([], 1, ending(stopped=True, elapsed_s=20.0, log=log(f"{words}\n{chatter}"))).status == status
+
+
+OUT_OF_TIME = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO TIME LIMIT ***\n"
+
+
+def test_where_several_share_a_job_the_end_of_its_time_is_no_timeout_of_one(log: Callable[[str], str]) -> None:
+    cut_off = ending(stopped=True, shared=True, elapsed_s=20.0, log=log(OUT_OF_TIME))
+    outcome = verdict.judge([], 1, cut_off)
+    assert outcome.status == CANCELLED
+    assert outcome.error is not None
+    assert outcome.error["type"] == JOB_TIME
+    assert "20 of its 600 s" in outcome.error["message"]
+    assert verdict.judge([], 1, cut_off._replace(shared=False)).status == TIMEOUT
+    assert verdict.judge([], 1, cut_off._replace(elapsed_s=600.0)).status == TIMEOUT
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_rank_that_was_ended_at_its_time_limit_timed_out_though_its_script_went_on(
+    make_rank: MakeRank, shared: bool
+) -> None:
+    at_limit = make_rank(0, **{**TERMINATED, "stopped_by": TIME_LIMIT})
+    by_srun = make_rank(1, **TERMINATED)
+    outcome = verdict.judge([at_limit, by_srun], 2, ending(exit_status=143, elapsed_s=599.0, shared=shared))
+    assert outcome.status == TIMEOUT
+
+
+def test_what_the_log_said_before_a_repetition_began_is_not_about_it(log: Callable[[str], str]) -> None:
+    path = log(OUT_OF_TIME + "oom-kill: of the one before\n")
+    begun = Path(path).stat().st_size
+    assert verdict.judge([], 1, ending(stopped=True, elapsed_s=20.0, log=path, log_from=begun)).status == CANCELLED
+    silent = verdict.judge([], 1, ending(log=path, log_from=begun))
+    assert (silent.status, (silent.error or {})["last_lines"]) == (FAILED, [])
+    with Path(path).open("a") as file:
+        file.write("of its own\n")
+    assert verdict.tail(path, begun) == ["of its own"]
+    assert verdict.tail(path, begun + 10**6) == []
 
 
 def test_missing_ranks_of_a_stopped_script_were_cancelled() -> None:
@@ -333,5 +423,68 @@ def test_who_was_told_to_end_while_he_waited_for_a_quiet_node_was_not_skipped(
     assert conclude(noise="n1: busy", stopped=True, elapsed_s=elapsed_s).status == status
 
 
+TOO_LARGE = "batch_size=4 ran out of memory (case c4, repetition 1), and batch_size=8 is larger"
+
+
+def test_what_is_larger_than_what_ran_out_of_memory_is_skipped_whether_the_node_is_quiet_or_not(
+    conclude: Conclude,
+) -> None:
+    outcome = conclude(too_large=TOO_LARGE, noise="n1: busy", exit_status=0)
+    assert outcome == Outcome(SKIPPED, {"type": "monotone", "message": TOO_LARGE, "last_lines": []})
+
+
+def test_who_was_told_to_end_was_not_skipped(conclude: Conclude) -> None:
+    assert conclude(too_large=TOO_LARGE, stopped=True).status == CANCELLED
+
+
 def test_without_noise_the_ranks_tell(conclude: Conclude, make_rank: MakeRank) -> None:
     assert conclude(make_rank()) == Outcome(COMPLETED, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("srun: error: Unable to create step for job 7: Job/step already completing or completed", JOB_OVER),
+        ("srun: Job allocation 7 has been revoked", JOB_OVER),
+        (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}", CONTROLLER),
+        (f"srun: error: Unable to create step for job 7: {NO_ANSWER}", CONTROLLER),
+    ],
+)
+def test_what_srun_did_not_start_for_reasons_of_the_cluster_has_had_no_turn(
+    line: str, why: int, log: Callable[[str], str], make_rank: MakeRank
+) -> None:
+    before = "hpcbench: case c1 repetition 1 completed\n"
+    told = ending(log=log(f"{before}{line}\n"), log_from=len(before))
+    assert verdict.why_no_turn([], told) == why
+    assert verdict.why_no_turn([make_rank()], told) is None
+    assert verdict.why_no_turn([], told._replace(log_from=len(before) + len(line))) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("srun: error: Node failure on n2", "Slurm says: Node failure on n2"),
+        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026 DUE TO NODE FAILURE ***", "Slurm says: NODE FAILURE"),
+    ],
+)
+def test_a_node_that_slurm_has_lost_is_the_cause_whatever_the_ranks_on_others_died_of(
+    line: str, words: str, log: Callable[[str], str], make_rank: MakeRank
+) -> None:
+    said = ending(exit_status=0, log=log(line + "\nTraceback\n"))
+    for ranks in ([], [make_rank(0, **TERMINATED)], [make_rank(0, facts=failed(), exit_code=1)]):
+        outcome = verdict.judge(ranks, 2, said)
+        assert outcome.status == NODE_FAILURE
+        assert (outcome.error or {})["message"] == words
+        assert (outcome.error or {})["last_lines"] == [line, "Traceback"]
+    assert verdict.judge([make_rank(0), make_rank(1)], 2, said).status == COMPLETED
+    assert verdict.judge([make_rank(0), make_rank(1, facts=failed(), exit_code=1)], 2, said).status == FAILED
+
+
+def test_a_program_that_says_what_srun_would_say_has_failed(log: Callable[[str], str]) -> None:
+    assert verdict.why_no_turn([], ending(log=log(f"worker: {NO_ANSWER}\n"))) is None
+
+
+def test_tasks_that_were_told_to_end_in_the_time_of_grace_of_a_preemption_are_preempted(make_rank: MakeRank) -> None:
+    outcome = verdict.judge([make_rank(**TERMINATED)], 1, ending(preempted=True))
+    assert (outcome.status, outcome.error and outcome.error["type"]) == (PREEMPTED, PREEMPTED)
+    assert verdict.judge([make_rank(**TERMINATED)], 1, ending()).status == CANCELLED

@@ -155,19 +155,19 @@ def test_a_timeline_that_is_none_is_as_if_there_were_no_monitor(
     assert verdict(tmp_path, measured())["reason"] == "no monitor has left a timeline on n1"
 
 
-def test_only_timelines_are_found_and_kept(tmp_path: Path, put_timeline: Put) -> None:
-    scratch, kept = tmp_path / "scratch", tmp_path / "kept"
-    put_timeline(scratch, "n1")
-    plain = put_timeline(scratch, "n-2.cluster").read_bytes()
+def test_only_timelines_are_found_and_kept_one_behind_the_other(tmp_path: Path, put_timeline: Put) -> None:
+    scratch, kept = tmp_path / "scratch", tmp_path / "kept" / "7_2.jsonl.gz"
+    plain = [put_timeline(scratch, host).read_bytes() for host in ("n-2.cluster", "n1")]
     for name in ("rank-0.json", "monitor-n3.jsonl.part", "monitor-n3", "n1.jsonl"):
         (scratch / name).write_text("{}")
-    watched.keep(str(scratch), str(kept), "7-2")
-    assert sorted(file.name for file in kept.iterdir()) == ["7-2-n-2.cluster.jsonl.gz", "7-2-n1.jsonl.gz"]
-    assert gzip.decompress((kept / "7-2-n-2.cluster.jsonl.gz").read_bytes()) == plain
+    watched.keep(str(scratch), str(kept))
+    watched.keep(str(scratch), str(kept))
+    assert gzip.decompress(kept.read_bytes()) == b"".join(plain + plain)
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_where_there_is_nothing_to_keep_no_folder_is_made(tmp_path: Path) -> None:
-    watched.keep(str(tmp_path / "none"), str(tmp_path / "kept"), "7-2")
+    watched.keep(str(tmp_path / "none"), str(tmp_path / "kept" / "7_2.jsonl.gz"))
     assert not (tmp_path / "kept").exists()
 
 

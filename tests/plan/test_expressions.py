@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcbench import bounded
 from hpcbench.plan.expressions import ExpressionError, Resolver
 
 GIVEN = {"nodes": 4, "model": "lstm", "seed": None, "text": "7"}
@@ -125,6 +126,32 @@ def test_the_sandbox_gives_no_way_out(text: str) -> None:
 def test_a_short_text_cannot_make_a_huge_or_impossible_value(text: str) -> None:
     with pytest.raises(ExpressionError):
         value(text)
+
+
+GROWING = {
+    "a chain of quotes": {"it": '{{ "\'" ' + "| quote " * 60 + "}}"},
+    "a chain of texts of texts": {"it": "{{ " + "[" * 60 + '"\'"' + "] | string" * 60 + " }}"},
+    "a list of lists of lists": {
+        **{f"p{n}": f"{{{{ [{', '.join([f'p{n - 1}'] * 10)}] }}}}" for n in range(1, 40)},
+        "p0": "x",
+        "it": "{{ p39 | string }}",
+    },
+    "a text that doubles": {
+        **{f"p{n}": f"{{{{ p{n - 1} ~ p{n - 1} }}}}" for n in range(1, 60)},
+        "p0": "x",
+        "it": "{{ p59 | length }}",
+    },
+    "a long text, often": {"note": "x" * 10**6, "it": "{{ " + "note ~ " * 1000 + "1 }}"},
+    "a long expression": {"it": "{{ " + "'xxxxxxxxxx' ~ " * 10**4 + "1 }}"},
+    "a long list, often": {"notes": ["x"] * 10**5, "it": "{{ notes + notes }}"},
+    "a text with a long expression in it": {"note": "x" * 9000, "it": "{{ note }}" * 900},
+}
+
+
+@pytest.mark.parametrize("what", GROWING)
+def test_values_that_grow_from_one_expression_to_the_next_are_refused_before_they_are_large(what: str) -> None:
+    with bounded.memory(200 * 2**20), bounded.deadline(30), pytest.raises(ExpressionError):
+        Resolver(GROWING[what]).parameter("it")
 
 
 @pytest.mark.parametrize(

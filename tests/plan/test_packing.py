@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import Measure
-from hpcbench.plan.packing import Job, pack, shuffled_runs
+from hpcbench.plan.packing import Job, Sharing, pack, shuffled_runs
 from hpcbench.plan.plan import Plan
 
 MakePlan = Callable[..., Plan]
@@ -75,4 +75,58 @@ def test_arrays_are_cut_at_the_limit_of_the_site(largest: int, expected: list[in
 
 def test_no_array_has_more_than_a_thousand_elements(plan: MakePlan) -> None:
     cases = plan("matrix: {seed: {range: [1, 700]}}").cases
-    assert sizes(pack(shuffled_runs(cases, Measure(repetitions=3)), 10**6)) == [1000, 1000, 100]
+    alone = pack(shuffled_runs(cases, Measure(repetitions=3)), 10**6, lambda resources: Sharing())
+    assert sizes(alone) == [999, 999, 102]
+
+
+PACKED = "matrix: {seed: {range: [1, 25]}}\nmeasure: {repetitions: 1}\nslurm: {time: '00:10:00', pack_walltime: %s}\n"
+
+
+def test_repetitions_share_a_job_as_many_as_its_wall_time_has_room_for(plan: MakePlan) -> None:
+    (job,) = plan(PACKED % "'00:45:00'").jobs
+    assert [len(each) for each in job.packs] == [4, 4, 4, 4, 4, 4, 1]
+    assert [run.order for run in job.runs] == list(range(25))
+    assert job.packed_elements[0] == (0, 1, 2, 3)
+    assert job.packed_elements[-1] == (24,)
+    assert (job.limit_s, job.time, job.width) == (2400, "0:40:00", 1)
+
+
+def test_without_a_pack_walltime_each_repetition_has_a_job_of_its_own(plan: MakePlan) -> None:
+    (job,) = plan(PACKED % "null").jobs
+    assert [len(each) for each in job.packs] == [1] * 25
+    assert job.packed_elements == [(element,) for element in range(25)]
+    assert (job.limit_s, job.time) == (600, "00:10:00"), "as it was written"
+
+
+def test_few_repetitions_ask_for_no_more_time_than_they_need(plan: MakePlan) -> None:
+    (job,) = plan(PACKED.replace("25", "3") % "'10:00:00'").jobs
+    assert (len(job.packs), job.time) == (1, "0:30:00")
+
+
+def test_an_array_is_cut_by_its_packs(plan: MakePlan) -> None:
+    jobs = plan(PACKED % "'00:20:00'", site="limits: {max_array_size: 5}").jobs
+    assert [len(job.packs) for job in jobs] == [5, 5, 3]
+    assert sizes(jobs) == [10, 10, 5]
+    assert [elements[0] for elements in jobs[1].packed_elements] == [0, 2, 4, 6, 8], "of each job from 0"
+
+
+def test_a_time_of_days_is_written_as_slurm_reads_it(plan: MakePlan) -> None:
+    (job,) = plan(PACKED.replace("00:10:00", "08:00:00") % "2-12").jobs
+    assert (job.limit_s, job.time) == (56 * 3600, "2-08:00:00")
+
+
+SIDE_BY_SIDE = "matrix: {seed: {range: [1, 25]}}\nmeasure: {repetitions: 1}\n"
+SIDE_BY_SIDE += "slurm: {time: '00:10:00', pack_walltime: '00:20:00', pack: parallel}\n"
+EIGHT_CPUS = "partitions: {a: {default: true, cpus_per_node: 8}}\n"
+
+
+def test_side_by_side_a_pack_has_some_for_each_turn_and_the_time_of_the_turns(plan: MakePlan) -> None:
+    (job,) = plan("  cpus_per_task: 2\n" + SIDE_BY_SIDE, site=EIGHT_CPUS).jobs
+    assert job.width == 4
+    assert [len(each) for each in job.packs] == [8, 8, 8, 1]
+    assert (job.limit_s, job.time) == (1200, "0:20:00")
+
+
+def test_no_more_stand_side_by_side_than_there_are(plan: MakePlan) -> None:
+    (job,) = plan(SIDE_BY_SIDE.replace("25", "3"), site=EIGHT_CPUS).jobs
+    assert (job.width, len(job.packs), job.limit_s) == (3, 1, 600)

@@ -48,6 +48,53 @@ def test_a_budget_adds_jobs_of_different_kinds(plan: MakePlan) -> None:
     assert found.longest_s == 8 * 3600
 
 
+def test_a_budget_of_packs_is_that_of_all_turns_and_of_all_that_stand_side_by_side(plan: MakePlan) -> None:
+    text = "  cpus_per_task: 4\nmatrix: {seed: {range: [1, 8]}}\nmeasure: {repetitions: 1}\n"
+    serial = plan(text + "slurm: {time: '00:30:00', pack_walltime: '02:00:00'}", site=PARTITIONS)
+    found = budget(serial.jobs, serial.site)  # two packs of two hours
+    assert (found.node_hours, found.core_hours, found.longest_s) == pytest.approx((4, 16, 7200))
+    beside = plan(text + "slurm: {time: '00:30:00', pack_walltime: '00:30:00', pack: parallel}", site=PARTITIONS)
+    found = budget(beside.jobs, beside.site)  # two packs of half an hour on 16 cores
+    assert (found.node_hours, found.core_hours, found.longest_s) == pytest.approx((1, 16, 1800))
+
+
+@pytest.mark.parametrize(
+    ("most", "follow_on", "words"),
+    [
+        (
+            4,
+            "false",
+            ["the sweep has 5 jobs, and you may have 4 in the queue: `hpcbench resume` submits the rest (slurm."],
+        ),
+        (4, "true", ["the sweep has 5 jobs, and you may have 4 in the queue: a follow-on job submits the rest"]),
+        (5, "false", []),
+    ],
+)
+def test_more_jobs_than_the_queue_takes_are_warned_of_with_how_the_rest_is_submitted(
+    plan: MakePlan, most: int, follow_on: str, words: list[str]
+) -> None:
+    made = plan(
+        f"matrix: {{seed: {{range: [1, 5]}}}}\nmeasure: {{repetitions: 1}}\nslurm: {{follow_on: {follow_on}}}",
+        site=f"limits: {{max_submit_jobs: {most}}}",
+    )
+    assert [warning[: len(start)] for warning, start in zip(made.warnings, words, strict=True)] == words
+
+
+def test_a_job_for_each_of_very_many_repetitions_is_warned_of(plan: MakePlan) -> None:
+    text = "matrix: {seed: {range: [1, 1700]}}\nslurm: {time: 10"
+    (warning,) = plan(text + "}").warnings
+    assert warning.startswith(
+        "the sweep has 10200 jobs in 11 arrays: with slurm.pack_walltime, repetitions share a job"
+    )
+    assert plan(text + ", pack_walltime: 30}").warnings == ()
+
+
+def test_repetitions_that_share_a_job_are_one_job_in_the_queue(plan: MakePlan) -> None:
+    text = "matrix: {seed: {range: [1, 6]}}\nmeasure: {repetitions: 1}\n"
+    made = plan(text + "slurm: {time: 10, pack_walltime: 30}", site="limits: {max_submit_jobs: 2}")
+    assert made.warnings == ()
+
+
 def test_a_limit_keeps_the_first_cases(plan: MakePlan) -> None:
     made = plan("matrix: {seed: [3, 1, 2]}\nmeasure: {repetitions: 2}", limit=2)
     assert [case.parameters.seed for case in made.cases] == [3, 1]
@@ -70,6 +117,10 @@ def test_what_the_site_does_not_know_is_left_to_slurm(site: str, plan: MakePlan)
     ("text", "words"),
     [
         ("slurm:\n  time: '02:00:01'", "study.yaml:6: slurm.time: 02:00:01 is over the limit 02:00:00 of partition 'c"),
+        (
+            "slurm:\n  time: '00:10:00'\n  pack_walltime: '02:00:01'",
+            "study.yaml:7: slurm.pack_walltime: 02:00:01 is over the limit 02:00:00 of partition 'cpu'",
+        ),
         ("  strategy: ddp\n  nodes: 5", "study.yaml:6: parameters.nodes: a case asks for 5 nodes, and partition 'cpu'"),
         ("  cpus_per_task: 17", "study.yaml:5: parameters.cpus_per_task: a case asks for 17 CPUs on a node"),
         ("  strategy: ddp\n  tasks_per_node: 4\n  cpus_per_task: 5", "a case asks for 20 CPUs on a node"),

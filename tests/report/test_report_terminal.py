@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hpcbench.analysis.latency import PERCENTILES
-from hpcbench.report.terminal import METRICS, duration, print_report, telling_apart
+from hpcbench.report.terminal import METRICS, duration, print_report, table_with, telling_apart
 
 MakeCases = Callable[..., pd.DataFrame]
 CANDIDATES = [
@@ -61,6 +61,13 @@ def printed(
 )
 def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_the_name_of_a_column_is_no_markup() -> None:
+    file = io.StringIO()
+    Console(file=file, width=80).print(table_with(["tag_[/red]", "[link=https://example.org]nodes"]))
+    assert "[/red]" in file.getvalue()
+    assert "[link=https://example.org]nodes" in file.getvalue()
 
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -19,13 +19,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slurm)
 
 
-def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
-    """The variables that point the Slurm commands at a fresh cluster."""
+def start_cluster(name: str, port: int, accounting: str, **more: str) -> Iterator[dict[str, str]]:
+    """The variables that point the Slurm commands, and tools/cluster, at a fresh cluster."""
     settings = {
         "CLUSTER_DIR": f"/var/lib/hpcbench-tests-{name}",
         "CLUSTER_PORT": str(port),
         "CLUSTER_ACCOUNTING": accounting,
+        "CLUSTER_ENFORCE": accounting,
         "CLUSTER_NAME": name,
+        **more,
     }
     environment = {**os.environ, **settings}
     subprocess.run([TOOL, "down"], env=environment, capture_output=True)  # what a killed run left
@@ -36,7 +38,7 @@ def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
             pytest.fail(reason)
         pytest.skip(reason)
     try:
-        yield {"SLURM_CONF": f"{settings['CLUSTER_DIR']}/slurm.conf"}
+        yield {"SLURM_CONF": f"{settings['CLUSTER_DIR']}/slurm.conf", **settings}
     finally:
         subprocess.run([TOOL, "down"], env=environment, capture_output=True)
 
@@ -44,27 +46,27 @@ def _cluster(name: str, port: int, accounting: str) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="session")
 def accounting_cluster(mpi_compilers: Path) -> Iterator[dict[str, str]]:
     """Its slurmd finds PMIx's library, which comes with an MPI, only where that is there when it starts."""
-    yield from _cluster("accounting", 23000, "yes")
+    yield from start_cluster("accounting", 23000, "yes")
 
 
 @pytest.fixture(scope="session")
 def plain_cluster() -> Iterator[dict[str, str]]:
-    yield from _cluster("plain", 24000, "no")
+    yield from start_cluster("plain", 24000, "no")
 
 
 @pytest.fixture
 def cluster(command_line, accounting_cluster):
     """The command line on the cluster with accounting."""
-    return _on(command_line, accounting_cluster)
+    return on(command_line, accounting_cluster)
 
 
 @pytest.fixture
 def bare_cluster(command_line, plain_cluster):
     """The command line on the cluster without accounting."""
-    return _on(command_line, plain_cluster)
+    return on(command_line, plain_cluster)
 
 
-def _on(command_line, variables):
+def on(command_line, variables):
     environments = {
         "pytorch": {},
         "faulty": {"env": {"PYTHONPATH": str(FAULTS)}},

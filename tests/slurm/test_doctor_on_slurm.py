@@ -29,7 +29,7 @@ def test_a_cluster_is_told_from_its_login_node(cluster):
     found = places(cluster, expect=0)
     site, machine = found["site"], found["this machine"]
     assert "cluster accounting" in site["Slurm"]["found"]
-    assert site["nodes that take jobs"]["found"] == "cpu 4 of 4, gpu 2 of 2, debug 4 of 4"
+    assert site["nodes that take jobs"]["found"] == "cpu 4 of 4, gpu 2 of 2, debug 4 of 4, low 4 of 4"
     assert site["accounting"]["found"].startswith("sacct answers")
     assert site["MaxArraySize"]["found"] == "10001"
     assert level(site, "shared nodes") == "note"

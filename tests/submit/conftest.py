@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hpcbench.plan.plan import make_plan
 from hpcbench.submit import sweep
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace
+from tests.submit.around import Around
 
 START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"
 # The Python that runs the tests will do, whether it has PyTorch or not.
@@ -39,5 +41,14 @@ def make_sweep(tmp_path: Path) -> Callable[..., Sweep]:
         where = load_site(parse_yaml(SITE.format(scheduler) + site, "site.yaml"))
         plan = make_plan(load_experiment(document), document, where)
         return sweep.create(workspace, workspace.paths(name), plan, source)
+
+    return make
+
+
+@pytest.fixture
+def around(make_sweep: Callable[..., Sweep], tmp_path: Path) -> Callable[..., Around]:
+    def make(scheduler: str = "local", parameters: str = "", **measure: object) -> Around:
+        text = f"{parameters}\nmeasure: {json.dumps(measure)}\nslurm: {{time: '00:10:00'}}"
+        return Around(make_sweep(text, scheduler=scheduler), tmp_path)
 
     return make

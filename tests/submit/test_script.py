@@ -29,8 +29,9 @@ def script(sweep: Sweep) -> str:
 
 def run(sweep: Sweep, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run element 0 of the first job in real bash."""
+    element = ["0"] if sweep.scheduler == "local" else []
     return subprocess.run(
-        ["bash", str(sweep.paths.script("job-001")), "0"],
+        ["bash", str(sweep.paths.script("job-001")), *element],
         env={"PATH": os.environ["PATH"], "HOME": "/nowhere", **environment},
         cwd=sweep.paths.jobs,
         capture_output=True,
@@ -82,11 +83,12 @@ def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSwee
         "#SBATCH --job-name=study-1.job-001",
         "#SBATCH --array=0-2%2",
         f"#SBATCH --output={sweep.paths.logs('job-001')}/%A_%a_0_log.out",
+        "#SBATCH --open-mode=append",
+        "#SBATCH --requeue",
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks-per-node=3",
         "#SBATCH --cpus-per-task=4",
         "#SBATCH --time=00:10:00",
-        "#SBATCH --no-requeue",
         "#SBATCH --gres=gpu:3",
         "#SBATCH --partition=gpu",
         "#SBATCH --account=me",
@@ -220,11 +222,12 @@ def test_the_folders_that_jobs_and_results_are_links_to_are_mounted_too(make_swe
 
 
 def test_modules_are_loaded_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
-    modules = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
+    names = [name for name in HOSTILE if not name.startswith("-")]
+    modules = yaml.safe_dump(names, default_flow_style=True, width=10**6).strip()
     sweep = make_sweep(site=f"modules: {modules}\n    python: {show}", scheduler="local")
     run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" module "$@"; }}'})
-    loads = [["module", "load", name, ""] for name in HOSTILE]  # `show` adds the variable VALUE
-    assert seen(show)[: 4 * len(HOSTILE)] == [word for load in loads for word in load]
+    loads = [["module", "load", name, ""] for name in names]  # `show` adds the variable VALUE
+    assert seen(show)[: 4 * len(names)] == [word for load in loads for word in load]
     assert not (sweep.paths.jobs / "pwned").exists()
 
 
@@ -245,10 +248,10 @@ def test_a_line_of_the_set_up_that_fails_ends_the_script_and_is_named(make_sweep
 
 
 def test_names_that_the_set_up_uses_do_not_lead_the_record_elsewhere(make_sweep: MakeSweep, show: Path) -> None:
-    lines = "['results=/x', 'sweep=/x', 'job=x', 'element=9', 'scratch=/x', 'log=/x']"
+    lines = "['results=/x', 'sweep=/x', 'job=x', 'element=9', 'elements=(9)', 'batch=x', 'scratch=/x', 'log=/x']"
     sweep = make_sweep(site=f"setup: {lines}\n    python: {show}", scheduler="local")
     run(sweep)
-    assert str(sweep.paths.record("job-001", 0)) in seen(show)
+    assert str(sweep.paths.local_records("job-001")) in seen(show)
     assert "/x" not in seen(show)
 
 
@@ -302,7 +305,7 @@ def test_a_workspace_with_any_name_works_on_this_machine(
     done = run(sweep)
     assert done.stderr == ""
     assert str(sweep.paths.jobs / "node.pyz") in seen(show)
-    assert str(sweep.paths.record("job-001", 0)) in seen(show)
+    assert str(sweep.paths.local_records("job-001")) in seen(show)
     assert not (sweep.paths.jobs / "pwned").exists()
 
 
@@ -316,7 +319,7 @@ def test_extra_arguments_of_srun_arrive_as_they_are_written(make_sweep: MakeSwee
 
 
 def test_a_value_that_no_script_can_carry_is_refused(make_sweep: MakeSweep) -> None:
-    with pytest.raises(UserError, match="NUL"):
+    with pytest.raises(UserError, match=r"contains .\\x00"):
         make_sweep(site='env: {A: "a\\0b"}')
 
 
@@ -357,3 +360,25 @@ def test_the_python_that_a_site_names_is_found_first_and_the_systems_where_it_is
     assert f"export PATH={show.parent}:$PATH" in named
     systems = make_sweep(COMMAND % ", environment: pytorch", "python: /bin/sh", name="study-2")
     assert "export PATH" not in script(systems)
+
+
+@pytest.mark.parametrize(
+    ("retry", "option"), [("{}", "requeue"), ("{max: 0}", "no-requeue"), ("{on: [failed]}", "no-req")]
+)
+def test_slurm_starts_a_job_anew_only_where_the_experiment_retries(
+    retry: str, option: str, make_sweep: MakeSweep
+) -> None:
+    assert f"#SBATCH --{option}" in script(make_sweep(f"retry: {retry}"))
+
+
+def test_side_by_side_a_job_asks_for_what_all_of_them_need(make_sweep: MakeSweep) -> None:
+    sweep = make_sweep(
+        "  device: gpu\n  cpus_per_task: 2\nmatrix: {seed: {range: [1, 9]}}\nmeasure: {repetitions: 1}\n"
+        "slurm: {time: '00:10:00', pack_walltime: '00:10:00', pack: parallel, partition: a, mem: 4G, gpu_type: v100}",
+        "{}\npartitions: {a: {cpus_per_node: 8, gpus_per_node: 3, memory_mb_per_node: 100000}}",
+    )
+    lines = [line.removeprefix("#SBATCH --") for line in script(sweep).splitlines() if line.startswith("#SBATCH")]
+    assert {"array=0-2", "ntasks-per-node=3", "cpus-per-task=2", "mem=12G", "gres=gpu:v100:3"} <= set(lines)
+    (srun,) = [line for line in script(sweep).splitlines() if line.strip().startswith("srun ")]
+    assert "--gres=gpu:v100:1" in srun
+    assert "--ntasks=1 " in srun

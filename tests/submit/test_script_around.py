@@ -4,101 +4,16 @@ the record, and does all of it again where that asks for it. In real bash; the z
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from hpcbench.submit.sweep import Sweep
+from tests.submit.around import Around
 
 MakeSweep = Callable[..., Sweep]
-
-FAKE = """#!/bin/bash
-shift 2  # -I node.pyz
-printf '%s\\n' "$*" >> "$0.called"
-case $1 in
-quiet) sleep "${LOOKS_S:-0}"; printf %s "$NOISE"; exit "${QUIET_STATUS:-0}" ;;
-monitor)
-  [ "$MONITOR" != broken ] || exit 1
-  for ((node = 0; node < ${NODES:-1}; node++)); do echo "hpcbench: watching"; done
-  cat > /dev/null
-  echo "monitor's end" >> "$0.called" ;;
-spawn | rank) exit "${LAUNCHER_STATUS:-0}" ;;
-record) read -r first rest <<< "$(cat "$0.statuses" 2> /dev/null)"; echo "$rest" > "$0.statuses"; exit "${first:-0}" ;;
-esac
-"""
-
-FAKE_SRUN = """#!/bin/bash
-if [ "$1" = --version ]; then echo "$SLURM_IS"; exit; fi
-echo "srun $*" >> "{}.called"
-while [[ $1 == -* ]]; do shift; done
-exec "$@"
-"""
-
-
-class Around:
-    """A script whose zipapp is the fake, in real bash."""
-
-    def __init__(self, sweep: Sweep, folder: Path) -> None:
-        self.sweep = sweep
-        self.script = sweep.paths.script("job-001")
-        self.fake = folder / "fake zipapp"
-        self.fake.write_text(FAKE)
-        (folder / "srun").write_text(FAKE_SRUN.format(self.fake))
-        for program in (self.fake, folder / "srun"):
-            program.chmod(0o755)
-        text, count = re.subn(
-            r"(?m)^(node|outside)=\(.*\)$", rf'\1=("{self.fake}" -I "$sweep/node.pyz")', self.script.read_text()
-        )
-        assert count == 2
-        self.script.write_text(text)
-
-    def records_end_with(self, *statuses: int) -> None:
-        self.fake.with_name("fake zipapp.statuses").write_text(" ".join(map(str, statuses)))
-
-    def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
-        path = f"{self.fake.parent}:{os.environ['PATH']}"
-        slurm = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_IS": "slurm 22.05.0"}
-        return subprocess.run(
-            ["bash", str(self.script), "0"],
-            env={"PATH": path, "HOME": "/nowhere", **slurm, **environment},
-            cwd=self.sweep.paths.jobs,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    @property
-    def called(self) -> list[str]:
-        return self.fake.with_name("fake zipapp.called").read_text().splitlines()
-
-    @property
-    def sruns(self) -> list[str]:
-        return [line for line in self.called if line.startswith("srun ")]
-
-    @property
-    def steps(self) -> list[str]:
-        """The commands of the zipapp, in order."""
-        return [line.partition(" ")[0] for line in self.called if not line.startswith("srun")]
-
-    def told_to_record(self, option: str) -> list[str]:
-        """What every call of `record` was told by an option, up to the next one."""
-        lines = [line for line in self.called if line.startswith("record")]
-        return [f"{line} --".partition(f"{option} ")[2].partition(" --")[0] for line in lines]
-
-
-@pytest.fixture
-def around(make_sweep: MakeSweep, tmp_path: Path) -> Callable[..., Around]:
-    def make(scheduler: str = "local", parameters: str = "", **measure: object) -> Around:
-        text = f"{parameters}\nmeasure: {json.dumps(measure)}\nslurm: {{time: '00:10:00'}}"
-        return Around(make_sweep(text, scheduler=scheduler), tmp_path)
-
-    return make
-
 
 MakeAround = Callable[..., Around]
 MEASURED = {"local": ["monitor", "spawn", "monitor's", "record"], "slurm": ["monitor", "rank", "monitor's", "record"]}
@@ -114,7 +29,7 @@ def test_with_a_fake_zipapp_the_monitor_begins_before_the_workload_and_ends_afte
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert made.steps == MEASURED[scheduler]
     (scratch,) = (line.split()[1] for line in made.called if line.startswith("monitor "))
-    assert re.fullmatch(r".*/running/job-001-0-\d+-1", scratch)
+    assert re.fullmatch(r".*/running/job-001/0-\d+-0-1", scratch)
     assert made.told_to_record("--scratch") == [scratch]
 
 
@@ -231,11 +146,14 @@ def test_with_a_fake_zipapp_a_record_of_a_failure_ends_the_script(around: MakeAr
 def test_with_a_fake_zipapp_each_attempt_begins_without_what_the_one_before_left(around: MakeAround) -> None:
     made = around()
     left = made.sweep.paths.results / "left"
-    text = made.fake.read_text().replace("spawn | rank)", f'spawn) [ ! -e "{left}" ] || touch "{left}-over";')
+    text = made.fake.read_text().replace(
+        "spawn | rank)", f'spawn) [ ! -e "{left}/rank-0.json" ] || touch "{left}-over";'
+    )
     made.fake.write_text(text)
-    made.script.write_text(re.sub(r"(?m)^  scratch=.*$", f'scratch="{left}"', made.script.read_text()))
+    made.script.write_text(re.sub(r"(?m)^    scratch=.*$", f'scratch="{left}"', made.script.read_text()))
     made.records_end_with(75, 0)
     left.mkdir(parents=True)
+    (left / "rank-0.json").touch()
     made.run()
     assert made.steps == 2 * MEASURED["local"]
     assert not left.with_name("left-over").exists()
@@ -252,7 +170,7 @@ def test_with_a_fake_zipapp_a_monitor_that_does_not_begin_is_told_and_the_worklo
 
 def test_with_a_fake_zipapp_a_stop_while_the_node_is_looked_at_begins_nothing(around: MakeAround) -> None:
     made = around(quiet="wait")
-    made.script.write_text(made.script.read_text().replace("attempt=0\n", "attempt=0\n(sleep 0.2; kill $$) &\n"))
+    made.script.write_text(made.script.read_text().replace("  SECONDS=0\n", "  SECONDS=0\n(sleep 0.2; kill $$) &\n"))
     made.run(LOOKS_S="1")
     assert made.steps == ["quiet", "record"]
     assert made.told_to_record("--stopped") == ["TERM"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.node import outcomes
-from hpcbench.submit.states import PENDING, RUNNING, in_words, is_active, outcome_of, phase_of
+from hpcbench.submit.states import PENDING, RUNNING, in_words, is_active, never_starts, outcome_of, phase_of
 
 ENDED = {
     "BOOT_FAIL": outcomes.NODE_FAILURE,
@@ -17,7 +17,7 @@ ENDED = {
     "LAUNCH_FAILED": outcomes.FAILED,
     "NODE_FAIL": outcomes.NODE_FAILURE,
     "OUT_OF_MEMORY": outcomes.OUT_OF_MEMORY,
-    "PREEMPTED": outcomes.CANCELLED,
+    "PREEMPTED": outcomes.PREEMPTED,
     "RECONFIG_FAIL": outcomes.FAILED,
     "REVOKED": outcomes.CANCELLED,
     "TIMEOUT": outcomes.TIMEOUT,
@@ -75,3 +75,26 @@ def test_a_state_that_nobody_heard_of_is_no_end(state: str) -> None:
 )
 def test_a_reason_is_told_in_words_where_it_is_known(reason: str, words: str) -> None:
     assert in_words(reason) == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "never"),
+    [
+        ("JobHeldUser", True),
+        ("(JobHeldAdmin)", True),
+        ("DependencyNeverSatisfied", True),
+        ("PartitionTimeLimit", True),
+        ("InvalidAccount", True),
+        ("Priority", False),
+        ("Resources", False),
+        ("Dependency", False),
+        ("BeginTime", False),
+        ("JobArrayTaskLimit", False),
+        ("PartitionDown", False),
+        ("ReqNodeNotAvail, UnavailableNodes:n1", False),
+        ("None", False),
+        ("", False),
+    ],
+)
+def test_what_waits_for_somebody_and_not_for_its_turn_never_starts(reason: str, never: bool) -> None:
+    assert never_starts(reason) == never

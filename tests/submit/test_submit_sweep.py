@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench import contents
 from hpcbench.errors import UserError
 from hpcbench.submit.node_code import node_zipapp
 from hpcbench.submit.sweep import Sweep, load
@@ -35,10 +36,50 @@ def left_in(root: Path) -> list[str]:
 def test_a_sweep_is_written_whole(make_sweep: MakeSweep) -> None:
     sweep = make_sweep("matrix: {seed: [1, 2]}\nmeasure: {repetitions: 2}")
     names = {path.name for path in sweep.paths.jobs.iterdir()}
-    assert names == {"experiment.yaml", "job-001.jsonl", "job-001.sh", "logs", "node.pyz", "sweep.json"}
+    assert names == {
+        *("experiment.yaml", "site.yaml", "templates", "sweep.json", "provenance.json", "node.pyz"),
+        *("job-001.jsonl", "job-001.sh", "logs", "packs"),
+    }
+    assert (sweep.paths.packs("job-001")).read_text() == "0\n1\n2\n3\n"
     assert sweep.paths.logs("job-001").is_dir()
     assert sweep.paths.results.is_dir()
     assert left_in(sweep.paths.jobs.parents[1]) == ["study-1"]
+
+
+def test_ones_own_follow_on_is_kept_where_it_may_be_submitted(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    own = tmp_path / "workspace" / "templates"
+    own.mkdir(parents=True)
+    (own / "follow-on.sh.j2").write_text("mine")
+    sweep = make_sweep("slurm: {follow_on: true}")
+    assert (sweep.paths.jobs / "templates" / "follow-on.sh.j2").read_text() == "mine"
+
+
+@pytest.mark.parametrize("jobs", [7, [], None, {"/dev/zero": {}}, {"../x": {}}, {"": {}}])
+def test_a_sweep_whose_jobs_could_lead_elsewhere_is_refused(make_sweep: MakeSweep, jobs: object) -> None:
+    sweep = make_sweep()
+    sweep.paths.description.write_text(json.dumps({**sweep.description, "jobs": jobs}))
+    with pytest.raises(UserError, match="its jobs have no names such as hpcbench gives"):
+        load(sweep.paths)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "7\n", "{}\n", "\n"])
+def test_what_is_no_plan_is_a_mistake_and_no_traceback(make_sweep: MakeSweep, text: str) -> None:
+    sweep = make_sweep()
+    sweep.paths.runs("job-001").write_text(text)
+    with pytest.raises(UserError, match="holds what is no planned run"):
+        list(sweep.runs("job-001"))
+    sweep.paths.description.write_text(text)
+    with pytest.raises(UserError):
+        load(sweep.paths)
+
+
+def test_a_description_that_is_larger_than_any_is_refused(
+    make_sweep: MakeSweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = make_sweep()
+    monkeypatch.setattr(contents, "MOST_BYTES", 10)
+    with pytest.raises(UserError, match="it is larger than"):
+        load(sweep.paths)
 
 
 def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
@@ -88,7 +129,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size
         pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
         largest_file(size),
     ):
-        make_sweep("matrix: {seed: {range: [1, 100]}}", root=tmp_path)
+        make_sweep("matrix: {seed: {range: [1, 400]}}", root=tmp_path)
     assert left_in(tmp_path) == []
 
 

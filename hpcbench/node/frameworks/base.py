@@ -123,7 +123,8 @@ class Adapter(ABC):
     name: str
     libraries: Tuple[Library, ...]  # the framework itself, then what it computes with
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, as far as they are there
-    memory_errors: Tuple[Type[BaseException], ...] = ()  # the framework's types that may mean that memory ran out
+    exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's types that mean that memory ran out
+    memory_errors: Tuple[Type[BaseException], ...] = ()  # those that may mean it
     memory_words: "Pattern[str]"  # which such an error then has
 
     @abstractmethod
@@ -145,4 +146,4 @@ class Adapter(ABC):
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the framework's error means that memory ran out."""
         told = isinstance(error, self.memory_errors) and self.memory_words.search(str(error))
-        return isinstance(error, MemoryError) or bool(told)
+        return isinstance(error, (MemoryError, *self.exhausted)) or bool(told)

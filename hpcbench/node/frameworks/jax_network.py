@@ -3,7 +3,6 @@
 The weights and the batch are arguments of that function, so that nothing of them can be computed beforehand.
 """
 
-import re
 from abc import abstractmethod
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
@@ -11,6 +10,7 @@ import jax
 import numpy
 from jax import numpy as jnp
 
+from .. import out_of_memory
 from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem, channels_last
@@ -135,8 +135,8 @@ def _logits_of(model: Model) -> Callable[..., jax.Array]:
 
 class JaxAdapter(Adapter):
     network: Type[JaxNetwork]
-    memory_errors = (RuntimeError,)
-    memory_words = re.compile(r"RESOURCE_EXHAUSTED|out of memory|std::bad_alloc", re.I)
+    memory_errors = (jax.errors.JaxRuntimeError,)
+    memory_words = out_of_memory.JAX
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if inter_op is not None:

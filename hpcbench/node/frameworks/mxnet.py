@@ -1,12 +1,11 @@
 """MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
 
 import os
-import re
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
-from .. import catalog, gpus, layers
+from .. import catalog, gpus, layers, out_of_memory
 from ..data import Items
 from ..outcomes import Unsupported
 from ..problem import Problem
@@ -117,7 +116,7 @@ class MXNet(Adapter):
     libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
     memory_errors = (mx.MXNetError,)
-    memory_words = re.compile(r"out of memory|Failed to allocate \w+ Memory|_STATUS_ALLOC_FAILED|std::bad_alloc", re.I)
+    memory_words = out_of_memory.MXNET
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         for variable, threads in zip(_THREAD_VARIABLES, (intra_op, inter_op)):

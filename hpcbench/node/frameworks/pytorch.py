@@ -1,6 +1,5 @@
 """PyTorch: eager or compiled, one process or several, on CPU and GPU."""
 
-import re
 from contextlib import nullcontext
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Tuple, Type
 
@@ -8,7 +7,7 @@ import numpy
 import torch
 from torch import nn
 
-from .. import catalog
+from .. import catalog, out_of_memory
 from ..data import Items
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
@@ -117,13 +116,9 @@ class PyTorch(Adapter):
     # torch.amp.GradScaler takes a device from 2.3 on.
     libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
-    # From the allocators of PyTorch (its OutOfMemoryError is a RuntimeError) and from those of CUDA's libraries.
+    exhausted = (torch.cuda.OutOfMemoryError,)  # of its allocators on GPUs, all of them
     memory_errors = (RuntimeError,)
-    memory_words = re.compile(
-        r"out of memory|DefaultCPUAllocator: (can't allocate|not enough) memory"
-        r"|CU\w+_STATUS_ALLOC_FAILED|std::bad_alloc",
-        re.I,
-    )
+    memory_words = out_of_memory.PYTORCH
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:

@@ -1,13 +1,12 @@
 """TensorFlow: as a graph, eager, or compiled by XLA; one process or several; on CPU and GPU."""
 
 import os
-import re
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy
 import tensorflow as tf
 
-from .. import catalog, hardware, layers
+from .. import catalog, hardware, layers, out_of_memory
 from ..data import Items
 from ..problem import MOMENTUM, Problem, channels_last
 from . import requirements, tensorflow_data, tensorflow_layers, tensorflow_strategies
@@ -134,7 +133,7 @@ class TensorFlow(Adapter):
     network: Type[TensorFlowNetwork] = TensorFlowNetwork
     # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
     memory_errors = (tf.errors.OpError,)
-    memory_words = re.compile(r"out of memory|OOM when allocating|RESOURCE_EXHAUSTED|failed to allocate", re.I)
+    memory_words = out_of_memory.TENSORFLOW
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:

@@ -1,22 +1,32 @@
-"""Where each repetition of a sweep stands, from its plan and its records; Slurm itself has tests of its own."""
+"""Where each repetition of a sweep stands, from plan and records; for what Slurm says see test_progress_in_queue.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hpcbench.collect.progress import PLANNED, survey
+from hpcbench.collect.progress import PLANNED
+from hpcbench.collect.survey import survey
 from hpcbench.node import outcomes
 from hpcbench.node import record as node_record
 from hpcbench.node.planned import PlannedRun
-from hpcbench.submit.journal import Journal, Submission
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 
 MakeRecord = Callable[..., dict[str, Any]]
+
+
+RETRY = {"max": 2, "on": ["node_failure", "preempted"]}
+DESCRIPTION = {
+    "name": "sweep-1",
+    "hpcbench_version": "0.1.0",
+    "git": None,
+    "site": {"name": "here", "scheduler": "local"},
+    "experiment": {"name": "trial", "retry": RETRY},
+    "jobs": {"job-1": {"slurm": {}, "width": 1}},
+}
 
 
 @pytest.fixture
@@ -24,18 +34,18 @@ def sweep(paths: SweepPaths, make_planned: Callable[..., PlannedRun]) -> Sweep:
     """A local sweep of four cases in one job, planned and not run."""
     paths.jobs.mkdir(parents=True)
     paths.runs("job-1").write_text("".join(make_planned(case).as_line() + "\n" for case in range(4)))
-    return Sweep(paths, {"name": "sweep-1", "site": {"scheduler": "local"}, "jobs": {"job-1": {"runs": 4}}})
+    return Sweep(paths, DESCRIPTION)
 
 
 @pytest.fixture
 def put(paths: SweepPaths, make_record: MakeRecord) -> Callable[..., None]:
-    """Append a record of one element; each is a second later than the one before."""
-    seconds = iter(range(60))
+    """Append a record of one element; by its clock, each is a second earlier than the one before."""
+    seconds = iter(range(59, 0, -1))
 
     def append(element: int, status: str = "completed", **changes: Any) -> None:
         ended_at = f"2026-11-01T00:00:{next(seconds):02d}.000+00:00"
         made = make_record(element, status=status, element=element, ended_at=ended_at, **changes)
-        node_record.append(made, str(paths.record("job-1", element)))
+        node_record.append(made, str(paths.local_records("job-1")))
 
     return append
 
@@ -69,7 +79,7 @@ def test_of_several_attempts_the_last_completed_one_counts_else_the_last(
     run = survey(sweep).runs[0]
     assert run.state == statuses[chosen]
     assert run.record is not None
-    assert run.record["attempt"] == chosen
+    assert run.record["attempt"] == chosen + 1, "of all, from 1"
 
 
 def judged(verdict: str) -> dict[str, Any]:
@@ -99,7 +109,7 @@ def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
             put(0, attempt=number, **judged(verdict))
     run = survey(sweep).runs[0]
     assert run.record is not None
-    assert (run.state, run.record["attempt"], run.record["attempts"]) == ("completed", chosen, len(attempts))
+    assert (run.state, run.record["attempt"], run.record["attempts"]) == ("completed", chosen + 1, len(attempts))
     assert run.is_disturbed == (attempts[chosen] == "disturbed")
 
 
@@ -115,53 +125,6 @@ def test_what_disturbed_a_repetition_is_said_and_it_is_run_again_only_if_that_is
     assert [run.element for run in progress.to_do(disturbed=True)] == [0, 3]
 
 
-@pytest.fixture
-def queued(
-    sweep: Sweep, put: Callable[..., None], fake_commands: Callable[..., Path]
-) -> Callable[..., list[tuple[str, str | None]]]:
-    """State and job of each repetition, where a fake squeue lists these for the job that was submitted, and by name."""
-
-    def ask(of_job: str = "", by_name: str = "") -> list[tuple[str, str | None]]:
-        fake_commands(squeue=f'case "$*" in *--name*) echo "{by_name}" ;; *) echo "{of_job}" ;; esac', sacct="exit 0")
-        description = {**sweep.description, "site": {"scheduler": "slurm"}}
-        return [(run.state, run.slurm_id) for run in survey(Sweep(sweep.paths, description)).runs]
-
-    journal = Journal.read(sweep.paths.journal)
-    journal.submitting(Submission("token", "job-1", (0,)))
-    journal.submitted("token", "7")
-    return ask
-
-
-BY_SLURM = {"slurm": {"SLURM_ARRAY_JOB_ID": "7"}}
-
-
-def test_what_was_disturbed_is_not_at_its_end_while_its_job_is_in_the_queue_of_a_fake_slurm(
-    queued: Callable[..., Any], put: Callable[..., None]
-) -> None:
-    put(0, **judged("disturbed"), **BY_SLURM)
-    assert queued(of_job="7|0|RUNNING|None|n1")[0] == ("running", "7")
-    assert queued(of_job="7|0|COMPLETED|None|n1")[0] == ("completed", "7")
-    assert queued(of_job="")[0] == ("completed", "7")
-
-
-@pytest.mark.parametrize("verdict", ["clean", "unmonitored"])
-def test_what_was_not_disturbed_is_at_its_end_though_its_job_is_in_the_queue_of_a_fake_slurm(
-    queued: Callable[..., Any], put: Callable[..., None], verdict: str
-) -> None:
-    put(0, **judged("disturbed"), **BY_SLURM)
-    put(0, **judged(verdict), **BY_SLURM)
-    assert queued(of_job="7|0|RUNNING|None|n1")[0] == ("completed", "7")
-
-
-def test_what_was_disturbed_and_is_submitted_anew_by_a_bare_sbatch_is_not_at_its_end_on_a_fake_slurm(
-    queued: Callable[..., Any], put: Callable[..., None]
-) -> None:
-    put(0, **judged("disturbed"), **BY_SLURM)
-    put(1, **judged("clean"))
-    bare = ["sweep-1.job-1|9|0|PENDING|Priority|", "sweep-1.job-1|9|1|RUNNING|None|n1"]
-    assert queued(by_name="\n".join(bare))[:2] == [("pending", "9"), ("completed", None)]
-
-
 @pytest.mark.parametrize("status", outcomes.STATUSES)
 def test_what_would_end_the_same_way_is_not_run_again(sweep: Sweep, put: Callable[..., None], status: str) -> None:
     put(0, status)
@@ -173,9 +136,9 @@ def test_a_damaged_line_is_a_warning_that_names_its_place(
     sweep: Sweep, put: Callable[..., None], paths: SweepPaths
 ) -> None:
     put(0)
-    with paths.record("job-1", 0).open("a") as file:
+    with paths.local_records("job-1").open("a") as file:
         file.write('{"cut')
     progress = survey(sweep)
     assert progress.runs[0].state == "completed"
     assert len(progress.warnings) == 1
-    assert f"{paths.record('job-1', 0)}:2" in progress.warnings[0]
+    assert f"{paths.local_records('job-1')}:2" in progress.warnings[0]

@@ -1,0 +1,122 @@
+"""Watching the jobs of a sweep until all is said: status --watch, sweep --wait and resume --wait."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hpcbench.collect.progress import ACTIVE, UNKNOWN, Progress
+from hpcbench.collect.survey import survey
+from hpcbench.commands.common import err, plural
+from hpcbench.commands.displays import Display, display_on
+from hpcbench.lease import is_held
+from hpcbench.node import outcomes
+from hpcbench.report.progress import counted
+from hpcbench.submit.journal import lock_of
+from hpcbench.submit.queue import NoAnswerError
+from hpcbench.submit.sweep import Sweep
+
+FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
+LATE = 0.1  # of the time since something happened, by which the next may be noticed late
+LAG_S = 300.0  # for which the accounting may not know yet how a job has ended
+SHARE = 0.1  # of the time that asking itself may take
+
+
+def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
+    """How long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
+
+    Where an answer has taken `asking_s`, Slurm is busy, and is asked less often.
+    """
+    busy_s = min(LATE * waited_s, BUSY_S)
+    return min(max(FIRST_S, busy_s, LATE * quiet_s, asking_s / SHARE), LONGEST_S)
+
+
+def wait_for(sweep: Sweep) -> int:
+    """Watch on stderr; return 0 when every repetition has completed, else 1."""
+    return watch(sweep, display_on(err))
+
+
+def watch(sweep: Sweep, display: Display) -> int:
+    """Show a sweep until nothing more will happen to it; return 0 where every repetition has completed, else 1."""
+    with _farewell(sweep), display:
+        progress = _watch(sweep, display)
+    status = int(any(run.state != outcomes.COMPLETED for run in progress.runs))
+    if status:
+        err.print(_left(progress), soft_wrap=True, markup=False)
+    return status
+
+
+def _watch(sweep: Sweep, display: Display) -> Progress:
+    began_s = changed_s = time.monotonic()
+    counts: dict[str, int] = {}
+    warned: set[str] = set()
+    idle = False
+    while True:
+        asked_s = time.monotonic()
+        progress = _survey(sweep, display)
+        now_s = time.monotonic()
+        if progress.counts() != counts:
+            counts, changed_s = progress.counts(), now_s
+        for warning in set(progress.warnings) - warned:
+            display.say(f"warning: {warning}")
+            warned.add(warning)
+        pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
+        display.show(progress, datetime.datetime.now().astimezone(), pause)
+        if all(run.ended for run in progress.runs):
+            return progress
+        under_way = _is_under_way(progress, now_s - changed_s)
+        if idle and not under_way:
+            return progress
+        idle = not under_way  # asked once more: what another hpcbench has just submitted was not there yet
+        time.sleep(FIRST_S if idle else pause)
+
+
+def _is_under_way(progress: Progress, quiet_s: float) -> bool:
+    """Whether more will happen, after nothing has changed for `quiet_s`."""
+    states = {run.state for run in progress.runs}
+    lags = UNKNOWN in states and quiet_s < LAG_S
+    # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
+    follows = progress.follow_on and {run.state for run in progress.runs if run.in_queue} != {outcomes.NEVER_STARTED}
+    return bool(lags or states & {*ACTIVE} or follows or is_held(lock_of(progress.sweep.paths.jobs)))
+
+
+def _survey(sweep: Sweep, display: Display) -> Progress:
+    """The answer of Slurm, however long it takes: a controller that restarts is no reason to stop watching."""
+    silent = False
+    while True:
+        try:
+            progress = survey(sweep)
+        except NoAnswerError as error:
+            if not silent:
+                display.say(f"{error.what}; asking again every {LONGEST_S:.0f} s")
+            silent = True
+            time.sleep(LONGEST_S)
+            continue
+        if silent:
+            display.say("Slurm answers again")
+        return progress
+
+
+def _left(progress: Progress) -> str:
+    """What did not complete, and the command that goes on."""
+    name = progress.sweep.paths.name
+    not_ended = Counter(run.state for run in progress.runs if not run.ended)
+    why = f"nothing is under way, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
+    to_do = len(progress.to_do())
+    if to_do:
+        return f"{name}: {why}; to run {plural(to_do, 'repetition')}: hpcbench resume {name}"
+    return f"{name}: {why}" + (f"; why: hpcbench status {name}" if not_ended else "")
+
+
+@contextmanager
+def _farewell(sweep: Sweep) -> Iterator[None]:
+    """Ctrl-C ends the view alone."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        name = sweep.paths.name
+        err.print(f"the jobs go on; see them again: hpcbench status {name} --watch", soft_wrap=True)
+        raise

@@ -1,0 +1,145 @@
+"""Who holds a lock: a process that can be named to a person, and looked for on its own machine."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import pwd
+import secrets
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import click
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+
+def _printable(text: str) -> str:
+    """Escape sequences in a file of somebody else must not reach a terminal."""
+    return "".join(letter for letter in text if letter.isprintable())[:100]
+
+
+_Shown = Annotated[str, AfterValidator(_printable)]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a lock. What is not known of it is empty."""
+
+    token: str = ""  # of one holding of one lock
+    machine: str = ""  # see _machine
+    host: _Shown = ""
+    pid: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    started: int = 0  # see _Status
+    user: _Shown = ""
+    since: str = ""
+    command: _Shown = ""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is one of the processes that this one sees."""
+        return self.machine != "" and self.machine == _machine()
+
+    @property
+    def lives(self) -> bool | None:
+        """Whether the process is there, be it stopped; None where that cannot be known from here."""
+        if not self.is_here or self.pid <= 0:
+            return None
+        try:
+            os.kill(self.pid, 0)  # it is sent nothing; /proc alone may hide the processes of other people
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        status = _status(self.pid)
+        if status is None or not self.started:
+            return None
+        return status.started == self.started and status.state not in "ZX"
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the process is there and stands still, by Ctrl-Z say."""
+        status = _status(self.pid) if self.lives else None
+        return status is not None and status.state in "Tt"
+
+    @property
+    def place(self) -> str:
+        return f"process {self.pid} on {self.host or 'a machine without a name'}"
+
+    @property
+    def begun(self) -> str:
+        """The time of day since when it holds the lock, with the date where that is not today."""
+        try:
+            since = datetime.datetime.fromisoformat(self.since).astimezone()
+        except ValueError:
+            return "a time that is not known"
+        today = since.date() == datetime.datetime.now().date()
+        return f"{since:%H:%M}" if today else f"{since:%Y-%m-%d %H:%M}"
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self)) + "\n"
+
+
+class _Status(NamedTuple):
+    state: str  # one letter
+    started: int  # ticks after the machine: with its number this tells a process from a later one
+
+
+_PARSER = TypeAdapter(Holder)
+
+
+def parse(text: str) -> Holder:
+    """The holder that a file names; one of whom nothing is known where the file is cut off or damaged."""
+    try:
+        return _PARSER.validate_json(text)
+    except ValidationError:
+        return Holder()
+
+
+def this_process() -> Holder:
+    """This process as the holder of a lock that it takes now."""
+    status = _status(os.getpid())
+    context = click.get_current_context(silent=True)
+    return Holder(
+        token=secrets.token_hex(8),
+        machine=_machine(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        started=status.started if status else 0,
+        user=_user(),
+        since=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        command=context.command_path if context else Path(sys.argv[0]).name,
+    )
+
+
+@cache
+def _machine() -> str:
+    """Unique to one boot of one machine, and to one container where its processes have numbers of their own.
+
+    Names will not do: containers and small clusters have many a `localhost`.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def _status(pid: int) -> _Status | None:
+    """From /proc/PID/stat, proc(5); None where it is hidden or gone. The second field may contain anything."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return _Status(after_name[0], int(after_name[19]))
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"

@@ -1,0 +1,105 @@
+"""Skipping what is larger than something that ran out of memory, where the experiment says that larger needs more.
+
+Cases that differ in nothing but their `monotone` values are a group. What is known of it are notes, one file each, that
+are made once and never changed: many nodes write them at the same time, on file systems that cannot append for several.
+A note says that a case ran out of memory, or that it completed, which refutes the former for all that is not larger.
+"""
+
+import contextlib
+import json
+import os
+from typing import Dict, List, NamedTuple, Optional
+
+from ..monitor.writing import make_folder, no_link
+from . import outcomes
+from .planned import PlannedRun
+
+FOLDER = "monotone"  # of a sweep's results; in it one of the first two digits of a group, and one of the group
+_NOTED = (outcomes.OUT_OF_MEMORY, outcomes.COMPLETED)
+_MOST_BYTES = 65536
+
+
+class Note(NamedTuple):
+    """What became of a repetition of a case."""
+
+    status: str
+    case: str
+    repetition: int
+    values: Dict[str, float]
+
+
+def note(planned: PlannedRun, status: str, results: str) -> None:
+    """Remember how a repetition ended, where that tells something new. A note that cannot be written skips nothing."""
+    if planned.monotone is None or status not in _NOTED:
+        return
+    values, known = planned.monotone["values"], notes(planned, results)
+    if _says_nothing_new(status, values, known):
+        return
+    folder = _folder(planned, results)
+    line = json.dumps(Note(status, planned.case_id, planned.repetition, values)._asdict())
+    with contextlib.suppress(OSError):
+        make_folder(folder)
+        path = os.path.join(folder, "%s-%s.json" % (planned.case_id, status))
+        with open(path, "x", encoding="utf-8", opener=no_link) as file:
+            file.write(line + "\n")
+
+
+def notes(planned: PlannedRun, results: str) -> List[Note]:
+    """What is known of the group of a planned run. One that cannot be read, as while it is written, is not known."""
+    folder = _folder(planned, results)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    read = [_read(os.path.join(folder, name), (planned.monotone or {})["values"]) for name in names]
+    return [told for told in read if told is not None]
+
+
+def _read(path: str, like: Dict[str, float]) -> Optional[Note]:
+    try:
+        with open(path, encoding="utf-8", opener=no_link) as file:
+            told = Note(**json.loads(file.read(_MOST_BYTES)))
+        numbers = all(isinstance(told.values[name], (int, float)) for name in like)
+        return told if numbers and len(told.values) == len(like) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
+    """Why a planned run is not tried: a smaller case ran out of memory, and none as large as that one completed."""
+    if planned.monotone is None:
+        return None
+    values = planned.monotone["values"]
+    smaller = [told for told in _standing(known) if told.values != values and _reaches(values, told.values)]
+    if not smaller:
+        return None
+    told = min(smaller, key=lambda told: sorted(told.values.items()))
+    said = (_shown(told.values), told.case, told.repetition, _shown(values))
+    return "%s ran out of memory (case %s, repetition %s), and %s is larger" % said
+
+
+def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) -> bool:
+    if status == outcomes.COMPLETED:
+        return any(told.status == status and _reaches(told.values, values) for told in known)
+    return any(_reaches(values, told.values) for told in _standing(known))
+
+
+def _standing(known: List[Note]) -> List[Note]:
+    """The cases that ran out of memory, but for those that have completed, or something larger."""
+    fits = [told.values for told in known if told.status == outcomes.COMPLETED]
+    exhausted = [told for told in known if told.status == outcomes.OUT_OF_MEMORY]
+    return [told for told in exhausted if not any(_reaches(values, told.values) for values in fits)]
+
+
+def _reaches(one: Dict[str, float], other: Dict[str, float]) -> bool:
+    """Whether `one` is nowhere smaller than `other`."""
+    return all(one[name] >= other[name] for name in other)
+
+
+def _shown(values: Dict[str, float]) -> str:
+    return " ".join("%s=%s" % item for item in values.items())
+
+
+def _folder(planned: PlannedRun, results: str) -> str:
+    group: str = (planned.monotone or {})["group"]
+    return os.path.join(results, FOLDER, group[:2], group)

@@ -1,0 +1,84 @@
+"""How it is told that memory ran out: by the allocators of the frameworks, by a Python program, by Slurm.
+
+Only words that mean nothing else are here. TensorFlow and XLA also call a full disk, too long a message and a kernel
+that wants too much of a GPU's shared memory RESOURCE_EXHAUSTED, and any error may speak of memory.
+"""
+
+import re
+from typing import List, Optional
+
+# CUDA and HIP as PyTorch and MXNet pass them on, their driver, Triton, NCCL, cuBLAS, cuDNN and their like.
+_OF_GPUS = (
+    r"\b(?:CUDA|HIP|XPU)(?: driver)?(?: error)?:? out of memory",
+    r"\bTriton Error \[(?:CUDA|HIP)\]: out of memory",
+    r"\bCuda failure (?:\d+ )?'out of memory'",
+    r"\bcudaMalloc(?: retry)? failed: out of memory",
+    r"\bCUDA_ERROR_OUT_OF_MEMORY\b",
+    r"\bhipErrorOutOfMemory\b",
+    r"\b(?:CU|HIP)\w+_ALLOC_FAILED\b",
+    r"\bmiopenStatusAllocFailed\b",
+)
+_OF_CPP = (r"\bstd::bad_alloc\b",)
+_OF_XLA = (
+    r"\bOut of memory (?:while trying to allocate|allocating) \d",
+    r"\bFailed to allocate (?:request for )?[\d.]+ ?(?:[KMGT]i?B|bytes)",
+    r"\bRan out of memory in memory space\b",
+)
+_OF_PYTORCH = (r"\bDefaultCPUAllocator: (?:can't allocate|not enough) memory",)
+# A tensor to copy to is not initialized where it could not be allocated.
+_OF_TENSORFLOW = (
+    r"\bOOM when allocating tensor\b",
+    r"\bfailed to allocate memory\b",
+    r"\bDst tensor is not initialized",
+)
+_OF_MXNET = (r"\bFailed to allocate \w+ Memory\b",)
+
+PYTORCH = re.compile("|".join((*_OF_PYTORCH, *_OF_GPUS, *_OF_CPP)))
+TENSORFLOW = re.compile("|".join((*_OF_TENSORFLOW, *_OF_XLA, *_OF_GPUS, *_OF_CPP)))
+JAX = re.compile("|".join((*_OF_XLA, *_OF_GPUS, *_OF_CPP)))
+MXNET = re.compile("|".join((*_OF_MXNET, *_OF_GPUS, *_OF_CPP)))
+
+# The exceptions of Python, NumPy, PyTorch and CuPy that mean nothing else, and those that need one of the words above.
+_BY_NAME = ("MemoryError", "_ArrayMemoryError", "OutOfMemoryError")
+_BY_WORDS = {
+    **dict.fromkeys(("RuntimeError", "AcceleratorError", "DistBackendError"), PYTORCH),
+    **dict.fromkeys(("ResourceExhaustedError", "InternalError"), TENSORFLOW),
+    **dict.fromkeys(("JaxRuntimeError", "XlaRuntimeError"), JAX),
+    "MXNetError": MXNET,
+}
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?\Z")
+# What may follow the exception all the same: the rest of its message, and good-byes of the libraries.
+_AFTER = re.compile(
+    r"\s|(?:CUDA|HIP) kernel errors might be asynchronously reported|For debugging consider passing (?:CUDA|AMD)_"
+    r"|Compile with `TORCH_USE_(?:CUDA|HIP)_DSA`|Search for `(?:cuda|hip)Error"  # PyTorch
+    r"|-{20}\Z|For simplicity, JAX has removed its internal frames"
+    r"|Hint: If you want to see a list of allocated tensors|Detected at node |<stack traces unavailable>"  # TensorFlow
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWE] \S+:\d+\] "  # TensorFlow's log, Abseil's, PyTorch's
+    r"|[IWE]\d{4} \d\d:\d\d:\S+ +\d+ \S+:\d+\] "
+    r"|(?:\[rank\d+\]:)?\[[IWE]\d* ?\S* ?\w+\.cpp:\d+\] "
+    r"|\S+:\d+: \w*Warning: |(?:srun|slurmstepd)\S*: "
+)
+
+# By its cgroups, or by looking at each process now and then (JobAcctGather); Slurm 17.11 to 25.05.
+_BY_SLURM = re.compile(
+    r"slurmstepd\S*: error: .*(?:oom.kill event|exceeded (?:job )?memory limit)"
+    r"|srun: error: \S+: tasks? [\d,-]+: Out Of Memory"
+)
+
+
+def last_word(lines: List[str]) -> Optional[str]:
+    """What an uncaught exception says as the last thing on standard error, where it is that memory ran out."""
+    begun = max((place for place, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=None)
+    told = [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
+    raised = _RAISED.match(told[0]) if told else None
+    if raised is None or not all(map(_AFTER.match, told[1:])):
+        return None
+    name, words = raised.group(1), raised.group(2) or ""
+    sure = name in _BY_NAME or (name in _BY_WORDS and _BY_WORDS[name].search(words))
+    return told[0] if sure else None
+
+
+def by_slurm(lines: List[str]) -> bool:
+    """Whether Slurm says in a log that it, or the kernel, has killed tasks of the job because memory ran out."""
+    return any(_BY_SLURM.search(line) for line in lines)

@@ -1,0 +1,63 @@
+"""How large a case is among those that are equal in all else, where an experiment is `monotone` in something."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.node import catalog
+
+DIGITS = 16
+_WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # when a job runs, and not what memory it has
+
+
+class Size(NamedTuple):
+    """`group` is the same for cases that differ in the `values` alone."""
+
+    group: str
+    values: dict[str, int | float]
+
+
+class NotANumberError(ValueError):
+    """What an experiment is monotone in is no number in some case; `index` is its place in the list."""
+
+    def __init__(self, what: str, index: int) -> None:
+        super().__init__(what)
+        self.index = index
+
+
+def size_of(
+    names: Sequence[str], parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions, command: str | None
+) -> Size:
+    """The size of a case. Raises NotANumberError.
+
+    A value that follows from a monotone one is not left out of the group unless it is named as well: whether more of it
+    needs more memory, or gives more, as `nodes` and `mem` do, is not ours to guess. A `command` counts as it was
+    written: all that it is made of is in the group by itself.
+    """
+    of_model = catalog.resolved_options(parameters.model, parameters.model_options) if parameters.model else {}
+    options = {f"model_options.{name}": value for name, value in of_model.items()}
+    known = {**parameters.planned(), **tags, **options}
+    values = {name: _number(known.get(name), name, index) for index, name in enumerate(names)}
+    content = {**parameters.content(), **tags, **options, "model_options": None, "command": command}
+    same = [{name: value for name, value in content.items() if name not in values}]
+    same.append(slurm.model_dump(mode="json", exclude=_WHEN))
+    text = json.dumps(same, sort_keys=True, separators=(",", ":"))
+    return Size(hashlib.sha256(text.encode()).hexdigest()[:DIGITS], values)
+
+
+def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:
+    """Whether each case is alone in its group."""
+    groups = [each.group for each in sizes if each]
+    return len(set(groups)) == len(groups)
+
+
+def _number(value: Any, name: str, index: int) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise NotANumberError(f"monotone is about numbers, and '{name}' is {value!r} in a case", index)
+    return value

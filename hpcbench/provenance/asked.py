@@ -1,0 +1,48 @@
+"""How a sweep was asked for, beside its experiment file and its site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The sweep that another one repeats."""
+
+    sweep: str
+    created_at: str
+    archive: str | None = None  # the file that it was read from
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the command line that change what is run."""
+
+    settings: tuple[str, ...] = ()  # of --set, in order
+    limit: int | None = None
+    local: bool = False
+    origin: Origin | None = None  # of --from
+
+    def as_json(self) -> dict[str, Any]:
+        """As the description of a sweep has it."""
+        return {
+            "settings": list(self.settings),
+            "limit": self.limit,
+            "local": self.local,
+            "from": None if self.origin is None else vars(self.origin),
+        }
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Asked:
+        """How a sweep with this description was asked for; where that one came from is another story.
+
+        Raises ValueError where it does not tell.
+        """
+        settings, limit, local = (description.get(name) for name in ("settings", "limit", "local"))
+        listed = isinstance(settings, list) and all(isinstance(setting, str) for setting in settings)
+        limited = limit is None or (type(limit) is int and limit > 0)
+        if not (listed and limited and isinstance(local, bool)):
+            raise ValueError("it does not tell how it was asked for")
+        return cls(tuple(settings or ()), limit, local)

@@ -1,0 +1,94 @@
+"""The git checkout that a workspace is, or lies in: its commit, and what differs from it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hpcbench.node.blotting import without_secrets
+
+ANSWER_S = 10.0
+MOST_BYTES = 1_000_000  # of a diff
+MOST_NAMES = 1000  # of untracked files
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD")
+_UNTRACKED = ("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+
+
+@lru_cache(maxsize=8)
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Commit of a folder and whether it has changes, None where git takes too long; None where it is no checkout."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    status = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, "dirty": None if status is None else bool(status)}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is not in the commit."""
+
+    diff: str  # without secrets
+    cut: bool  # whether it is only the beginning
+    blotted: int  # places where a secret was
+    untracked: tuple[str, ...]  # files, and folders that end with a slash, below the top of the checkout
+    more_untracked: int  # that are not named
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the diff itself."""
+        told = {name: value for name, value in vars(self).items() if name != "diff"}
+        return {**told, "untracked": list(self.untracked)}
+
+
+def changes(folder: Path) -> Changes | None:
+    """What differs from the commit; None where there is none. Contents of untracked files are not looked at."""
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top is None or git_state(folder) is None:
+        return None
+    diff, cut = _diff(Path(top))
+    text, blotted = without_secrets(diff, os.environ)
+    names = [name for name in (_git(Path(top), *_UNTRACKED) or "").split("\0") if name]
+    return Changes(text, cut, blotted, tuple(names[:MOST_NAMES]), max(0, len(names) - MOST_NAMES))
+
+
+def _diff(top: Path) -> tuple[str, bool]:
+    """The beginning of the diff, up to a whole line, and whether there is more. None of its bytes is changed."""
+    command = ["git", "-C", str(top), *_DIFF]
+    with subprocess.Popen(command, env=_variables(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git:
+        assert git.stdout is not None  # noqa: S101 - it was asked for
+        impatience = threading.Timer(ANSWER_S, git.kill)
+        impatience.start()
+        content = git.stdout.read(MOST_BYTES + 1)
+        cut = len(content) > MOST_BYTES or git.wait() != 0
+        impatience.cancel()
+        git.kill()
+    if cut:
+        content = content[: content[:MOST_BYTES].rfind(b"\n") + 1]
+    return content.decode("utf-8", "surrogateescape"), cut
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=_variables(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # what git starts may hold a pipe open for longer than git itself lives
+            encoding="utf-8",
+            errors="replace",
+            timeout=ANSWER_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _variables() -> dict[str, str]:
+    """Nothing is written to the checkout, not even a fresher index."""
+    return {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}

@@ -1,0 +1,108 @@
+"""What is worth knowing of the progress of a sweep at a glance: by axis, on which nodes, why not yet, what failed."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hpcbench.analysis import pace
+from hpcbench.collect.progress import PLANNED, Progress, RunProgress
+from hpcbench.node import outcomes
+from hpcbench.node.planned import PlannedRun
+from hpcbench.submit import hostlist, states
+from hpcbench.submit.sweep import Sweep
+
+
+@dataclass
+class AxisValue:
+    """One value of an axis, and its repetitions by state."""
+
+    value: Any
+    states: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def done(self) -> bool:
+        return self.states.keys() <= {outcomes.COMPLETED}
+
+
+def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
+    """The values of each axis that has several, in the order of the experiment."""
+    axes: dict[str, dict[str, AxisValue]] = {name: {} for name in progress.sweep.description["axes"]}
+    for run in sorted(progress.runs, key=lambda run: run.planned.case_index):
+        for name, values in axes.items():
+            value = value_of(run.planned, name)
+            values.setdefault(repr(value), AxisValue(value)).states[run.state] += 1
+    return {name: list(values.values()) for name, values in axes.items() if len(values) > 1}
+
+
+def value_of(planned: PlannedRun, axis: str) -> Any:
+    """The value of a parameter or tag; None where this case has none."""
+    return planned.tags[axis] if axis in planned.tags else planned.parameters.get(axis)
+
+
+def named(sweep: Sweep, planned: PlannedRun) -> str:
+    """A repetition in words: `nodes=2 batch_size=64 repetition 1`."""
+    values = {name: value_of(planned, name) for name in sweep.description["axes"]}
+    axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+    return f"{axes or planned.case_id} repetition {planned.repetition}"
+
+
+def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
+    """How many repetitions run on each node; one that runs on several counts on each."""
+    return Counter(node for run in runs if run.state == states.RUNNING for node in hostlist.expand(run.nodes))
+
+
+def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
+    """The nodes, in few words, by how many repetitions run there: `{2: "n[1-3]", 1: "n4"}`."""
+    by_count: dict[int, list[str]] = {}
+    for node, count in running_by_node(runs).items():
+        by_count.setdefault(count, []).append(node)
+    return {count: hostlist.compact(by_count[count]) for count in sorted(by_count, reverse=True)}
+
+
+def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
+    """Reasons of what Slurm has not started, and how many wait for each, most first."""
+    reasons = Counter(run.reason for run in runs if run.record is None and run.reason)
+    return dict(reasons.most_common())
+
+
+def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
+    """What has ended and neither completed, nor was left out on purpose, nor cannot run here, the latest last."""
+    none = (outcomes.COMPLETED, outcomes.SKIPPED, outcomes.UNSUPPORTED)
+    return sorted((run for run in runs if run.ended and run.state not in none), key=_ended_at)
+
+
+def _ended_at(run: RunProgress) -> str:
+    return str(run.record["ended_at"]) if run.record else ""
+
+
+def attempt_of(run: RunProgress) -> tuple[str, int, str]:
+    """By which an attempt at a repetition that has ended is known from another."""
+    return run.job, run.element, _ended_at(run)
+
+
+def log_of(sweep: Sweep, run: RunProgress) -> str:
+    """The file of what the job of a repetition that has ended has printed, from the folder of the workspace on."""
+    batch = run.record["batch"] if run.record else run.job
+    index = run.index if run.slurm_id and run.index is not None else run.element
+    log = sweep.paths.log(batch, index, run.slurm_id)
+    return str(Path("jobs") / log.relative_to(sweep.paths.jobs.parent))
+
+
+def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
+    """When all that is queued or runs will have ended, at the pace so far; None where that cannot be known."""
+    counted = progress.counts()
+    going = counted.get(states.PENDING, 0) + counted.get(states.RUNNING, 0)
+    left = going + (counted.get(PLANNED, 0) if progress.sweep.scheduler == "local" else 0)
+    spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record["attempt"] is not None]
+    end = pace.expected_end(spans, counted.get(states.RUNNING, 0), left, now.timestamp())
+    return datetime.datetime.fromtimestamp(end).astimezone() if end is not None else None
+
+
+def _span(record: dict[str, Any]) -> pace.Span:
+    started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+    return started.timestamp(), ended.timestamp()

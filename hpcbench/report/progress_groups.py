@@ -1,0 +1,67 @@
+"""Repetitions of a sweep by state and reason, each group with the elements of jobs that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from hpcbench.collect.progress import Progress, RunProgress
+from hpcbench.report.progress import plain
+from hpcbench.submit import hostlist, ranges, reasons
+
+MOST_GROUPS = 5  # of one state
+MOST_JOBS = 3
+LONGEST = 30  # characters of the elements of a job
+
+
+def lines(progress: Progress) -> list[Text]:
+    """A line for each group, and lines for its jobs and what to do; the small ones of many left out."""
+    told = []
+    for state, by_reason in groups(progress).items():
+        largest = sorted(by_reason.items(), key=lambda group: -len(group[1]))
+        for reason, runs in largest[:MOST_GROUPS]:
+            told += _group(state, reason, runs)
+        if len(largest) > MOST_GROUPS:
+            rest = sum(len(runs) for _, runs in largest[MOST_GROUPS:])
+            told.append(Text(f"... and {rest:,} more {state}, for other reasons: --json tells them all", style="dim"))
+    return told
+
+
+def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
+    """Repetitions by state, in the order of the states, and by reason."""
+    found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
+    for run in progress.runs:
+        found[run.state].setdefault(run.reason, []).append(run)
+    return found
+
+
+def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
+    nodes = _nodes(runs)
+    head = Text.assemble(
+        (f"{len(runs):,} {state}", "bold"), f" on {nodes}" * bool(nodes), f": {plain(reason)}" * bool(reason)
+    )
+    to_do = reasons.hint(reason) if runs[0].record is None else ""
+    return [head, *([Text(f"    {to_do}")] if to_do else []), Text(f"    {elements_in_words(runs)}", style="dim")]
+
+
+def elements_in_words(runs: Sequence[RunProgress]) -> str:
+    """`job-001 0-999 (Slurm job 12), job-002 3,7 and 8 more jobs`."""
+    jobs: dict[tuple[str, str | None], list[int]] = {}
+    for run in runs:
+        jobs.setdefault((run.job, run.slurm_id), []).append(run.element)
+    told = [
+        f"{job} {_cut(ranges.compact(elements))}" + (f" (Slurm job {slurm_id})" if slurm_id else "")
+        for (job, slurm_id), elements in list(jobs.items())[:MOST_JOBS]
+    ]
+    more = len(jobs) - MOST_JOBS
+    return "; ".join([*told, *([f"and {more:,} more job" + "s" * (more > 1)] if more > 0 else [])])
+
+
+def _cut(elements: str) -> str:
+    return elements if len(elements) <= LONGEST else elements[: elements.rindex(",", 0, LONGEST)] + ",..."
+
+
+def _nodes(runs: Sequence[RunProgress]) -> str:
+    lists = {run.nodes for run in runs}
+    return hostlist.compact({node for text in lists for node in hostlist.expand(text)})

@@ -1,0 +1,65 @@
+"""How far a sweep is, for programs."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from hpcbench.collect.progress import Progress, RunProgress
+from hpcbench.report import overview
+from hpcbench.submit import reasons
+
+
+def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
+    """All that `status` tells but the single repetitions."""
+    end = overview.expected_end(progress, now)
+    return {
+        "sweep": progress.sweep.paths.name,
+        "site": progress.sweep.description["site"]["name"],
+        "at": now.isoformat(timespec="seconds"),
+        "cases": progress.case_counts(),
+        "repetitions": progress.counts(),
+        "axes": {
+            name: [{"value": value.value, "repetitions": dict(value.states)} for value in values]
+            for name, values in overview.by_axis(progress).items()
+        },
+        "running_on": overview.running_by_node(progress.runs),
+        "expected_end": end.isoformat(timespec="seconds") if end else None,
+        "follow_on_jobs": list(progress.follow_on),
+        "pending_reasons": [
+            {"reason": reason, "hint": reasons.hint(reason) or None, "repetitions": count}
+            for reason, count in overview.waiting(progress.runs).items()
+        ],
+        "failures": [_failure(progress, run) for run in overview.failures(progress.runs)],
+    }
+
+
+def as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
+    """All that `status` tells, and every repetition."""
+    return {**summary_as_json(progress, now), "runs": [_run(run) for run in progress.runs]}
+
+
+def _run(run: RunProgress) -> dict[str, Any]:
+    return {
+        "job": run.job,
+        "element": run.element,
+        "case": run.planned.case_id,
+        "repetition": run.planned.repetition,
+        "state": run.state,
+        "slurm_id": f"{run.slurm_id}_{run.index}" if run.slurm_id else None,
+        "nodes": run.nodes or None,
+        "reason": run.reason or None,
+    }
+
+
+def _failure(progress: Progress, run: RunProgress) -> dict[str, Any]:
+    return {
+        "job": run.job,
+        "element": run.element,
+        "case": run.planned.case_id,
+        "repetition": run.planned.repetition,
+        "status": run.state,
+        "message": run.reason or None,
+        "log": overview.log_of(progress.sweep, run),
+        "ended_at": run.record["ended_at"] if run.record else None,
+    }

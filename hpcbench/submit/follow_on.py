@@ -1,0 +1,73 @@
+"""The small job that submits what did not fit into the queue: it waits for a job of the sweep to end, and calls resume.
+
+So a sweep goes on while nobody is logged in, and no process of hpcbench stays alive for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+import hpcbench
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import UserError
+from hpcbench.lease import Lease
+from hpcbench.monitor.writing import no_link
+from hpcbench.submit.queue import FOLLOW_ON, Queue
+from hpcbench.submit.script import checked, named_options
+from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
+from hpcbench.submit.template import OF_FOLLOW_ON, Template
+from hpcbench.workspace import SweepPaths, Workspace
+
+_TIME = "00:30:00"
+_PAUSE = "10minutes"
+FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
+
+
+def waiting(queue: Queue) -> list[str]:
+    """The ids of a sweep's follow-on jobs that are in the queue, but for the one that this process runs in."""
+    return [job for job in queue.follow_on if job != os.environ.get("SLURM_JOB_ID")]
+
+
+def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
+    """Submit one that starts when any array that is in the queue now has ended; return its id. Where the queue is full
+    of other jobs only, it looks again after a while.
+
+    Raises UserError, with sbatch's own words, where it says no.
+    """
+    after = queue.active_arrays
+    script = paths.jobs / f"{FOLLOW_ON}.sh"
+    content = render(workspace, paths, slurm)
+    with open(script, "w", encoding="utf-8", opener=no_link) as file:
+        file.write(content)
+    folder = paths.logs(FOLLOW_ON)
+    folder.mkdir(parents=True, exist_ok=True)
+    when = f"--dependency={'?'.join(f'afterany:{array}' for array in after)}" if after else f"--begin=now+{_PAUSE}"
+    try:
+        with without_submitits_words():
+            return ScriptExecutor(script, folder, [when], []).submit_script(lease)
+    except (FailedJobError, FailedSubmissionError) as error:
+        raise UserError(
+            f"sbatch refused the job that submits the rest: {words_of(error)}",
+            where=str(script),
+            hint=f"when others have ended: hpcbench resume {paths.name} --missing",
+        ) from error
+
+
+def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions) -> str:
+    """Its script. Raises UserError where the template cannot be rendered."""
+    options = [
+        f"job-name={paths.name}.{FOLLOW_ON}",
+        f"output={paths.logs(FOLLOW_ON) / '%j_0_log.out'}",
+        *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={_TIME}"),
+        *named_options(slurm, ("partition", "account", "qos", "reservation")),
+    ]
+    return Template.find(workspace, OF_FOLLOW_ON).render(
+        version=hpcbench.__version__,
+        options=checked(options),
+        sweep=paths.name,
+        python=sys.executable,
+        workspace=workspace.root,
+    )

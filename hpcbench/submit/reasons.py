@@ -1,0 +1,203 @@
+"""Why Slurm does not start a job yet, in words, and what its user can do about that.
+
+From the page "Job Reason Codes" of Slurm's documentation and job_state_reason.c, Slurm 20.11 to 25.11. Two thirds of
+them are limits, whose names are made by rule: of an association (account and user) or a QOS, of all its jobs or of one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Reason(NamedTuple):
+    """What a reason means, what to do about it, and whether the job stays so until somebody does something."""
+
+    means: str
+    to_do: str
+    never: bool = False
+
+
+def explain(reason: str) -> Reason | None:
+    """A reason as squeue prints it, with or without parentheses and details; None for one that nobody heard of."""
+    name = code(reason)
+    return _REASONS.get(name) or _of_limit(name) or _of_message(reason)
+
+
+def code(reason: str) -> str:
+    """The name that begins a reason: `(ReqNodeNotAvail, UnavailableNodes:n1)` is `ReqNodeNotAvail`."""
+    return reason.strip().strip("()").split(",")[0].strip()
+
+
+def hint(words: str) -> str:
+    """What to do about a reason, as Slurm prints it or as states.in_words tells it; empty where that is not known."""
+    known = explain(words) or explain(words.rpartition("(")[2])
+    return known.to_do if known else ""
+
+
+_WAIT = "wait; `squeue --start` tells when Slurm expects to start it"
+_SMALLER = "ask for less in the experiment, or for another partition: start a new sweep"
+_RELEASE = "`scontrol release JOBID` lets it go"
+_NOT_YOURS = "wait, or ask the site's support"
+_ACCOUNT = "check slurm.account: `sacctmgr show associations user=$USER` lists yours"
+_QOS = "check slurm.qos: `sacctmgr show associations user=$USER` lists yours"
+_AGAIN = "look into its log; `hpcbench cancel`, then `hpcbench resume` submits it anew"
+_RESERVATION = "check slurm.reservation: `scontrol show reservation` lists them"
+
+_REASONS = {
+    "AccountNotAllowed": Reason("the account may not use this partition: it will not start", _ACCOUNT, never=True),
+    "AccountingPolicy": Reason("a limit of the account or the QOS is reached", _WAIT),
+    "AssociationJobLimit": Reason("the account's limit of jobs is reached", "it starts when others of them end"),
+    "AssociationResourceLimit": Reason("a limit of the account is reached", "it starts when others of its jobs end"),
+    "AssociationTimeLimit": Reason("the account's limit of time is reached", "ask for a shorter slurm.time"),
+    "BadConstraints": Reason(
+        "no node has the features asked for", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
+    ),
+    "BeginTime": Reason("it may not start yet, or it is waiting after a requeue", "wait: a requeued job rests minutes"),
+    "BlockFreeAction": Reason("a block of nodes is being freed", _WAIT),
+    "BlockMaxError": Reason("a block of nodes has too many errors", _NOT_YOURS),
+    "BurstBufferOperation": Reason("an operation of its burst buffer failed", "check its burst buffer options"),
+    "BurstBufferResources": Reason("it waits for room in the burst buffer", _WAIT),
+    "BurstBufferStageIn": Reason("its data are being copied into the burst buffer", "wait"),
+    "Cleaning": Reason("its earlier run is still being cleaned up", "wait"),
+    "Constraints": Reason(
+        "nodes with the features asked for are not there just now", "wait, or check slurm.constraint"
+    ),
+    "DeadLine": Reason("it cannot end before its deadline", "ask for a later deadline or a shorter slurm.time"),
+    "Dependency": Reason("it waits for another job", "wait"),
+    "DependencyNeverSatisfied": Reason(
+        "it waits for a job that failed: it will never start", "`hpcbench cancel`, then `hpcbench resume`", never=True
+    ),
+    "FedJobLock": Reason("it waits for the other clusters of the federation", "wait"),
+    "FrontEndDown": Reason("no front-end node is up", _NOT_YOURS),
+    "InactiveLimit": Reason("its sbatch was gone for too long", _AGAIN),
+    "InvalidAccount": Reason("the account does not exist or may not be used", _ACCOUNT, never=True),
+    "InvalidQOS": Reason("the QOS does not exist or may not be used", _QOS, never=True),
+    "JobArrayTaskLimit": Reason("slurm.max_running of this array is reached", "wait: the next starts when one ends"),
+    "JobHeldAdmin": Reason("an administrator holds it", "ask the site's support why", never=True),
+    "JobHeldUser": Reason("it is held", _RELEASE, never=True),
+    "JobHoldMaxRequeue": Reason("it was requeued too often, and is held", f"look into its log; {_RELEASE}", never=True),
+    "JobLaunchFailure": Reason("it could not be launched", _AGAIN),
+    "Licenses": Reason("it waits for a licence", "wait; `scontrol show licenses` tells how many are free"),
+    "MaxMemPerLimit": Reason("it asks for more memory per CPU or node than is allowed", "check slurm.mem", never=True),
+    "MaxPoweredUpNodes": Reason("as many nodes are switched on as may be", _WAIT),
+    "MpiPortsBusy": Reason("the ports for its MPI are taken", "wait"),
+    "NodeDown": Reason("a node it needs is down", "wait, or check slurm.nodelist"),
+    "NonZeroExitCode": Reason("its earlier run failed", _AGAIN),
+    "NvidiaImexChannels": Reason("no IMEX channel of NVIDIA's is free", _WAIT),
+    "OutOfMemory": Reason("its earlier run was out of memory", "ask for more slurm.mem: start a new sweep"),
+    "PartitionConfig": Reason("it asks for more than the partition allows: it will not start", _SMALLER, never=True),
+    "PartitionDown": Reason("the partition is down", "wait, or see `sinfo` for another partition"),
+    "PartitionInactive": Reason("the partition starts no jobs", "wait, or see `sinfo` for another partition"),
+    "PartitionNodeLimit": Reason(
+        "it asks for more nodes than the partition has or allows, or they are down",
+        "see `sinfo`; ask for fewer nodes or another partition",
+    ),
+    "PartitionTimeLimit": Reason(
+        "its time is over the partition's limit: it will not start",
+        "ask for a shorter slurm.time: start a new sweep",
+        never=True,
+    ),
+    "PowerNotAvail": Reason("it waits for power", _WAIT),
+    "PowerReserved": Reason("the power that it needs is reserved", _WAIT),
+    "Priority": Reason("jobs of higher priority come first", _WAIT),
+    "Prolog": Reason("the site's prolog prepares its nodes", "wait"),
+    "QOSJobLimit": Reason("the QOS's limit of jobs is reached", "it starts when others of them end"),
+    "QOSNotAllowed": Reason(
+        "the account or the partition does not allow this QOS: it will not start", _QOS, never=True
+    ),
+    "QOSResourceLimit": Reason("a limit of the QOS is reached", "it starts when others of its jobs end"),
+    "QOSTimeLimit": Reason("the QOS's limit of time is reached", "ask for a shorter slurm.time"),
+    "QOSUsageThreshold": Reason("the account has used too much for this QOS", "wait, or check slurm.qos"),
+    "RaisedSignal": Reason("its earlier run was ended by a signal", _AGAIN),
+    "ReqNodeNotAvail": Reason(
+        "a node it needs is down, drained or reserved",
+        "wait; a shorter slurm.time may end before a reservation begins: `scontrol show reservation`",
+    ),
+    "Reservation": Reason("it waits for its reservation", _RESERVATION),
+    "ReservationDeleted": Reason("its reservation was deleted: it will not start", _RESERVATION, never=True),
+    "ReservationInvalid": Reason("its reservation is no longer valid: it will not start", _RESERVATION, never=True),
+    "Resources": Reason(
+        "it waits for free nodes, CPUs, memory or GPUs", f"{_WAIT}; a shorter slurm.time fits into more gaps"
+    ),
+    "SchedDefer": Reason("Slurm starts nothing at once on this cluster", "wait"),
+    "SystemFailure": Reason("Slurm, a file system or the network failed", _NOT_YOURS),
+    "TimeLimit": Reason("its earlier run took too long", "ask for a longer slurm.time: start a new sweep"),
+    "WaitingForScheduling": Reason("Slurm has not looked at it yet", "wait"),
+}
+
+# What Slurm writes instead of a name; older ones with _ for blanks.
+_MESSAGES = {
+    "job requeued in held state": Reason("it was requeued and is held", f"look into its log; {_RELEASE}", never=True),
+    "launch failed requeued held": Reason(
+        "it could not be launched, and is held", f"look into its log; {_RELEASE}", never=True
+    ),
+    "nodes required for job are down": Reason("nodes it needs are down, drained or kept for other partitions", _WAIT),
+}
+
+_LIMIT = re.compile(
+    r"(?P<of>Assoc|QOS|)(?P<kind>Grp|Max|Min)"
+    r"(?P<what>BB|Billing|C[Pp][Uu]|Energy|GRES|License|Mem|Node|Unknown|SubmitJob|Job|Wall)(?:ory|s|Duration)?"
+    r"(?P<time>(?:Run)?Min(?:ute)?s)?(?P<per>Per(?:Job|Node|User|Account))?(?:Limit|NotSatisfied)?"
+)
+_WHAT = {  # what is limited: at once, and by the minute
+    "BB": ("burst buffer", "burst buffer"),
+    "Billing": ("billing units", "billing"),
+    "CPU": ("CPUs", "CPU"),
+    "Energy": ("energy", "energy"),
+    "GRES": ("GPUs", "GPU"),
+    "License": ("licences", "licence"),
+    "Mem": ("memory", "memory"),
+    "Node": ("nodes", "node"),
+    "Unknown": ("units of a resource", "resource"),
+    "SubmitJob": ("jobs in the queue", ""),
+    "Job": ("running jobs", ""),
+    "Wall": ("wall time", ""),
+}
+_LESS = "ask for less in the experiment, or check slurm.account and slurm.qos: start a new sweep"
+
+
+def _of_limit(name: str) -> Reason | None:
+    """A limit, by the rule that its name is made by."""
+    found = _LIMIT.fullmatch(name)
+    if not found:
+        return None
+    owner = "account" if found["of"] == "Assoc" else "QOS"
+    at_once, each = _WHAT["CPU" if found["what"] == "Cpu" else found["what"]]
+    what = f"{each} minutes" if found["time"] else at_once
+    if found["kind"] == "Min":
+        return Reason(
+            f"the {owner} demands more {what} than it asks for: it will not start",
+            _LESS.replace("less", "more"),
+            never=True,
+        )
+    if found["per"] in ("PerJob", "PerNode"):
+        place = found["per"].removeprefix("Per").lower()
+        return Reason(
+            f"it asks for more {what} than the {owner} allows a {place}: it will not start", _LESS, never=True
+        )
+    return _of_many(owner, _whose(found), what, found["time"] or "")
+
+
+def _whose(found: re.Match[str]) -> str:
+    """Of which jobs: your own, where the limit is one of each user."""
+    if found["per"] == "PerUser" or (found["kind"] == "Max" and not found["per"]):
+        return "your"
+    return "the account's" if found["per"] == "PerAccount" or found["of"] == "Assoc" else "the QOS's"
+
+
+def _of_many(owner: str, whose: str, what: str, time: str) -> Reason:
+    """A limit of several jobs together: of what they have at once, or of minutes."""
+    within = "" if owner in whose else f" in this {owner}"
+    if time.startswith("Run"):
+        limit = f"{whose} limit on {what} of running jobs{within} is reached"
+        return Reason(limit, "it starts as they go on; a shorter slurm.time counts less")
+    if time or what == "wall time":
+        spent = f"{whose} budget of {what}{within} is used up"
+        return Reason(spent, "ask the site for more, or check slurm.account and slurm.qos")
+    return Reason(f"{whose} limit on {what}{within} is reached", "it starts when others of these jobs end")
+
+
+def _of_message(reason: str) -> Reason | None:
+    text = reason.strip().strip("()").replace("_", " ").lower()
+    return next((known for start, known in _MESSAGES.items() if text.startswith(start)), None)

@@ -1,0 +1,92 @@
+"""The Jinja templates of scripts. A workspace may have its own, which gets plain data, little time and memory."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel
+
+from hpcbench import bounded
+from hpcbench.errors import UserError
+from hpcbench.provenance.secrets import refuse_secrets
+from hpcbench.resources import shipped
+from hpcbench.workspace import Workspace
+
+OF_FOLLOW_ON = "follow-on.sh.j2"
+MAX_S = 10.0
+MAX_TEXT = 4 * 2**20  # Slurm's own limit of a script (max_script_size in slurm.conf(5))
+MAX_MEMORY = 256 * 2**20
+
+
+def quoted(value: object) -> str:
+    """One shell word, whatever is in it. Raises ValueError for what no script line can carry."""
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("a value contains a NUL character")
+    return shlex.quote(text)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template whose values the filter `sh` makes shell words."""
+
+    file: Path
+
+    @classmethod
+    def find(cls, workspace: Workspace, name: str) -> Template:
+        """The workspace's own template where it has one, else the shipped one."""
+        own = workspace.root / "templates" / name
+        return cls(own if own.is_file() else shipped("templates") / name)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is not the shipped one."""
+        return self.file.parent != shipped("templates")
+
+    def render(self, **values: Any) -> str:
+        """The script. Raises UserError, which names the template, where it fails or has no end."""
+        parts, size = [], 0
+        try:
+            with bounded.deadline(MAX_S), bounded.memory(MAX_MEMORY):
+                for part in self._compiled.generate({name: _plain(value) for name, value in values.items()}):
+                    size += len(part)
+                    if size > MAX_TEXT:
+                        raise ValueError(f"the script is larger than {MAX_TEXT // 2**20} MB")
+                    parts.append(part)
+        except UserError:
+            raise
+        except Exception as error:  # a template of the workspace can raise anything
+            why = "it takes too much memory" if isinstance(error, MemoryError) else error
+            raise UserError(f"the template cannot be rendered: {why}", where=str(self.file)) from error
+        script = "".join(parts)
+        refuse_secrets(script, str(self.file))
+        return script
+
+    @cached_property
+    def _compiled(self) -> jinja2.Template:
+        sandbox = ImmutableSandboxedEnvironment(
+            loader=jinja2.FileSystemLoader(self.file.parent),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        sandbox.filters["sh"] = quoted
+        try:
+            return sandbox.get_template(self.file.name)
+        except (jinja2.TemplateError, OSError) as error:
+            raise UserError(f"the template cannot be read: {error}", where=str(self.file)) from error
+
+
+def _plain(value: Any) -> Any:
+    """Data without methods that do something: a path could write files."""
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return str(value) if isinstance(value, Path) else value

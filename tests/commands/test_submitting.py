@@ -1,0 +1,76 @@
+"""A sweep that is larger than the queue: what is submitted, and how it goes on. Slurm's commands are fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CommandLine
+
+COUNTED = "n=$(cat n 2>/dev/null || echo 40); n=$((n + 1)); echo $n > n; echo $n"
+REFUSED = "case \"$*\" in *follow-on*) echo 'sbatch: error: {}' >&2; exit 1;; esac; "
+
+
+@dataclass
+class Queue:
+    """What was submitted to a Slurm that takes so many jobs of a user."""
+
+    command_line: CommandLine
+    fake: Callable[..., Path]
+
+    def sweep(self, most: int, sbatch: str = COUNTED, expect: int = 0, **slurm: object) -> str:
+        """Submit two arrays of ten jobs; return what is said."""
+        self.folder = self.fake(sbatch=sbatch, squeue="exit 0", srun="exit 0", scancel="exit 0", scontrol="exit 0")
+        site = self.command_line.site("cluster", scheduler="slurm", limits={"max_submit_jobs": most})
+        experiment = self.command_line.experiment(
+            parameters={"framework": "command", "command": "true", "model": None, "model_options": {}},
+            matrix={"cpus_per_task": [1, 2], "seed": {"range": [1, 10]}},
+            slurm={"follow_on": True, **slurm},
+        )
+        return self.command_line("sweep", experiment, "--site", site, "--name", "study", expect=expect).stderr
+
+    @property
+    def submitted(self) -> list[str]:
+        """The size of each array, or how a job that follows on is to wait."""
+        words = (self.folder / "sbatch.called").read_text().splitlines()
+        return [word for word in words if word.startswith(("--array", "--begin", "--dependency"))]
+
+
+@pytest.fixture
+def queue(command_line: CommandLine, fake_commands: Callable[..., Path]) -> Queue:
+    return Queue(command_line, fake_commands)
+
+
+def test_where_all_fits_nothing_follows_on(queue: Queue) -> None:
+    assert queue.sweep(20).endswith("submitted; see: hpcbench status study\n")
+    assert queue.submitted == ["--array=0-9", "--array=0-9"]
+
+
+@pytest.mark.parametrize(
+    ("most", "sizes"),
+    [(19, ["--array=0-9", "--array=0-7"]), (11, ["--array=0-9"]), (10, ["--array=0-8"]), (3, ["--array=0-1"])],
+)
+def test_a_place_is_kept_for_the_job_that_follows_on(queue: Queue, most: int, sizes: list[str]) -> None:
+    said = queue.sweep(most)
+    assert queue.submitted == [*sizes, "--begin=now+10minutes"]
+    assert f"job {41 + len(sizes)} submits them when others have ended" in said
+
+
+def test_a_queue_without_room_for_a_job_beside_the_one_that_follows_on_is_left_to_resume(
+    queue: Queue,
+) -> None:
+    said = queue.sweep(2)
+    assert queue.submitted == ["--array=0-1"]
+    assert "limits.max_submit_jobs of the site file: 2 of 2 jobs" in said
+    assert "no job follows on: it takes places of its own, and a limit of 3 jobs at least" in said
+    assert "submit them when others have ended: hpcbench resume study --missing" in said
+
+
+def test_a_job_that_follows_on_and_is_refused_is_told_with_what_to_do(queue: Queue) -> None:
+    said = queue.sweep(10, REFUSED.format("invalid constraint") + COUNTED, expect=2)
+    assert queue.submitted == ["--array=0-8", "--begin=now+10minutes"]
+    assert "sbatch refused the job that submits the rest: invalid constraint" in said
+    assert "hpcbench resume study --missing" in said

@@ -1,0 +1,43 @@
+"""The script of the job that submits the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hpcbench
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.lease import Lease
+from hpcbench.resources import shipped
+from hpcbench.submit import follow_on
+from hpcbench.submit.queue import Queue
+from hpcbench.submit.template import Template
+from hpcbench.workspace import Workspace
+
+
+def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: Path) -> None:
+    for name in ("json", "click", "pkgutil", "runpy", "hpcbench"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    script = Template(shipped("templates") / "follow-on.sh.j2").render(
+        version=hpcbench.__version__, options=[], sweep="--help", python=sys.executable, workspace=tmp_path
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"sleep() {{ exit 3; }}\n{script}"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " resume " in done.stdout
+
+
+def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    paths = workspace.paths("study-1")
+    paths.jobs.mkdir(parents=True)
+    (tmp_path / "target").write_text("kept")
+    (paths.jobs / "follow-on.sh").symlink_to(tmp_path / "target")
+    held = Lease(paths.jobs / ".lock", "this sweep", 0, None)
+    with pytest.raises(OSError, match="symbolic links"):
+        follow_on.submit(workspace, paths, SlurmOptions(), Queue({}, ()), held)
+    assert (tmp_path / "target").read_text() == "kept"

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.printable import printable
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    shown = printable(text)
+    assert all(character.isprintable() or character in "\n\t" for character in shown)
+    assert len(shown) == len(text)
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("größer, 大, [red]", "größer, 大, [red]"),
+        ("one\n\ttwo", "one\n\ttwo"),
+        ("\x1b[2Jgone\x9b31m\x07", "?[2Jgone?31m?"),
+        ("over\rwritten a\u202eb\u00a0c", "over written a?b c"),
+        ("half \ud83d", "half ?"),
+    ],
+)
+def test_what_it_is_shown_as(text: str, shown: str) -> None:
+    assert printable(text) == shown
