@@ -6,7 +6,7 @@ import random
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -48,6 +48,20 @@ def free() -> int:
     held, port = ports.claim(random.randrange(ports.COUNT))  # other tests claim ports at the same time
     held.close()
     return port - ports.FIRST - ports.COUNT
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> range:
+    """A range of three ports and three partners, all free: the ports."""
+    while True:
+        first = random.randrange(ports.FIRST, ports.FIRST + ports.COUNT)
+        with suppress(OSError), ExitStack() as row:
+            for port in range(first, first + 6):
+                row.enter_context(listening(port))
+            break
+    monkeypatch.setattr(ports, "FIRST", first)
+    monkeypatch.setattr(ports, "COUNT", 3)
+    return range(first + 3, first + 6)
 
 
 def listening(port: int, address: str = "", reuse: bool = False) -> socket.socket:
@@ -124,14 +138,11 @@ def test_a_partner_of_a_port_that_was_passed_over_is_let_go(free: int) -> None:
         listening(ports.FIRST + free).close()
 
 
-def test_where_no_port_is_free_the_range_is_named(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
-    monkeypatch.setattr(ports, "FIRST", ports.FIRST + free)
-    monkeypatch.setattr(ports, "COUNT", 3)
-    first = ports.FIRST
+def test_where_no_port_is_free_the_range_is_named(few: range) -> None:
     with ExitStack() as claims:
-        for _ in range(3):
+        for _ in few:
             claims.enter_context(ports.claim(0)[0])
-        with pytest.raises(OSError, match=f"no port is free from {first + 3} to {first + 5}"):
+        with pytest.raises(OSError, match=f"no port is free from {few[0]} to {few[-1]}"):
             ports.claim(0)
 
 

@@ -46,12 +46,12 @@ def start_cluster(name: str, port: int, accounting: str, **more: str) -> Iterato
 @pytest.fixture(scope="session")
 def accounting_cluster(mpi_compilers: Path) -> Iterator[dict[str, str]]:
     """Its slurmd finds PMIx's library, which comes with an MPI, only where that is there when it starts."""
-    yield from start_cluster("accounting", 23000, "yes")
+    yield from start_cluster("accounting", 13000, "yes")
 
 
 @pytest.fixture(scope="session")
 def plain_cluster() -> Iterator[dict[str, str]]:
-    yield from start_cluster("plain", 24000, "no")
+    yield from start_cluster("plain", 14000, "no")
 
 
 @pytest.fixture

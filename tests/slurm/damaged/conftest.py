@@ -11,7 +11,7 @@ from tests.slurm.conftest import on, start_cluster
 
 @pytest.fixture(scope="session")
 def dying_cluster() -> Iterator[dict[str, str]]:
-    yield from start_cluster("dying", 29000, "yes", CLUSTER_TIMEOUT="3")
+    yield from start_cluster("dying", 15000, "yes", CLUSTER_TIMEOUT="3")
 
 
 @pytest.fixture
