@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -108,8 +109,14 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        _fail(f"{error.filename or 'a file'}: {error.strerror}", 2)
+        _fail(_of_system(error), 2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _of_system(error: OSError) -> str:
+    told = f"{error.filename or 'reading or writing'}: {error.strerror}"
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"{told}\n  make room where jobs/ and results/ of the workspace are" if full else told
 
 
 def _fail(message: str, status: int) -> None:

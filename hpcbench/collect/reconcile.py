@@ -40,12 +40,13 @@ class MadeUp(NamedTuple):
 @dataclass(frozen=True)
 class Left:
     """What a job has left of a repetition that it did not record: among what runs, a scratch folder for each attempt;
-    and, where it ran beside others, what it has printed."""
+    and, where it ran beside others, what it has printed. Nothing of one that had no turn, as its job ran others."""
 
     batch: Batch
     index: int
     element: int
     files: Sequence[Path] = ()
+    had_no_turn: bool = False
 
     @property
     def folders(self) -> list[Path]:
@@ -68,7 +69,7 @@ def reconcile(sweep: Sweep, left: Left, planned: PlannedRun, entry: QueueEntry |
     elif entry is not None and unstarted and entry.never_started:
         status = outcomes.NEVER_STARTED
         error = _plain(f"Slurm never started it: {states.in_words(entry.reason)}")
-    elif unstarted and status == outcomes.CANCELLED:
+    elif status == outcomes.CANCELLED and (unstarted or left.had_no_turn):
         error = _plain("cancelled before it started")
     elif entry is not None and unstarted and status == outcomes.FAILED:
         status = outcomes.NODE_FAILURE

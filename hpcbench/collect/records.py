@@ -13,7 +13,7 @@ from hpcbench.fast_json import decoded
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
 from hpcbench.node.record import SCHEMA
-from hpcbench.workspace import SweepPaths
+from hpcbench.workspace import JOB_NAME, SweepPaths
 
 Record = dict[str, Any]
 _ALWAYS = {"job", "element", "batch", "attempt", "case_id", "repetition", "parameters", "slurm", "ended_at", "error"}
@@ -135,7 +135,17 @@ def _parsed(line: bytes) -> Record | None:
         return None
     if not isinstance(record, dict) or not {"schema", "status"} <= record.keys():
         return None
-    return record if record["schema"] != SCHEMA or record.keys() >= _ALWAYS else None
+    return record if record["schema"] != SCHEMA or (record.keys() >= _ALWAYS and _named_by_hpcbench(record)) else None
+
+
+def _named_by_hpcbench(record: Record) -> bool:
+    """Whether its job and batch have names such as hpcbench gives: they become parts of paths."""
+    return all(isinstance(name, str) and JOB_NAME.match(name) for name in (record["job"], record["batch"]))
+
+
+def has_log(record: Record) -> bool:
+    """Whether its job has printed anything, as far as is known: one that Slurm never started has not."""
+    return record["attempt"] is not None or bool((record["error"] or {}).get("last_lines"))
 
 
 def array_of(record: Record) -> str | None:

@@ -249,12 +249,13 @@ class _Run:
         if entry and not entry.ended and states.phase_of(entry.state) == states.RUNNING:
             return self._at(UNKNOWN, turn, f"it has left the queue, and the accounting still says {entry.state}")
         begun = self.view.begun(turn.batch.name)
-        if self.element not in begun and self._others_ran(turn):
+        had_no_turn = self.element not in begun and self._others_ran(turn)
+        if had_no_turn and not (entry and states.outcome_of(entry.state) == outcomes.CANCELLED):
             ended = f" ({entry.state})" if entry else ""
             return self._at(PLANNED, turn, f"its job ended{ended} before its turn")
         if entry is None and turn.batch.slurm_id in self.view.known_arrays and not self.view.has_log(turn):
             entry = queue.CANCELLED_WHILE_PENDING
-        left = reconcile.Left(turn.batch, turn.index, self.element, begun.get(self.element, ()))
+        left = reconcile.Left(turn.batch, turn.index, self.element, begun.get(self.element, ()), had_no_turn)
         made = reconcile.reconcile(self.view.sweep, left, self.planned, entry)
         self.view.made_up.append(made)
         self.records.append(made.record)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.collect.energy import energy_columns
-from hpcbench.collect.records import Record, disturbed_by
+from hpcbench.collect.records import Record, disturbed_by, has_log
 from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG
@@ -137,7 +137,7 @@ def _row(record: Record) -> dict[str, Any]:
         "started_at": record["started_at"],
         "ended_at": record["ended_at"],
         "warnings": "; ".join(record["warnings"]) or None,
-        "log": _log(record) if record["ended_at"] else None,
+        "log": _log(record) if record["ended_at"] and has_log(record) else None,
         "error": error.get("message"),
     }
     row.update({f"{TAG}{name}": value for name, value in record["tags"].items()})

@@ -37,5 +37,6 @@ def cancel(context: click.Context, sweep: str) -> int:
         # What would submit the rest goes first.
         arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
         cancel_arrays(arrays, journal)
-    err.print(f"cancelled {plural(len(active), 'repetition')} in {plural(len(arrays), 'job')} of Slurm")
+    of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
+    err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0

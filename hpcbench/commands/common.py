@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,6 +19,9 @@ from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
 from hpcbench.resources import shipped
 from hpcbench.workspace import SweepPaths, Workspace
+
+if TYPE_CHECKING:
+    from hpcbench.plan.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,12 +50,21 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
+def jobs_in_words(plan: Plan) -> str:
+    """`2 jobs`; on Slurm also `1,000 jobs in 2 arrays`, where each counts by itself."""
+    if plan.site.scheduler != "slurm":
+        return plural(len(plan.jobs), "job")
+    return f"{plural(sum(len(job.packs) for job in plan.jobs), 'job')} in {plural(len(plan.jobs), 'array')}"
+
+
 @contextmanager
 def resumable(sweep: str) -> Iterator[None]:
-    """Tells a user who interrupts a sweep how it goes on."""
+    """Tells how a sweep goes on that was interrupted, or that something stopped."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError, UserError) as stopped:
+        if "hpcbench resume" in str(stopped):
+            raise
         err.print(f"what ran or was submitted is kept; go on with: hpcbench resume {sweep}", soft_wrap=True)
         raise
 

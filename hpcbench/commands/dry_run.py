@@ -11,11 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.commands.common import out, plural
+from hpcbench.commands.common import jobs_in_words, out, plural
 from hpcbench.config.parameters import Parameters
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
-from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
 from hpcbench.printable import printable
 from hpcbench.submit.script import ScriptWriter
@@ -37,7 +36,7 @@ def show(
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     _commands(plan.cases)
-    out.print(_jobs(plan.jobs))
+    out.print(_jobs(plan))
     most = budget(plan.jobs, plan.site)
     out.print(
         f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
@@ -107,8 +106,9 @@ def _derived(cases: tuple[Case, ...]) -> list[str]:
     return [name for name in Parameters.model_fields if len(values(name)) > 1]
 
 
-def _jobs(jobs: tuple[Job, ...]) -> Table:
-    table = Table(title=plural(len(jobs), "job"), title_justify="left", box=None, pad_edge=False)
+def _jobs(plan: Plan) -> Table:
+    jobs = plan.jobs
+    table = Table(title=jobs_in_words(plan), title_justify="left", box=None, pad_edge=False)
     for name in (
         "job",
         "repetitions",

@@ -54,7 +54,7 @@ def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, w
     found = load(workspace.find(sweep))
     found.check_writable()
     paths = found.paths
-    with resumable(paths.name), locked(paths.jobs) as lease:
+    with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
             return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)
         _submit(found, workspace, disturbed, missing, lease)

@@ -13,7 +13,7 @@ from hpcbench.collect.survey import survey_or_records
 from hpcbench.commands.common import err, out, sweep_argument, workspace_of
 from hpcbench.commands.displays import JsonLines, display_on
 from hpcbench.commands.watching import watch as watch_sweep
-from hpcbench.report.progress import counted, expected_in_words, follow_on_in_words
+from hpcbench.report.progress import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.progress_groups import lines
 from hpcbench.report.progress_json import as_json as progress_as_json
 from hpcbench.submit.sweep import load
@@ -61,6 +61,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
     told = {
         "cases": counted(progress.case_counts()),
         "repetitions": counted(progress.counts()),
+        "tried again": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
     }

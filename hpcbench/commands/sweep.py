@@ -8,7 +8,17 @@ import click
 from rich.markup import escape
 
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import choose_site, err, file_in, open_sweep, out, plural, resumable, workspace_of
+from hpcbench.commands.common import (
+    choose_site,
+    err,
+    file_in,
+    jobs_in_words,
+    open_sweep,
+    out,
+    plural,
+    resumable,
+    workspace_of,
+)
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
@@ -145,13 +155,13 @@ def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wa
 
     paths = created.paths
     repetitions = sum(len(job.runs) for job in plan.jobs)
-    counts = ((plan.cases, "case"), (range(repetitions), "repetition"), (plan.jobs, "job"))
-    err.print(f"{paths.name}: " + ", ".join(plural(len(things), word) for things, word in counts))
+    counts = plural(len(plan.cases), "case"), plural(repetitions, "repetition"), jobs_in_words(plan)
+    err.print(f"{paths.name}: {', '.join(counts)}")
     if render_only:
         for job in plan.jobs:
             out.print(str(paths.script(job.name)), soft_wrap=True)
         return 0
-    with resumable(paths.name), locked(paths.jobs) as lease:
+    with locked(paths.jobs) as lease, resumable(paths.name):
         if created.scheduler != "slurm":
             return run_here(created, list(survey(created).runs), lease)
         whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]

@@ -11,6 +11,7 @@ from typing import Any
 
 from hpcbench.analysis import pace
 from hpcbench.collect.progress import PLANNED, Progress, RunProgress
+from hpcbench.collect.records import has_log, is_disturbed
 from hpcbench.node import outcomes
 from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import hostlist, states
@@ -70,6 +71,18 @@ def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
+def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
+    """How the attempts ended that do not count, as others were made: `{"node_failure": 2, "disturbed": 1}`."""
+    earlier: Counter[str] = Counter()
+    for run in runs:
+        if run.record is None or len(run.attempts) < 2:
+            continue
+        ended = Counter("disturbed" if is_disturbed(attempt) else str(attempt["status"]) for attempt in run.attempts)
+        ended["disturbed" if is_disturbed(run.record) else run.state] -= 1
+        earlier += ended
+    return dict(earlier.most_common())
+
+
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
     """What has ended and neither completed, nor was left out on purpose, nor cannot run here, the latest last."""
     none = (outcomes.COMPLETED, outcomes.SKIPPED, outcomes.UNSUPPORTED)
@@ -85,9 +98,12 @@ def attempt_of(run: RunProgress) -> tuple[str, int, str]:
     return run.job, run.element, _ended_at(run)
 
 
-def log_of(sweep: Sweep, run: RunProgress) -> str:
-    """The file of what the job of a repetition that has ended has printed, from the folder of the workspace on."""
-    batch = run.record["batch"] if run.record else run.job
+def log_of(sweep: Sweep, run: RunProgress) -> str | None:
+    """The file of what the job of a repetition that has ended has printed, from the folder of the workspace on; None
+    where it has printed nothing."""
+    if run.record is None or not has_log(run.record):
+        return None
+    batch = run.record["batch"]
     index = run.index if run.slurm_id and run.index is not None else run.element
     log = sweep.paths.log(batch, index, run.slurm_id)
     return str(Path("jobs") / log.relative_to(sweep.paths.jobs.parent))

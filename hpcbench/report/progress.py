@@ -115,6 +115,13 @@ def follow_on_in_words(progress: Progress) -> str:
     return f"job {', '.join(progress.follow_on)} submits what is left" if progress.follow_on else ""
 
 
+def tried_again_in_words(progress: Progress) -> str:
+    """`3 times, after 2 node_failure, 1 disturbed`; empty where every attempt counts."""
+    earlier = overview.tried_again(progress.runs)
+    times = sum(earlier.values())
+    return f"{times:,} time{'s' * (times != 1)}, after {counted(earlier)}" if earlier else ""
+
+
 def length(seconds: float) -> str:
     """A time span in whole minutes, or hours, or days: `under a minute`, `5 min`, `2 h 31 min`, `3 d 4 h`."""
     minutes = round(seconds / 60)
@@ -150,6 +157,7 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
         "": counted(dict(reversed(counts.items()))),
         "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",
         "running on": nodes_in_words(progress.runs),
+        "tried again": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
     }
@@ -210,7 +218,8 @@ def _failures(progress: Progress, failed: list[RunProgress], shown: int) -> list
     lines = [Text("latest failures", style="bold")]
     for run in failed[:shown]:
         lines.append(Text("  ") + failure(progress, run))
-        lines.append(Text(f"    {overview.log_of(progress.sweep, run)}", style="dim"))
+        log = overview.log_of(progress.sweep, run)
+        lines += [Text(f"    {log}", style="dim")] if log else []
     return [*map(_line, lines), *_more(len(failed) - shown)]
 
 

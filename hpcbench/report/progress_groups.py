@@ -46,13 +46,16 @@ def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
 
 
 def elements_in_words(runs: Sequence[RunProgress]) -> str:
-    """`job-001 0-999 (Slurm job 12), job-002 3,7 and 8 more jobs`."""
-    jobs: dict[tuple[str, str | None], list[int]] = {}
+    """`12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`: what Slurm knows as scancel takes it."""
+    jobs: dict[tuple[str, str | None], set[int]] = {}
     for run in runs:
-        jobs.setdefault((run.job, run.slurm_id), []).append(run.element)
+        number = run.index if run.slurm_id and run.index is not None else run.element
+        jobs.setdefault((run.job, run.slurm_id), set()).add(number)
     told = [
-        f"{job} {_cut(ranges.compact(elements))}" + (f" (Slurm job {slurm_id})" if slurm_id else "")
-        for (job, slurm_id), elements in list(jobs.items())[:MOST_JOBS]
+        f"{slurm_id}_[{_cut(ranges.compact(numbers))}] ({job})"
+        if slurm_id
+        else f"elements {_cut(ranges.compact(numbers))} of {job}"
+        for (job, slurm_id), numbers in list(jobs.items())[:MOST_JOBS]
     ]
     more = len(jobs) - MOST_JOBS
     return "; ".join([*told, *([f"and {more:,} more job" + "s" * (more > 1)] if more > 0 else [])])

@@ -24,6 +24,7 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
             for name, values in overview.by_axis(progress).items()
         },
         "running_on": overview.running_by_node(progress.runs),
+        "tried_again_after": overview.tried_again(progress.runs),
         "expected_end": end.isoformat(timespec="seconds") if end else None,
         "follow_on_jobs": list(progress.follow_on),
         "pending_reasons": [
@@ -58,6 +59,7 @@ def _failure(progress: Progress, run: RunProgress) -> dict[str, Any]:
         "element": run.element,
         "case": run.planned.case_id,
         "repetition": run.planned.repetition,
+        "axes": {name: overview.value_of(run.planned, name) for name in progress.sweep.description["axes"]},
         "status": run.state,
         "message": run.reason or None,
         "log": overview.log_of(progress.sweep, run),

@@ -41,10 +41,10 @@ class Lines:
     def _failures(self, progress: Progress) -> list[Text]:
         failed = {overview.attempt_of(run): run for run in overview.failures(progress.runs)}
         new = [failed[attempt] for attempt in self._new(failed)]
-        lines = [
-            failure(progress, run).append(f" (log: {overview.log_of(progress.sweep, run)})")
-            for run in new[:MOST_FAILURES]
-        ]
+        lines = []
+        for run in new[:MOST_FAILURES]:
+            log = overview.log_of(progress.sweep, run)
+            lines.append(failure(progress, run).append(f" (log: {log})" if log else ""))
         if len(new) > MOST_FAILURES:
             more = f"... and {len(new) - MOST_FAILURES:,} more failures: hpcbench status {progress.sweep.paths.name}"
             lines.append(Text(more))

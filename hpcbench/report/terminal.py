@@ -77,7 +77,8 @@ def print_report(
         console.print(f"Ranked apart, because their work differs in: {differing}.", soft_wrap=True)
     failed = cases[cases["status"] != COMPLETED]
     for _, case in failed.head(top).iterrows():
-        reason = "" if pd.isna(case["error"]) else f": {case['error']} (log: {case['log']})"
+        log = "" if pd.isna(case["log"]) else f" (log: {case['log']})"
+        reason = "" if pd.isna(case["error"]) else f": {case['error']}{log}"
         console.print(Text.assemble((case["status"], "red"), f" {label(case, shown)}{reason}"), soft_wrap=True)
     _say_more(len(failed) - top, console)
 

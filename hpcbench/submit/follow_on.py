@@ -1,4 +1,4 @@
-"""The small job that submits what did not fit into the queue: it waits for a job of the sweep to end, and calls resume.
+"""The small job that submits what did not fit into the queue: it waits until there is room, and calls resume.
 
 So a sweep goes on while nobody is logged in, and no process of hpcbench stays alive for it.
 """
@@ -23,6 +23,7 @@ from hpcbench.workspace import SweepPaths, Workspace
 
 _TIME = "00:30:00"
 _PAUSE = "10minutes"
+_LAST = 3  # elements of an array: whichever ends first, so that one that somebody holds does not hold up the rest
 FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
 
 
@@ -32,19 +33,20 @@ def waiting(queue: Queue) -> list[str]:
 
 
 def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
-    """Submit one that starts when any array that is in the queue now has ended; return its id. Where the queue is full
-    of other jobs only, it looks again after a while.
+    """Submit one that starts when an array that is in the queue now has nearly ended; return its id. Where the queue is
+    full of other jobs only, it looks again after a while.
 
     Raises UserError, with sbatch's own words, where it says no.
     """
-    after = queue.active_arrays
+    last = queue.last_of_each_array(_LAST)
     script = paths.jobs / f"{FOLLOW_ON}.sh"
     content = render(workspace, paths, slurm)
     with open(script, "w", encoding="utf-8", opener=no_link) as file:
         file.write(content)
     folder = paths.logs(FOLLOW_ON)
     folder.mkdir(parents=True, exist_ok=True)
-    when = f"--dependency={'?'.join(f'afterany:{array}' for array in after)}" if after else f"--begin=now+{_PAUSE}"
+    any_of = "?".join(f"afterany:{array}_{index}" for array, index in last)
+    when = f"--dependency={any_of}" if last else f"--begin=now+{_PAUSE}"
     try:
         with without_submitits_words():
             return ScriptExecutor(script, folder, [when], []).submit_script(lease)

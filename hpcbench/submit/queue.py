@@ -64,10 +64,13 @@ class Queue:
         """Whether an element is in the queue and has not ended."""
         return element in self.entries and not self.entries[element].ended
 
-    @property
-    def active_arrays(self) -> list[str]:
-        """The arrays of which some element has not ended."""
-        return list(dict.fromkeys(element[0] for element in self.entries if self.is_active(element)))
+    def last_of_each_array(self, count: int) -> list[Element]:
+        """Of each array so many of the elements that start last, of those that will start and have not ended."""
+        going: dict[str, list[int]] = {}
+        for element in self.entries:
+            if self.is_active(element) and not states.never_starts(self.entries[element].reason):
+                going.setdefault(element[0], []).append(element[1])
+        return [(array, index) for array, indices in going.items() for index in sorted(indices)[-count:]]
 
 
 def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:

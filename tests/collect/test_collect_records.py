@@ -80,6 +80,16 @@ def test_a_damaged_line_is_counted_with_its_place_and_the_others_are_read(
     assert found.damaged == [f"{path}:2"]
 
 
+@pytest.mark.parametrize("name", ["..", "/etc/passwd", "a/b", "", None, ["job-1"]])
+@pytest.mark.parametrize("key", ["job", "batch"])
+def test_a_record_of_a_job_whose_name_leads_elsewhere_is_damaged(
+    paths: SweepPaths, make_record: MakeRecord, key: str, name: object
+) -> None:
+    path = paths.local_records("job-1")
+    put(path, line({**make_record(0), key: name}))
+    assert (read_records(paths).records, read_file(path)) == ([], [])
+
+
 def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
     paths: SweepPaths, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:

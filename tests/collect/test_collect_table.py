@@ -137,6 +137,13 @@ def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:
     assert table["log"].notna().tolist() == [True, False]
 
 
+def test_what_slurm_never_started_has_no_log(make_record: MakeRecord) -> None:
+    error = {"type": "job", "message": "cancelled before it started", "last_lines": []}
+    unstarted = {**make_record(status="cancelled"), "attempt": None, "error": error}
+    killed = {**unstarted, "error": {**error, "last_lines": ["Killed"]}}
+    assert repetition_table([unstarted, killed])["log"].notna().tolist() == [False, True]
+
+
 def test_every_parameter_has_a_column(make_record: MakeRecord) -> None:
     table = repetition_table([make_record()])
     assert set(table.columns) >= NAMES

@@ -141,6 +141,15 @@ def test_of_a_running_pack_only_that_runs_which_has_begun(cluster: Cluster) -> N
     assert (progress.runs[1].nodes, progress.runs[1].reason) == ("n1", "")
 
 
+def test_what_had_no_turn_is_cancelled_where_somebody_has_cancelled_its_job(cluster: Cluster) -> None:
+    cluster.record(0)
+    cluster.begin(1)
+    progress = cluster.survey(queued("1|RUNNING|None|n1", "2|RUNNING|None|n1"), "7_0|CANCELLED by 5|0:15|60|5|None|n1")
+    assert [run.state for run in progress.runs[:3]] == ["completed", "cancelled", "cancelled"]
+    assert progress.runs[2].reason == "cancelled before it started"
+    assert (elements(progress.to_do()), elements(progress.missing())) == ([1, 2], [])
+
+
 def test_one_question_to_squeue_and_one_to_sacct_are_enough_whatever_there_is(cluster: Cluster) -> None:
     for number in range(20):
         cluster.submit(f"job-1.{number:x}x", str(100 + number), [(4,), (5,)])

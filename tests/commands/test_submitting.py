@@ -74,3 +74,9 @@ def test_a_job_that_follows_on_and_is_refused_is_told_with_what_to_do(queue: Que
     assert queue.submitted == ["--array=0-8", "--begin=now+10minutes"]
     assert "sbatch refused the job that submits the rest: invalid constraint" in said
     assert "hpcbench resume study --missing" in said
+
+
+def test_what_stops_it_half_way_is_followed_by_how_to_go_on(queue: Queue) -> None:
+    said = queue.sweep(20, "echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1", expect=2)
+    assert "Unable to contact slurm controller" in said
+    assert said.count("hpcbench resume study") == 1

@@ -364,19 +364,21 @@ def test_ctrl_c_ends_the_view_and_says_that_the_jobs_go_on(
 def test_a_local_sweep_is_watched_from_another_shell(
     command_line: CommandLine, wait_until: Callable[..., None]
 ) -> None:
+    go = command_line.workspace / "go"
+    until_go = f"until [ -e {go} ]; do sleep 0.1; done"
     sections = {
-        "parameters": {"framework": "command", "command": "sleep {{ seconds }}", "model": None, "model_options": {}},
-        "tags": ["seconds"],
-        "matrix": {"seconds": [1, 2, 3]},
+        "parameters": {"framework": "command", "command": until_go, "model": None, "model_options": {}},
+        "matrix": {"seed": [1, 2, 3]},
     }
     file = command_line.experiment(**sections)
     here = command_line.start("sweep", file, "--site", command_line.site(), "--name", "one")
     wait_until(lambda: list(command_line.workspace.glob("results/one/running/*/*")))
-    watched = command_line("status", "one", "--watch")
+    watched = command_line.start("status", "one", "--watch")
+    assert watched.stdout
+    assert "1 running" in watched.stdout.readline()
+    go.touch()
     assert here.wait() == 0
-    lines = watched.stdout.splitlines()
-    assert any("1 running" in line for line in lines)
-    assert lines[-1] == "one: 3 completed"
+    assert watched.communicate()[0].splitlines()[-1] == "one: 3 completed"
 
 
 def test_an_interrupted_view_has_status_130(command_line: CommandLine, wait_until: Callable[..., None]) -> None:

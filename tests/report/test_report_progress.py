@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def make(
         ended = NOW - datetime.timedelta(seconds=ago_s)
         started = ended - datetime.timedelta(seconds=60)
         record = {"status": state, "attempt": 1, "batch": "job-001.token", "error": None, "slurm": {}}
+        record["interference"] = None
         record |= {"started_at": started.isoformat(), "ended_at": ended.isoformat()}
     job, slurm_id = f"job-{element // 1000 + 1:03d}", None if state == "planned" else "12"
     return RunProgress(job, element % 1000, planned, state, slurm_id, element, reason, on, record)
@@ -128,6 +130,16 @@ def test_the_latest_failure_comes_first_with_its_log_and_moves_no_cursor() -> No
     assert late in text
     assert text.index(late) < text.index("failed nodes=1 repetition 1: early")
     assert "more" not in text
+
+
+def test_what_slurm_never_started_has_no_log() -> None:
+    run = make(0, "cancelled", reason="cancelled before it started")
+    assert run.record is not None
+    run.record.update(attempt=None, error={"message": run.reason, "last_lines": []})
+    progress = progress_of(run)
+    assert "log" not in printed(progress)
+    assert "log" not in Lines().news(progress, NOW)[-1].plain
+    assert as_json(progress, NOW)["failures"][0]["log"] is None
 
 
 SECTIONS = st.builds(Section, st.integers(0, 50), st.integers(0, 8), st.integers(1, 2), st.integers(0, 1))
@@ -251,9 +263,29 @@ def test_status_is_short_however_many_repetitions_and_reasons_there_are(large: P
 
 def test_a_group_tells_its_elements_by_job() -> None:
     runs = [make(element, "planned") for element in range(4500)]
-    assert progress_groups.elements_in_words(runs) == "job-001 0-999; job-002 0-999; job-003 0-999; and 2 more jobs"
+    assert progress_groups.elements_in_words(runs) == (
+        "elements 0-999 of job-001; elements 0-999 of job-002; elements 0-999 of job-003; and 2 more jobs"
+    )
     scattered = [make(element, "pending") for element in range(0, 100, 2)]
-    assert progress_groups.elements_in_words(scattered) == "job-001 0,2,4,6,8,10,12,14,16,18,20,... (Slurm job 12)"
+    assert progress_groups.elements_in_words(scattered) == "12_[0,2,4,6,8,10,12,14,16,18,20,...] (job-001)"
+
+
+def test_what_slurm_knows_is_told_by_the_index_in_its_array_however_many_share_one() -> None:
+    pack = [replace(make(element, "pending"), index=3 + element // 10) for element in range(20)]
+    assert progress_groups.elements_in_words(pack) == "12_[3-4] (job-001)"
+
+
+def test_attempts_that_do_not_count_are_told_by_how_they_ended() -> None:
+    def attempted(element: int, *statuses: str) -> RunProgress:
+        run = make(element, statuses[-1])
+        return replace(run, attempts=tuple({**(run.record or {}), "status": status} for status in statuses))
+
+    lost = attempted(0, "node_failure", "node_failure", "completed")
+    late = attempted(1, "failed", "failed")
+    progress = progress_of(lost, late, attempted(2, "completed"))
+    assert as_json(progress, NOW)["tried_again_after"] == {"node_failure": 2, "failed": 1}
+    assert "tried again  3 times, after 2 node_failure, 1 failed\n" in printed(progress)
+    assert "tried again" not in printed(progress_of(attempted(2, "completed"), make(3, "planned")))
 
 
 def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
@@ -273,4 +305,5 @@ def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
     (failure,) = made["failures"]
     assert (failure["status"], failure["message"], failure["element"]) == ("failed", "it broke", 6)
     assert failure["log"].startswith("jobs/sweep-1/logs/")
+    assert failure["axes"] == {"batch_size": PARAMETERS["batch_size"]}
     assert [run["state"] for run in made["runs"]] == [run.state for run in runs]

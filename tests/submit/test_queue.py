@@ -53,7 +53,7 @@ def test_elements_are_found_in_squeue_with_fake_slurm_commands(fake_commands: Fa
         ("8", 0): QueueEntry("BRAND_NEW", False, "None", "n[2-3]"),
     }
     assert [found.is_active(("7", index)) for index in range(4)] == [True, True, False, False]
-    assert (found.bare, found.active_arrays) == ((), ["7", "8"])
+    assert (found.bare, found.last_of_each_array(2)) == ((), [("7", 0), ("7", 1), ("8", 0)])
 
 
 def test_a_reason_of_many_words_is_one_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
@@ -117,8 +117,17 @@ def test_the_job_that_will_submit_the_rest_is_found_in_the_same_squeue_with_fake
         )
     )
     found = asked(journal)
-    assert (found.follow_on, found.active_arrays) == (("21",), ["7"])
+    assert (found.follow_on, found.last_of_each_array(3)) == (("21",), [("7", 0)])
     assert "study-1.follow-on" in (folder / "squeue.called").read_text()
+
+
+def test_of_an_array_those_are_waited_for_that_start_last_and_that_nobody_holds_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    lines = [f"study-1.job-001.aa|7|{index}|PENDING|Priority|" for index in (10, 2, 30, 4)]
+    held = [f"study-1.job-00{job}.bb|{job}|31|PENDING|JobHeldUser|" for job in (7, 8)]
+    fake_commands(squeue=says(*lines, *held))
+    assert asked(journal).last_of_each_array(3) == [("7", 4), ("7", 10), ("7", 30)]
 
 
 @pytest.mark.parametrize(

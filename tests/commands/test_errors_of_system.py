@@ -1,0 +1,33 @@
+"""What the system says no to is one line, and a full disk one more; see also tests/test_errors.py."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from hpcbench import cli
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "said"),
+    [
+        (errno.ENOSPC, None, "hpcbench: reading or writing: No space left on device\n  make room where"),
+        (errno.EDQUOT, "jobs/study/journal.jsonl", "hpcbench: jobs/study/journal.jsonl: Disk quota exceeded\n  make"),
+        (errno.EACCES, "configs/x.yaml", "hpcbench: configs/x.yaml: Permission denied\n"),
+    ],
+)
+def test_what_and_where_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, name: str | None, said: str
+) -> None:
+    def fail(**settings: object) -> None:
+        raise OSError(number, os.strerror(number), name)
+
+    monkeypatch.setattr(cli.group, "main", fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(said)
+    assert ("make room" in told) == (number != errno.EACCES)
