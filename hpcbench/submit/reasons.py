@@ -38,6 +38,7 @@ def hint(words: str) -> str:
 _WAIT = "wait; `squeue --start` tells when Slurm expects to start it"
 _SMALLER = "ask for less in the experiment, or for another partition: start a new sweep"
 _RELEASE = "`scontrol release JOBID` lets it go"
+_WHY_DOWN = "`sinfo -R` lists the nodes that are down or drained, and why"
 _NOT_YOURS = "wait, or ask the site's support"
 _ACCOUNT = "check slurm.account: `sacctmgr show associations user=$USER` lists yours"
 _QOS = "check slurm.qos: `sacctmgr show associations user=$USER` lists yours"
@@ -82,7 +83,7 @@ _REASONS = {
     "MaxMemPerLimit": Reason("it asks for more memory per CPU or node than is allowed", "check slurm.mem", never=True),
     "MaxPoweredUpNodes": Reason("as many nodes are switched on as may be", _WAIT),
     "MpiPortsBusy": Reason("the ports for its MPI are taken", "wait"),
-    "NodeDown": Reason("a node it needs is down", "wait, or check slurm.nodelist"),
+    "NodeDown": Reason("a node it needs is down", f"wait, or check slurm.nodelist; {_WHY_DOWN}"),
     "NonZeroExitCode": Reason("its earlier run failed", _AGAIN),
     "NvidiaImexChannels": Reason("no IMEX channel of NVIDIA's is free", _WAIT),
     "OutOfMemory": Reason("its earlier run was out of memory", "ask for more slurm.mem: start a new sweep"),
@@ -112,7 +113,7 @@ _REASONS = {
     "RaisedSignal": Reason("its earlier run was ended by a signal", _AGAIN),
     "ReqNodeNotAvail": Reason(
         "a node it needs is down, drained or reserved",
-        "wait; a shorter slurm.time may end before a reservation begins: `scontrol show reservation`",
+        f"wait; {_WHY_DOWN}; a shorter slurm.time may end before a reservation begins: `scontrol show reservation`",
     ),
     "Reservation": Reason("it waits for its reservation", _RESERVATION),
     "ReservationDeleted": Reason("its reservation was deleted: it will not start", _RESERVATION, never=True),
@@ -132,7 +133,9 @@ _MESSAGES = {
     "launch failed requeued held": Reason(
         "it could not be launched, and is held", f"look into its log; {_RELEASE}", never=True
     ),
-    "nodes required for job are down": Reason("nodes it needs are down, drained or kept for other partitions", _WAIT),
+    "nodes required for job are down": Reason(
+        "nodes it needs are down, drained or kept for other partitions", f"{_WAIT}; {_WHY_DOWN}"
+    ),
 }
 
 _LIMIT = re.compile(
