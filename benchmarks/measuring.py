@@ -32,8 +32,9 @@ class FailedError(SystemExit):
 
 
 def clean_environment() -> dict[str, str]:
-    """The variables of this shell, without those that change what Slurm and hpcbench do."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
+    """The variables of this shell, without those that change what Slurm, hpcbench and Python do."""
+    dropped = ("SLURM_", "HPCBENCH_", "PYTHON")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
 
 def timed(command: list[str], folder: Path, environment: Variables, runs: int = 5) -> tuple[float, float]:

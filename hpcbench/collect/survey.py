@@ -276,10 +276,8 @@ class _Run:
         shown = {**record, "attempts": len(self.records)}
         if record["attempt"] is not None:
             shown["attempt"] = numbered[0]
-        made = RunProgress(
-            self.job, self.element, self.planned, record["status"], array_of(record), index_of(record), message, nodes
-        )
-        return replace(made, record=shown, attempts=tuple(self.records))
+        where = record["status"], array_of(record), index_of(record), message, nodes
+        return RunProgress(self.job, self.element, self.planned, *where, shown, tuple(self.records))
 
     def _at(self, state: str, turn: _Turn | None, reason: str = "", nodes: str = "") -> RunProgress:
         slurm_id, index = (turn.batch.slurm_id, turn.index) if turn else (None, None)

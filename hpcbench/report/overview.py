@@ -112,10 +112,13 @@ def log_of(sweep: Sweep, run: RunProgress) -> str | None:
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
     """When all that is queued or runs will have ended, at the pace so far; None where that cannot be known."""
     counted = progress.counts()
-    going = counted.get(states.PENDING, 0) + counted.get(states.RUNNING, 0)
+    running = counted.get(states.RUNNING, 0)
+    if not running:
+        return None
+    going = counted.get(states.PENDING, 0) + running
     left = going + (counted.get(PLANNED, 0) if progress.sweep.scheduler == "local" else 0)
     spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record["attempt"] is not None]
-    end = pace.expected_end(spans, counted.get(states.RUNNING, 0), left, now.timestamp())
+    end = pace.expected_end(spans, running, left, now.timestamp())
     return datetime.datetime.fromtimestamp(end).astimezone() if end is not None else None
 
 
