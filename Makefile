@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n 3
 # Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
+# Tests start hpcbench thousands of times: what is compiled of it is kept, as for its users.
+unexport PYTHONDONTWRITEBYTECODE
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 

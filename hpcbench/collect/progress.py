@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hpcbench.collect.records import Record, array_of, is_disturbed
@@ -70,7 +70,7 @@ class Progress:
     sweep: Sweep
     runs: tuple[RunProgress, ...]
     warnings: tuple[str, ...]
-    follow_on: tuple[str, ...] = ()  # jobs in the queue that will submit what is left
+    follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
 
     def case_counts(self) -> dict[str, int]:
         """Cases by state: completed when each repetition has, else the state of the first that has not."""

@@ -66,7 +66,7 @@ def survey(sweep: Sweep, *, ask_slurm: bool = True) -> Progress:
             now = {id(run): _Run(view, run.job, run.element, run.planned).state() for run in gone}
             runs = [now.get(id(run), run) for run in runs]
             view.warnings += reconcile.keep(sweep, view.made_up, reason)
-    return Progress(sweep, tuple(runs), tuple(view.warnings), queued.follow_on if queued else ())
+    return Progress(sweep, tuple(runs), tuple(view.warnings), queued.follow_on if queued else {})
 
 
 def _on_slurm(sweep: Sweep) -> bool:
@@ -253,7 +253,11 @@ class _Run:
         if had_no_turn and not (entry and states.outcome_of(entry.state) == outcomes.CANCELLED):
             ended = f" ({entry.state})" if entry else ""
             return self._at(PLANNED, turn, f"its job ended{ended} before its turn")
-        if entry is None and turn.batch.slurm_id in self.view.known_arrays and not self.view.has_log(turn):
+        if (
+            (entry is None or not entry.ended)
+            and turn.batch.slurm_id in self.view.known_arrays
+            and not self.view.has_log(turn)
+        ):
             entry = queue.CANCELLED_WHILE_PENDING
         left = reconcile.Left(turn.batch, turn.index, self.element, begun.get(self.element, ()), had_no_turn)
         made = reconcile.reconcile(self.view.sweep, left, self.planned, entry)

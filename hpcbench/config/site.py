@@ -71,7 +71,9 @@ class Partition(Model):
 class Limits(Model):
     """Limits of the whole cluster."""
 
-    max_array_size: int = Field(default=1001, ge=1, description="MaxArraySize of slurm.conf")
+    max_array_size: int = Field(
+        default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks where that is smaller"
+    )
     max_submit_jobs: int | None = Field(default=None, ge=1, description="most jobs of one user in the queue")
 
 

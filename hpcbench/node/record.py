@@ -120,9 +120,12 @@ def assemble(
 
 
 def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> Dict[str, Any]:
-    """The record with secrets blotted out of all that came from outside; the plan's own words stay as they are."""
-    outside = ("error", "warnings", "environment", "slurm")
-    return {**record, **{name: provenance.redacted(record[name], environment) for name in outside}}
+    """The record with secrets blotted out of all that came from outside; the plan's own words and Slurm's numbers, by
+    which it is found again, stay as they are."""
+    outside = {name: record[name] for name in ("error", "warnings", "environment")}
+    outside["slurm"] = {name: value for name, value in record["slurm"].items() if not value.isdecimal()}
+    blotted = provenance.redacted(outside, environment)
+    return {**record, **blotted, "slurm": {**record["slurm"], **blotted["slurm"]}}
 
 
 def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str, Any]:

@@ -19,12 +19,20 @@ _PERHAPS = (
 
 # Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
 _OF_SRUN = (
-    ("Job/step already completing or completed", outcomes.JOB_OVER),
-    ("has been revoked", outcomes.JOB_OVER),
-    ("Unable to contact slurm controller", outcomes.CONTROLLER),
+    (
+        re.compile(
+            "srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified|Expired or invalid job)"
+        ),
+        outcomes.JOB_OVER,
+    ),
+    (
+        re.compile(
+            "srun: .*(?:Unable to contact slurm controller"
+            "|Unable to (?:confirm allocation|create step) for job .*(?:timed out|Zero Bytes|Unexpected message))"
+        ),
+        outcomes.CONTROLLER,
+    ),
 )
-
-
 _NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
 
 
@@ -53,7 +61,7 @@ class Outcome(NamedTuple):
 def why_no_turn(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[int]:
     """JOB_OVER or CONTROLLER of outcomes.py where Slurm started nothing, and the repetition is not to blame."""
     lines = [] if ranks else lines_of(ending.log, ending.log_from)
-    told = (why for words, why in _OF_SRUN if any("srun: " in line and words in line for line in lines))
+    told = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
     return next(told, None)
 
 

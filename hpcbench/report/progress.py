@@ -111,8 +111,11 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
 
 
 def follow_on_in_words(progress: Progress) -> str:
-    """Which job will submit what did not fit into the queue; empty where none will."""
-    return f"job {', '.join(progress.follow_on)} submits what is left" if progress.follow_on else ""
+    """Which job submits what did not fit into the queue, or why it does not start; empty where there is none."""
+    told = {"": "submits what is left"}
+    return "; ".join(
+        f"job {job} {told.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
+    )
 
 
 def tried_again_in_words(progress: Progress) -> str:

@@ -15,7 +15,8 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
-from hpcbench.submit.queue import FOLLOW_ON, Queue
+from hpcbench.submit.limits import is_full
+from hpcbench.submit.queue import FOLLOW_ON, Queue, answer
 from hpcbench.submit.script import checked, named_options
 from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
@@ -23,22 +24,28 @@ from hpcbench.workspace import SweepPaths, Workspace
 
 _TIME = "00:30:00"
 _PAUSE = "10minutes"
-_LAST = 3  # elements of an array: whichever ends first, so that one that somebody holds does not hold up the rest
+_LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
 FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
 
 
 def waiting(queue: Queue) -> list[str]:
-    """The ids of a sweep's follow-on jobs that are in the queue, but for the one that this process runs in."""
-    return [job for job in queue.follow_on if job != os.environ.get("SLURM_JOB_ID")]
+    """The ids of a sweep's follow-on jobs that will start, but for the one that this process runs in."""
+    return [job for job, never in queue.follow_on.items() if not never and job != _own_id()]
+
+
+def _own_id() -> str | None:
+    return os.environ.get("SLURM_JOB_ID")
 
 
 def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
-    """Submit one that starts when an array that is in the queue now has nearly ended; return its id. Where the queue is
-    full of other jobs only, it looks again after a while.
+    """Submit one that starts when the largest array that is in the queue now has nearly ended; return its id.
+
+    Where the queue is full of other jobs only, it looks again after a while; so does the one that this process runs in,
+    where they have left no place for another.
 
     Raises UserError, with sbatch's own words, where it says no.
     """
-    last = queue.last_of_each_array(_LAST)
+    last = queue.last_of_largest_array(_LAST)
     script = paths.jobs / f"{FOLLOW_ON}.sh"
     content = render(workspace, paths, slurm)
     with open(script, "w", encoding="utf-8", opener=no_link) as file:
@@ -51,8 +58,12 @@ def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: 
         with without_submitits_words():
             return ScriptExecutor(script, folder, [when], []).submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
+        own, words = _own_id(), words_of(error)
+        if own is not None and own in queue.follow_on and is_full(words):
+            answer(["scontrol", "requeue", own])
+            return own
         raise UserError(
-            f"sbatch refused the job that submits the rest: {words_of(error)}",
+            f"sbatch refused the job that submits the rest: {words}",
             where=str(script),
             hint=f"when others have ended: hpcbench resume {paths.name} --missing",
         ) from error
@@ -63,7 +74,7 @@ def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions) -> str:
     options = [
         f"job-name={paths.name}.{FOLLOW_ON}",
         f"output={paths.logs(FOLLOW_ON) / '%j_0_log.out'}",
-        *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={_TIME}"),
+        *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={_TIME}", "requeue"),
         *named_options(slurm, ("partition", "account", "qos", "reservation")),
     ]
     return Template.find(workspace, OF_FOLLOW_ON).render(

@@ -114,8 +114,9 @@ class Journal:
 
     def _append(self, event: str, batch: str, **facts: Any) -> None:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        facts = redacted({"at": at, "event": event, "batch": batch, **facts}, os.environ)
-        line = json.dumps(facts) + "\n"
+        if "reason" in facts:  # sbatch's words; all else is ours, and has to be read again
+            facts["reason"] = redacted(facts["reason"], os.environ)
+        line = json.dumps({"at": at, "event": event, "batch": batch, **facts}) + "\n"
         path = self.paths.journal
         with open(path, "r+b" if path.exists() else "w+b", opener=no_link) as file:
             _end_cut_line(file)

@@ -67,8 +67,9 @@ def probe() -> Probe:
 
 def _limits(config: dict[str, str], result: Probe) -> None:
     size = config.get("MaxArraySize", "")
+    most = re.search(r"\bmax_array_tasks=(\d+)", config.get("SchedulerParameters", ""))  # smaller, where it is set
     if size.isdigit() and int(size) > 0:
-        result.site["limits"]["max_array_size"] = int(size)
+        result.site["limits"]["max_array_size"] = min(int(size), int(most[1]) if most else int(size))
     else:
         result.unknown.append("limits.max_array_size: taken as Slurm's default, 1001")
 

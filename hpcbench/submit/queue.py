@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hpcbench.errors import UserError
 from hpcbench.node import outcomes
@@ -58,19 +58,22 @@ class Queue:
 
     entries: Mapping[Element, QueueEntry]
     bare: tuple[tuple[str, str], ...]  # job and array id of what was submitted by a bare sbatch
-    follow_on: tuple[str, ...] = ()  # jobs that will submit what is left
+    follow_on: Mapping[str, str] = field(default_factory=dict)  # jobs that submit what is left; why some never start
 
     def is_active(self, element: Element) -> bool:
         """Whether an element is in the queue and has not ended."""
         return element in self.entries and not self.entries[element].ended
 
-    def last_of_each_array(self, count: int) -> list[Element]:
-        """Of each array so many of the elements that start last, of those that will start and have not ended."""
+    def last_of_largest_array(self, count: int) -> list[Element]:
+        """So many of the elements that start last in the array with most that run or will start."""
         going: dict[str, list[int]] = {}
         for element in self.entries:
             if self.is_active(element) and not states.never_starts(self.entries[element].reason):
                 going.setdefault(element[0], []).append(element[1])
-        return [(array, index) for array, indices in going.items() for index in sorted(indices)[-count:]]
+        if not going:
+            return []
+        array, indices = max(going.items(), key=lambda item: len(item[1]))
+        return [(array, index) for index in sorted(indices)[-count:]]
 
 
 def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
@@ -83,7 +86,7 @@ def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
     users = {os.getuid(), *(batch.uid for batch in journal.accepted)}
     entries: dict[Element, QueueEntry] = {}
     bare: dict[tuple[str, str], None] = {}
-    follow_on = []
+    follow_on: dict[str, str] = {}
     chosen = [f"--user={','.join(map(str, sorted(users)))}", f"--name={','.join(names)}"]
     for line in _squeue([*chosen, "--array", "--format=%j|%F|%K|%T|%r|%N"]):
         name, array_id, index, state, reason, nodes = line.split("|", 5)
@@ -94,17 +97,21 @@ def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
             entries[array_id, int(index)] = QueueEntry(state, ended, reason, nodes)
         if batch in jobs and index.isdigit() and not ended:
             bare[batch, array_id] = None
-        if batch == FOLLOW_ON and not ended:
-            follow_on.append(array_id)
-    return Queue(entries, tuple(bare), tuple(follow_on))
+        if batch == FOLLOW_ON and not ended and state != "COMPLETING":
+            follow_on[array_id] = states.in_words(reason) if states.never_starts(reason) else ""
+    return Queue(entries, tuple(bare), follow_on)
 
 
 def find_by_name(name: str, uid: int) -> str | None:
-    """The id of the array of a user with this unique job name, in the queue or in the accounting."""
-    for line in _squeue([f"--user={uid}", f"--name={name}", "--format=%F"]):
-        return line
-    for line in sacct(["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]):
-        return line.split("_")[0]
+    """The id of the array of a user with this unique job name, in the queue or in the accounting.
+
+    The queue is asked once more at the end: a slow accounting gives a late sbatch time to be served.
+    """
+    queued = [f"--user={uid}", f"--name={name}", "--format=%F"]
+    known = ["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]
+    for look, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
+        for line in look(arguments):
+            return line.split("_")[0]
     return None
 
 

@@ -83,12 +83,19 @@ class ScriptExecutor(SlurmExecutor):
 
 
 def check_available() -> None:
-    """Raises UserError where there is no Slurm to submit to."""
+    """Raises UserError where there is no Slurm to submit to, or another one than this machine's is asked for."""
     for command in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(command) is None:
             raise UserError(
                 f"{command} was not found, so nothing can be submitted",
                 hint="run this on a login node, or on this machine alone with --local",
+            )
+    for variable in ("SLURM_CLUSTERS", "SBATCH_CLUSTERS"):
+        if os.environ.get(variable):
+            raise UserError(
+                f"is set to {os.environ[variable]}, and hpcbench submits to the cluster of this machine alone",
+                where=variable,
+                hint=f"unset {variable}, on a login node of that cluster",
             )
 
 

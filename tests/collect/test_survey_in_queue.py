@@ -232,6 +232,13 @@ def test_what_the_accounting_calls_running_is_unknown_until_it_cannot_run_any_mo
     assert cluster.states("", "7_1|RUNNING|0:0|901|5|None|n5")[3] == "node_failure"
 
 
+def test_what_the_accounting_calls_pending_is_out_of_the_queue_and_not_run_again_unasked(cluster: Cluster) -> None:
+    progress = cluster.survey("", "7_1|PENDING|0:0|0|5|None|None assigned")
+    assert (progress.runs[3].state, progress.runs[3].reason) == ("cancelled", "cancelled before it started")
+    assert 3 in elements(progress.to_do())
+    assert 3 not in elements(progress.missing())
+
+
 @pytest.mark.parametrize(
     ("squeue", "sacct"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,17 +20,21 @@ class Queue:
 
     command_line: CommandLine
     fake: Callable[..., Path]
+    squeue: str = "exit 0"
+    variables: dict[str, str] = field(default_factory=dict)
 
     def sweep(self, most: int, sbatch: str = COUNTED, expect: int = 0, **slurm: object) -> str:
         """Submit two arrays of ten jobs; return what is said."""
-        self.folder = self.fake(sbatch=sbatch, squeue="exit 0", srun="exit 0", scancel="exit 0", scontrol="exit 0")
+        others = dict.fromkeys(("srun", "scancel", "scontrol"), "exit 0")
+        self.folder = self.fake(sbatch=sbatch, squeue=self.squeue, **others)
         site = self.command_line.site("cluster", scheduler="slurm", limits={"max_submit_jobs": most})
         experiment = self.command_line.experiment(
             parameters={"framework": "command", "command": "true", "model": None, "model_options": {}},
             matrix={"cpus_per_task": [1, 2], "seed": {"range": [1, 10]}},
             slurm={"follow_on": True, **slurm},
         )
-        return self.command_line("sweep", experiment, "--site", site, "--name", "study", expect=expect).stderr
+        words = ("sweep", experiment, "--site", site, "--name", "study")
+        return self.command_line(*words, expect=expect, env=self.variables).stderr
 
     @property
     def submitted(self) -> list[str]:
@@ -74,6 +78,15 @@ def test_a_job_that_follows_on_and_is_refused_is_told_with_what_to_do(queue: Que
     assert queue.submitted == ["--array=0-8", "--begin=now+10minutes"]
     assert "sbatch refused the job that submits the rest: invalid constraint" in said
     assert "hpcbench resume study --missing" in said
+
+
+def test_a_job_that_follows_on_and_finds_no_place_for_another_looks_again_itself(queue: Queue) -> None:
+    full = REFUSED.format("QOSMaxSubmitJobPerUserLimit")
+    queue.squeue = "echo 'study.follow-on|50|N/A|RUNNING|None|n1'"
+    queue.variables = {"SLURM_JOB_ID": "50"}
+    said = queue.sweep(10, full + COUNTED)
+    assert "requeue\n50\n" in (queue.folder / "scontrol.called").read_text()
+    assert "job 50 submits them when others have ended" in said
 
 
 def test_what_stops_it_half_way_is_followed_by_how_to_go_on(queue: Queue) -> None:

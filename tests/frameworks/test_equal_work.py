@@ -50,12 +50,15 @@ class Solver(NamedTuple):
 
 
 SOLVERS = [Solver(name, name, how) for name, framework in catalog.FRAMEWORKS.items() for how in framework.executions]
-# An older TensorFlow, with layers of an older Keras.
-LONG = [Solver("horovod-tensorflow", "tensorflow", how) for how in catalog.FRAMEWORKS["tensorflow"].executions]
-ALL = [*SOLVERS, *(pytest.param(solver, marks=pytest.mark.long) for solver in LONG)]
+# An older TensorFlow, with layers of an older Keras; and of Keras' ways those two that take minutes each.
+OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in catalog.FRAMEWORKS["tensorflow"].executions]
+SLOW = [Solver("keras-tensorflow", "keras-tensorflow", "eager"), Solver("keras-torch", "keras-torch", "compiled")]
+ALL = [
+    pytest.param(solver, marks=[pytest.mark.long] if solver in (*OLDER, *SLOW) else []) for solver in (*SOLVERS, *OLDER)
+]
 PAIRS = [
-    pytest.param(pair, id=f"{pair[0]} {pair[1]}", marks=[pytest.mark.long] if set(pair) & set(LONG) else [])
-    for pair in combinations([*SOLVERS, *LONG], 2)
+    pytest.param(pair, id=f"{pair[0]} {pair[1]}", marks=[pytest.mark.long] if {*pair} & {*OLDER, *SLOW} else [])
+    for pair in combinations([*SOLVERS, *OLDER], 2)
 ]
 Solution = dict[str, np.ndarray]
 

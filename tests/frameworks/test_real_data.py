@@ -14,6 +14,10 @@ from hpcbench.node import catalog
 
 SCRIPT = Path(__file__).with_name("pipelines.py")
 FRAMEWORKS = list(catalog.FRAMEWORKS)
+# Keras' pipeline is the same over each backend.
+EACH = [
+    pytest.param(name, marks=[pytest.mark.long] * (name in ("keras-jax", "keras-tensorflow"))) for name in FRAMEWORKS
+]
 CLASSES, SIZE, PER_CLASS = 3, 32, 7
 PARAMETERS = {
     "task": "training",
@@ -68,7 +72,7 @@ def brought(tmp_path, outputs):
     return bring
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", EACH)
 def test_an_npz_file_comes_whole_in_the_held_out_part_and_shuffled_in_training(framework, brought, digits):
     options = {"model": "mlp", "model_options": {"input_size": 64, "hidden_size": 16}, "batch_size": 50}
     got = brought(framework, {"npz": str(digits)}, **options)
@@ -87,7 +91,7 @@ def test_an_npz_file_comes_whole_in_the_held_out_part_and_shuffled_in_training(f
     assert not np.array_equal(first, second), "each epoch has an order of its own"
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", EACH)
 def test_a_folder_of_pictures_comes_with_the_labels_of_its_folders(framework, brought, pictures):
     options = {"model": "resnet50", "model_options": {"image_size": SIZE, "classes": CLASSES}, "batch_size": 4}
     got = brought(framework, {"imagefolder": str(pictures)}, **options)

@@ -448,6 +448,13 @@ def test_without_noise_the_ranks_tell(conclude: Conclude, make_rank: MakeRank) -
         ("srun: Job allocation 7 has been revoked", JOB_OVER),
         (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}", CONTROLLER),
         (f"srun: error: Unable to create step for job 7: {NO_ANSWER}", CONTROLLER),
+        ("srun: error: Unable to confirm allocation for job 7: Invalid job id specified", JOB_OVER),
+        ("srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7", JOB_OVER),
+        ("srun: error: Unable to confirm allocation for job 7: Socket timed out on send/recv operation", CONTROLLER),
+        (
+            "srun: error: Unable to create step for job 7: Zero Bytes were transmitted or received",
+            CONTROLLER,
+        ),
     ],
 )
 def test_what_srun_did_not_start_for_reasons_of_the_cluster_has_had_no_turn(

@@ -101,6 +101,20 @@ def test_every_event_is_a_line_of_json_with_a_time(paths: SweepPaths) -> None:
     assert [event["batch"] for event in events] == ["job-001.aa", "job-001.aa"]
 
 
+def test_secrets_stay_out_of_what_sbatch_said_and_ids_stay_what_they_are(
+    paths: SweepPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_PASSWORD", "123456")
+    journal = Journal(paths)
+    batch = Batch(paths, "job-001.aa")
+    journal.submitting(batch)
+    journal.submitted(batch, "1234567")
+    journal.rejected(batch, "no such token: 123456")
+    events = [json.loads(line) for line in paths.journal.read_text().splitlines()]
+    assert (events[1]["slurm_id"], events[2]["reason"]) == ("1234567", "no such token: [redacted]")
+    assert Journal.read(paths).batches[0].slurm_id == "1234567"
+
+
 def test_a_sweep_without_a_journal_has_no_batches(paths: SweepPaths) -> None:
     assert Journal.read(paths).batches == []
 

@@ -47,6 +47,14 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
     assert unknown == "prices: cost.core_hour and cost.gpu_hour are not known to Slurm"
 
 
+def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
+    cluster: Callable[..., tuple[Site, str]],
+) -> None:
+    parameters = "SchedulerParameters     = bf_max_job_test=500,max_array_tasks=300"
+    site, _ = cluster(scontrol=CONFIG.removesuffix("END") + parameters + "\nEND")
+    assert site.limits.max_array_size == 300
+
+
 @pytest.mark.parametrize(
     ("commands", "words"),
     [

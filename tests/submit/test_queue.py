@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.submit import queue
+from hpcbench.submit import follow_on, queue
 from hpcbench.submit.journal import Batch, Journal
 from hpcbench.submit.queue import NoAnswerError, Queue, QueueEntry, accounted, ask, find_by_name
 from hpcbench.workspace import Workspace
@@ -53,7 +53,7 @@ def test_elements_are_found_in_squeue_with_fake_slurm_commands(fake_commands: Fa
         ("8", 0): QueueEntry("BRAND_NEW", False, "None", "n[2-3]"),
     }
     assert [found.is_active(("7", index)) for index in range(4)] == [True, True, False, False]
-    assert (found.bare, found.last_of_each_array(2)) == ((), [("7", 0), ("7", 1), ("8", 0)])
+    assert (found.bare, found.last_of_largest_array(2)) == ((), [("7", 0), ("7", 1)])
 
 
 def test_a_reason_of_many_words_is_one_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
@@ -117,17 +117,30 @@ def test_the_job_that_will_submit_the_rest_is_found_in_the_same_squeue_with_fake
         )
     )
     found = asked(journal)
-    assert (found.follow_on, found.last_of_each_array(3)) == (("21",), [("7", 0)])
+    assert (found.follow_on, found.last_of_largest_array(3)) == ({"21": ""}, [("7", 0)])
     assert "study-1.follow-on" in (folder / "squeue.called").read_text()
 
 
-def test_of_an_array_those_are_waited_for_that_start_last_and_that_nobody_holds_with_fake_slurm_commands(
+def test_those_are_waited_for_that_start_last_in_the_largest_array_and_that_nobody_holds_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
-    lines = [f"study-1.job-001.aa|7|{index}|PENDING|Priority|" for index in (10, 2, 30, 4)]
-    held = [f"study-1.job-00{job}.bb|{job}|31|PENDING|JobHeldUser|" for job in (7, 8)]
-    fake_commands(squeue=says(*lines, *held))
-    assert asked(journal).last_of_each_array(3) == [("7", 4), ("7", 10), ("7", 30)]
+    small = [f"study-1.job-001.aa|7|{index}|PENDING|Priority|" for index in (3, 4)]
+    large = [f"study-1.job-002.bb|8|{index}|PENDING|Priority|" for index in (10, 2, 30, 4)]
+    held = [f"study-1.job-001.aa|7|{index}|PENDING|JobHeldUser|" for index in range(50, 60)]
+    fake_commands(squeue=says(*small, *held, *large))
+    assert asked(journal).last_of_largest_array(3) == [("8", 4), ("8", 10), ("8", 30)]
+    fake_commands(squeue=says(*held))
+    assert asked(journal).last_of_largest_array(3) == []
+
+
+def test_a_follow_on_job_that_is_ending_is_none_and_one_that_never_starts_says_why_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    lines = ["study-1.follow-on|20|N/A|COMPLETING|None|n1", "study-1.follow-on|21|N/A|PENDING|JobHeldUser|"]
+    fake_commands(squeue=says(*lines, "study-1.follow-on|22|N/A|RUNNING|None|n1"))
+    found = asked(journal)
+    assert found.follow_on == {"21": "it is held (JobHeldUser)", "22": ""}
+    assert follow_on.waiting(found) == ["22"]
 
 
 @pytest.mark.parametrize(
@@ -225,6 +238,13 @@ def test_nothing_is_asked_where_nothing_has_left_the_queue_with_fake_slurm_comma
 )
 def test_a_job_that_could_not_open_its_log_is_recognised(entry: QueueEntry, could_not: bool) -> None:
     assert entry.could_not_log == could_not
+
+
+def test_a_job_that_comes_up_while_the_accounting_is_slow_is_found_with_fake_slurm_commands(
+    fake_commands: Fake, tmp_path: Path
+) -> None:
+    fake_commands(squeue=f"cat {tmp_path}/served || true", sacct=f"echo 45 > {tmp_path}/served")
+    assert find_by_name("study-1.job-001.ab12", 1000) == "45"
 
 
 @pytest.mark.parametrize(

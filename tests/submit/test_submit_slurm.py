@@ -158,6 +158,17 @@ def test_nothing_is_submitted_where_a_slurm_command_is_missing_with_fake_slurm_c
         slurm.check_available()
 
 
+@pytest.mark.parametrize("variable", ["SLURM_CLUSTERS", "SBATCH_CLUSTERS"])
+def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake_slurm_commands(
+    variable: str, fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_commands(sbatch="echo 42", **OTHERS)
+    slurm.check_available()
+    monkeypatch.setenv(variable, "second")
+    with pytest.raises(UserError, match=f"{variable}: is set to second"):
+        slurm.check_available()
+
+
 @pytest.fixture
 def orphan(make_sweep: MakeSweep) -> Sweep:
     """A sweep whose hpcbench died between its intent to submit a batch and the id."""
