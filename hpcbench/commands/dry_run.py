@@ -61,7 +61,7 @@ def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
     if template.is_own and slurm is not None:
         from hpcbench.submit.follow_on import render  # submitit, which a dry run does not need else
 
-        _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm))
+        _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm, plan.site))
 
 
 def _commands(cases: tuple[Case, ...]) -> None:

@@ -83,5 +83,5 @@ def _divided(array: Array, room: int | None) -> tuple[Array, Array]:
 def _follow_on(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, journal: Journal, lease: Lease) -> None:
     name = sweep.paths.name
     queued = queue.ask(name, sweep.job_names, journal)
-    (job, *_) = follow_on.waiting(queued) or [follow_on.submit(workspace, sweep.paths, slurm, queued, lease)]
+    (job, *_) = follow_on.waiting(queued) or [follow_on.submit(sweep, workspace, slurm, queued, lease)]
     err.print(f"job {job} submits them when others have ended; see: hpcbench status {name}", soft_wrap=True)

@@ -11,7 +11,8 @@ import sys
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 
 import hpcbench
-from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.site import Site
+from hpcbench.config.slurm_options import SlurmOptions, time_text
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
@@ -19,10 +20,11 @@ from hpcbench.submit.limits import is_full
 from hpcbench.submit.queue import FOLLOW_ON, Queue, answer
 from hpcbench.submit.script import checked, named_options
 from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
+from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.workspace import SweepPaths, Workspace
 
-_TIME = "00:30:00"
+_MOST_S = 1800  # of wall time: it tries for a quarter of an hour
 _PAUSE = "10minutes"
 _LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
 FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
@@ -37,7 +39,7 @@ def _own_id() -> str | None:
     return os.environ.get("SLURM_JOB_ID")
 
 
-def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
+def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
     """Submit one that starts when the largest array that is in the queue now has nearly ended; return its id.
 
     Where the queue is full of other jobs only, it looks again after a while; so does the one that this process runs in,
@@ -45,9 +47,10 @@ def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: 
 
     Raises UserError, with sbatch's own words, where it says no.
     """
+    paths = sweep.paths
     last = queue.last_of_largest_array(_LAST)
     script = paths.jobs / f"{FOLLOW_ON}.sh"
-    content = render(workspace, paths, slurm)
+    content = render(workspace, paths, slurm, Site.model_validate(sweep.description["site"]))
     with open(script, "w", encoding="utf-8", opener=no_link) as file:
         file.write(content)
     folder = paths.logs(FOLLOW_ON)
@@ -69,12 +72,14 @@ def submit(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, queue: 
         ) from error
 
 
-def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions) -> str:
+def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, site: Site) -> str:
     """Its script. Raises UserError where the template cannot be rendered."""
+    partition = site.partitions.get(slurm.partition or site.default_partition or "")
+    time_s = min(_MOST_S, (partition and partition.max_time_s) or _MOST_S)
     options = [
         f"job-name={paths.name}.{FOLLOW_ON}",
         f"output={paths.logs(FOLLOW_ON) / '%j_0_log.out'}",
-        *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={_TIME}", "requeue"),
+        *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={time_text(time_s)}", "requeue"),
         *named_options(slurm, ("partition", "account", "qos", "reservation")),
     ]
     return Template.find(workspace, OF_FOLLOW_ON).render(

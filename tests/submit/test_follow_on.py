@@ -9,13 +9,27 @@ from pathlib import Path
 import pytest
 
 import hpcbench
+from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.lease import Lease
 from hpcbench.resources import shipped
 from hpcbench.submit import follow_on
 from hpcbench.submit.queue import Queue
+from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import Template
 from hpcbench.workspace import Workspace
+
+SITE = Site.model_validate(
+    {
+        "name": "cluster",
+        "scheduler": "slurm",
+        "partitions": {
+            "short": {"default": True, "max_time": "00:05:00"},
+            "long": {"max_time": "1-00:00:00"},
+            "endless": {},
+        },
+    }
+)
 
 
 def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: Path) -> None:
@@ -31,6 +45,15 @@ def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: P
     assert " resume " in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("partition", "time"), [(None, "0:05:00"), ("long", "0:30:00"), ("endless", "0:30:00"), ("elsewhere", "0:30:00")]
+)
+def test_it_asks_for_no_more_time_than_its_partition_gives(tmp_path: Path, partition: str | None, time: str) -> None:
+    workspace = Workspace(tmp_path)
+    script = follow_on.render(workspace, workspace.paths("study-1"), SlurmOptions(partition=partition), SITE)
+    assert f"#SBATCH --time={time}\n" in script
+
+
 def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     paths = workspace.paths("study-1")
@@ -39,5 +62,5 @@ def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
     (paths.jobs / "follow-on.sh").symlink_to(tmp_path / "target")
     held = Lease(paths.jobs / ".lock", "this sweep", 0, None)
     with pytest.raises(OSError, match="symbolic links"):
-        follow_on.submit(workspace, paths, SlurmOptions(), Queue({}, ()), held)
+        follow_on.submit(Sweep(paths, {"site": SITE.model_dump()}), workspace, SlurmOptions(), Queue({}, ()), held)
     assert (tmp_path / "target").read_text() == "kept"
