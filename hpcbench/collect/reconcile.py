@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -118,14 +118,22 @@ def _make(
     slurm_variables: dict[str, str],
 ) -> MadeUp:
     """Ranks that had finished before their script was killed still tell the outcome."""
-    in_time = sorted(folders, key=lambda path: path.stat().st_mtime_ns)
-    scratch = in_time[-1] if in_time else None
+    scratch = _latest(folders)
     ranks = node_record.read_ranks(str(scratch)) if scratch else []
     if scratch:
         outcome = verdict.of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
     seen = watched.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else watched.Seen()
     record = node_record.assemble(planned, sweep.description, place, ranks, outcome, 0.0, slurm_variables, seen)
     return MadeUp(node_record.without_secrets(record, os.environ), planned, scratch, folders)
+
+
+def _latest(folders: Sequence[Path]) -> Path | None:
+    """The one that was changed last, of those that are still there."""
+    changed: dict[Path, int] = {}
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            changed[folder] = folder.stat().st_mtime_ns
+    return max(changed, key=lambda folder: changed[folder], default=None)
 
 
 @contextmanager

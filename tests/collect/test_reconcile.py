@@ -197,6 +197,15 @@ def test_what_one_that_ran_beside_others_has_printed_is_quoted(made: Callable[..
     assert not own.exists()
 
 
+def test_a_folder_that_its_job_removes_meanwhile_is_left_out(
+    sweep: Sweep, make_planned: Callable[..., PlannedRun]
+) -> None:
+    running = sweep.paths.running("job-001.beef")
+    (running / "3-1").mkdir(parents=True)
+    left = Left(Batch(sweep.paths, "job-001.beef", "42"), 0, 3, [running / "3-1", running / "3-2"])
+    assert reconcile(sweep, left, make_planned(), QueueEntry("FAILED", ended=True)).scratch == running / "3-1"
+
+
 def test_on_this_machine_it_comes_behind_the_records_of_earlier_runs(made: Callable[..., Any], sweep: Sweep) -> None:
     made("one")
     made("two")

@@ -75,7 +75,8 @@ def play(command_line: Any, kills: int, seed: int, path: str) -> Tally:
 
 def _round(command_line: Any, chance: random.Random, tally: Tally, experiment: str, name: str, path: str) -> None:
     variables = {"PATH": path}
-    sweep, resume = ("sweep", experiment, "--name", name), ("resume", name)
+    packed = ("--set", "slurm.pack_walltime=01:00:00") if tally.sweeps % 2 else ()
+    sweep, resume = ("sweep", experiment, "--name", name, *packed), ("resume", name)
     for _ in range(chance.randint(1, MOST_KILLS)):
         words = resume if _exists(command_line, name) else sweep
         process = command_line.start(*words, env=variables)

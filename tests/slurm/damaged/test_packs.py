@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 
 import pytest
@@ -127,6 +128,26 @@ def test_a_sweep_larger_than_what_a_qos_takes_goes_on_by_itself(cluster, command
     assert "MaxSubmitJobsPerUser of QOS four: 4 of 4 jobs" in said
     wait_until(lambda: cluster.states() == {"completed": 7}, seconds=150)
     assert statuses(cluster) == {"completed": 7}
+
+
+@pytest.mark.long  # Slurm gives a job that was requeued a rest of two minutes
+def test_a_sweep_goes_on_when_others_who_fill_the_queue_have_gone(cluster, commands, few, slurm, wait_until):
+    experiment = commands("sleep 2", matrix={"seed": {"range": [1, 6]}}, slurm={"follow_on": True, "qos": few})
+    cluster("sweep", experiment)
+
+    def filled() -> bool:
+        held = ["sbatch", "--hold", f"--qos={few}", "--job-name=other", "--chdir=/tmp", "--output=/dev/null"]
+        held.append("--wrap=true")
+        subprocess.run(held, env=cluster.variables, capture_output=True)
+        return len(slurm("squeue", "--noheader", "--name=other").splitlines()) == 3
+
+    wait_until(filled, seconds=60)
+    follows = ["squeue", "--noheader", f"--qos={few}", "--state=PENDING", "--format=%j|%r"]
+    wait_until(lambda: ".follow-on|BeginTime" in slurm(*follows), seconds=60)
+    assert cluster.states() == {"planned": 4, "completed": 2}
+    slurm("scancel", "--name=other")
+    wait_until(lambda: cluster.states() == {"completed": 6}, seconds=300)
+    assert statuses(cluster) == {"completed": 6}
 
 
 def test_a_sweep_larger_than_the_queue_says_how_to_go_on(cluster, commands):
