@@ -20,9 +20,7 @@ _PERHAPS = (
 # Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
 _OF_SRUN = (
     (
-        re.compile(
-            "srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified|Expired or invalid job)"
-        ),
+        re.compile("srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified)"),
         outcomes.JOB_OVER,
     ),
     (

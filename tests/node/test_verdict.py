@@ -35,6 +35,7 @@ RAISED = {"type": "ValueError", "message": "the weights are wrong", "last_lines"
 TERMINATED = {"exit_code": None, "signal": "SIGTERM", "stopped_by": "SIGTERM", "facts": None}
 SEGFAULT = {"exit_code": None, "signal": "SIGSEGV", "facts": None, "last_lines": ["Fatal Python error"]}
 NO_ANSWER = "Unable to contact slurm controller (connect failure)"
+CHECK = "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7"  # said after either
 KILLED = {"exit_code": None, "signal": "SIGKILL", "facts": None}
 
 
@@ -446,10 +447,9 @@ def test_without_noise_the_ranks_tell(conclude: Conclude, make_rank: MakeRank) -
     [
         ("srun: error: Unable to create step for job 7: Job/step already completing or completed", JOB_OVER),
         ("srun: Job allocation 7 has been revoked", JOB_OVER),
-        (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}", CONTROLLER),
+        (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}\n{CHECK}", CONTROLLER),
         (f"srun: error: Unable to create step for job 7: {NO_ANSWER}", CONTROLLER),
-        ("srun: error: Unable to confirm allocation for job 7: Invalid job id specified", JOB_OVER),
-        ("srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7", JOB_OVER),
+        (f"srun: error: Unable to confirm allocation for job 7: Invalid job id specified\n{CHECK}", JOB_OVER),
         ("srun: error: Unable to confirm allocation for job 7: Socket timed out on send/recv operation", CONTROLLER),
         (
             "srun: error: Unable to create step for job 7: Zero Bytes were transmitted or received",

@@ -130,7 +130,6 @@ def test_a_sweep_larger_than_what_a_qos_takes_goes_on_by_itself(cluster, command
     assert statuses(cluster) == {"completed": 7}
 
 
-@pytest.mark.long  # Slurm gives a job that was requeued a rest of two minutes
 def test_a_sweep_goes_on_when_others_who_fill_the_queue_have_gone(cluster, commands, few, slurm, wait_until):
     experiment = commands("sleep 2", matrix={"seed": {"range": [1, 6]}}, slurm={"follow_on": True, "qos": few})
     cluster("sweep", experiment)
