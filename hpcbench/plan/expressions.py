@@ -113,6 +113,12 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
     return _SANDBOX.from_string(text).render, names
 
 
+@lru_cache(maxsize=4096)
+def _once(text: str, *values: tuple[str, type, Any]) -> Any:
+    """The value of `text` over plain values, each with its name and type, as 1 equals true: most cases share them."""
+    return _compiled(text)[0]({name: value for name, _, value in values})
+
+
 def is_expression(value: Any) -> bool:
     """Whether `value`, or anything inside it, has to be evaluated."""
     if isinstance(value, str):
@@ -185,7 +191,10 @@ class Resolver:
             if _is_large(value):
                 raise ExpressionError(f"'{name}' is too large to be used in {_short(text)}", where)
         try:
-            result = function(values)
+            if all(isinstance(value, str | int | float | None) for value in values.values()):
+                result = _once(text, *((name, type(value), value) for name, value in values.items()))
+            else:
+                result = function(values)
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where) from error
         return _bounded(result, text, where)

@@ -204,3 +204,8 @@ def test_any_text_in_braces_is_a_plain_value_or_refused(text: str) -> None:
     except ExpressionError as error:
         found = str(error)
     assert isinstance(found, bool | int | float | str | list | dict | None)
+
+
+def test_equal_values_of_different_types_are_not_mixed_up() -> None:
+    shown = [Resolver({"x": value}).value("{{ x ~ '' }}", "y") for value in (1, True, 1.0, "1", 1)]
+    assert shown == ["1", "True", "1.0", "1", "1"]
