@@ -22,11 +22,11 @@ LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
-	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long"
+	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long, and all that is slow"
 	@echo "make soak          what seldom happens: hpcbench killed 200 times (a quarter of an hour); 10,000 cases on"
 	@echo "                   64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that need neither Slurm nor a framework (two minutes)"
+	@echo "make unit          only the tests that need neither Slurm nor a framework (five minutes)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
