@@ -72,6 +72,11 @@ class Progress:
     warnings: tuple[str, ...]
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
 
+    @property
+    def follows_on(self) -> bool:
+        """Whether a job will start that submits what is left."""
+        return any(not why for why in self.follow_on.values())
+
     def case_counts(self) -> dict[str, int]:
         """Cases by state: completed when each repetition has, else the state of the first that has not."""
         cases: dict[str, str] = {}

@@ -79,9 +79,7 @@ def _is_under_way(progress: Progress, quiet_s: float) -> bool:
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
-    follows = "" in progress.follow_on.values() and {run.state for run in progress.runs if run.in_queue} != {
-        outcomes.NEVER_STARTED
-    }
+    follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {outcomes.NEVER_STARTED}
     return bool(lags or states & {*ACTIVE} or follows or is_held(lock_of(progress.sweep.paths.jobs)))
 
 

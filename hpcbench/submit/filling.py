@@ -1,0 +1,87 @@
+"""Submitting as much of a sweep as the limits of the cluster leave room for, and the job that submits the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hpcbench.config.site import Site
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.lease import Lease
+from hpcbench.submit import follow_on, queue
+from hpcbench.submit.journal import Journal
+from hpcbench.submit.limits import Limits
+from hpcbench.submit.slurm import Array, QueueFullError, submit
+from hpcbench.submit.sweep import Sweep
+from hpcbench.workspace import Workspace
+
+Track = Callable[[list[Array]], Iterable[Array]]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What did not fit into the queue, by which limit, and whether a job can follow on."""
+
+    arrays: tuple[Array, ...]
+    why: str
+    follows: bool
+
+    @property
+    def jobs(self) -> int:
+        return sum(len(array.packs) for array in self.arrays)
+
+
+def fill(sweep: Sweep, arrays: list[Array], journal: Journal, lease: Lease, track: Track) -> Left:
+    """Submit these arrays, or as much of them as there is room for; `track` gives them one by one.
+
+    Raises UserError, with sbatch's own words, where it says no for another reason.
+    """
+    limits = Limits.read(Site.model_validate(sweep.description["site"]))
+    slurm = sweep.slurm(arrays[0].job)
+    if _follows(slurm, limits) and not _all_fit(sweep, arrays, limits):
+        limits = limits.submitted(slurm, 1)  # the place of the job that follows on, before all of them are taken
+    left: list[Array] = []
+    why = ""
+    for array in track(arrays):
+        slurm = sweep.slurm(array.job)
+        now, later = _divided(array, limits.room(slurm).tasks)
+        try:
+            if now.packs:
+                submit(sweep, now, journal, lease)
+        except QueueFullError as full:  # somebody else was quicker
+            later, why = array, full.what
+        else:
+            limits = limits.submitted(slurm, len(now.packs))
+        if later.packs:
+            left.append(later)
+            why = why or limits.room(slurm).limit
+    return Left(tuple(left), why, bool(left) and _follows(sweep.slurm(left[0].job), limits))
+
+
+def follow(sweep: Sweep, workspace: Workspace, left: Left, journal: Journal, lease: Lease) -> str:
+    """The id of the job that submits what is left: one that waits already, or else a new one. Raises UserError."""
+    queued = queue.ask(sweep.paths.name, sweep.job_names, journal)
+    slurm = sweep.slurm(left.arrays[0].job)
+    (job, *_) = follow_on.waiting(queued) or [follow_on.submit(sweep, workspace, slurm, queued, lease)]
+    return job
+
+
+def _follows(slurm: SlurmOptions, limits: Limits) -> bool:
+    """Whether a job submits what does not fit now: that is asked for, and the limits leave places for it."""
+    most = limits.most(slurm)
+    return slurm.follow_on and (most is None or most >= follow_on.FEWEST_PLACES)
+
+
+def _all_fit(sweep: Sweep, arrays: list[Array], limits: Limits) -> bool:
+    for array in arrays:
+        slurm = sweep.slurm(array.job)
+        tasks = limits.room(slurm).tasks
+        if tasks is not None and tasks < len(array.packs):
+            return False
+        limits = limits.submitted(slurm, len(array.packs))
+    return True
+
+
+def _divided(array: Array, room: int | None) -> tuple[Array, Array]:
+    fitting = len(array.packs) if room is None else room
+    return replace(array, packs=array.packs[:fitting]), replace(array, packs=array.packs[fitting:])
