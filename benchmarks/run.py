@@ -5,6 +5,7 @@ Nothing else should run meanwhile. Each figure stands beside its goal, or beside
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import shutil
@@ -127,6 +128,7 @@ def synthetic(
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()  # for --help
     environment = clean_environment()
     folder = Path(tempfile.mkdtemp(prefix="hpcbench-bench-"))
     benches: list[Callable[[Path, dict[str, str]], None]] = [

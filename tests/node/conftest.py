@@ -248,3 +248,12 @@ def lay(tmp_path: Path) -> Callable[..., System]:
         return System([0, 1] if cpus is None else cpus, str(root))
 
     return make
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[[str], str]:
+    def write(text: str) -> str:
+        (tmp_path / "log.out").write_text(text)
+        return str(tmp_path / "log.out")
+
+    return write
