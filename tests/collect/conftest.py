@@ -12,7 +12,10 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.node import record as node_record
 from hpcbench.node import verdict
 from hpcbench.node.planned import PlannedRun
+from hpcbench.submit import packs
+from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths, Workspace
+from tests.collect.queued_sweep import DESCRIPTION, ELEMENTS, PACKS, Cluster
 
 SWEEP = {
     "name": "sweep-1",
@@ -102,3 +105,19 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
 @pytest.fixture
 def paths(tmp_path: Path) -> SweepPaths:
     return Workspace(tmp_path).paths("sweep-1")
+
+
+@pytest.fixture
+def cluster(
+    paths: SweepPaths,
+    fake_commands: Callable[..., Path],
+    make_planned: Callable[..., PlannedRun],
+    make_record: Callable[..., dict[str, Any]],
+) -> Cluster:
+    paths.jobs.mkdir(parents=True)
+    lines = [make_planned(case)._replace(measure={"retries": 1}).as_line() + "\n" for case in range(ELEMENTS)]
+    paths.runs("job-1").write_text("".join(lines))
+    packs.write(paths.packs("job-1"), PACKS)
+    found = Cluster(Sweep(paths, DESCRIPTION), fake_commands, make_record)
+    found.submit()
+    return found
