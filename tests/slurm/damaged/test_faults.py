@@ -346,6 +346,10 @@ def test_results_that_somebody_removed(cluster, sweep, settle, wait_until):
     wait_until(lambda: "running" in states(cluster))
     shutil.rmtree(cluster.workspace / "results", ignore_errors=True)
     cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    ended = states(cluster, name)
+    assert sum(ended.values()) == 4
+    assert ended.keys() <= {"completed", "failed"}
+    assert ended["completed"] >= 2, "those that had not started then leave their records"
     settle(name)
 
 
