@@ -61,9 +61,24 @@ def fill(sweep: Sweep, arrays: list[Array], journal: Journal, lease: Lease, trac
 def follow(sweep: Sweep, workspace: Workspace, left: Left, journal: Journal, lease: Lease) -> str:
     """The id of the job that submits what is left: one that waits already, or else a new one. Raises UserError."""
     queued = queue.ask(sweep.paths.name, sweep.job_names, journal)
+    waiting = follow_on.waiting(queued)
+    if waiting:
+        return waiting[0]
     slurm = sweep.slurm(left.arrays[0].job)
-    (job, *_) = follow_on.waiting(queued) or [follow_on.submit(sweep, workspace, slurm, queued, lease)]
-    return job
+    last = queued.last_of_largest_array(follow_on.LAST)
+    if last:
+        start = follow_on.after(last)
+    elif _has_emptied(sweep, slurm):
+        start = follow_on.AT_ONCE
+    else:
+        start = follow_on.LATER
+    return follow_on.submit(sweep, workspace, slurm, start, queued, lease)
+
+
+def _has_emptied(sweep: Sweep, slurm: SlurmOptions) -> bool:
+    """Whether there is room by now: jobs that took it when this was last asked have ended."""
+    room = Limits.read(Site.model_validate(sweep.description["site"])).room(slurm).tasks
+    return room is None or room >= follow_on.FEWEST_PLACES - 1
 
 
 def _follows(slurm: SlurmOptions, limits: Limits) -> bool:

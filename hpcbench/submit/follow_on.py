@@ -17,7 +17,7 @@ from hpcbench.errors import UserError
 from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
 from hpcbench.submit.limits import is_full
-from hpcbench.submit.queue import FOLLOW_ON, Queue, answer
+from hpcbench.submit.queue import FOLLOW_ON, Element, Queue, answer
 from hpcbench.submit.script import checked, named_options
 from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
 from hpcbench.submit.sweep import Sweep
@@ -25,9 +25,17 @@ from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.workspace import SweepPaths, Workspace
 
 _MOST_S = 1800  # of wall time: it tries for a quarter of an hour
-_PAUSE = "10minutes"
-_LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
+LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
 FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
+
+# When it starts, as an option of sbatch.
+AT_ONCE = ""
+LATER = "--begin=now+10minutes"  # where the queue is full of other jobs only
+
+
+def after(elements: list[Element]) -> str:
+    """When any of these has ended."""
+    return f"--dependency={'?'.join(f'afterany:{array}_{index}' for array, index in elements)}"
 
 
 def waiting(queue: Queue) -> list[str]:
@@ -39,27 +47,23 @@ def _own_id() -> str | None:
     return os.environ.get("SLURM_JOB_ID")
 
 
-def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, queue: Queue, lease: Lease) -> str:
-    """Submit one that starts when the largest array that is in the queue now has nearly ended; return its id.
+def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, start: str, queue: Queue, lease: Lease) -> str:
+    """Submit one with this start; return its id.
 
-    Where the queue is full of other jobs only, it looks again after a while; so does the one that this process runs in,
-    where they have left no place for another.
+    Where other jobs have left no place for it, the one that this process runs in is requeued: it looks again later.
 
     Raises UserError, with sbatch's own words, where it says no.
     """
     paths = sweep.paths
-    last = queue.last_of_largest_array(_LAST)
     script = paths.jobs / f"{FOLLOW_ON}.sh"
     content = render(workspace, paths, slurm, Site.model_validate(sweep.description["site"]))
     with open(script, "w", encoding="utf-8", opener=no_link) as file:
         file.write(content)
     folder = paths.logs(FOLLOW_ON)
     folder.mkdir(parents=True, exist_ok=True)
-    any_of = "?".join(f"afterany:{array}_{index}" for array, index in last)
-    when = f"--dependency={any_of}" if last else f"--begin=now+{_PAUSE}"
     try:
         with without_submitits_words():
-            return ScriptExecutor(script, folder, [when], []).submit_script(lease)
+            return ScriptExecutor(script, folder, [start] if start else [], []).submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
         own, words = _own_id(), words_of(error)
         if own is not None and own in queue.follow_on and is_full(words):

@@ -61,6 +61,7 @@ def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("kept")
     (paths.jobs / "follow-on.sh").symlink_to(tmp_path / "target")
     held = Lease(paths.jobs / ".lock", "this sweep", 0, None)
+    sweep = Sweep(paths, {"site": SITE.model_dump()})
     with pytest.raises(OSError, match="symbolic links"):
-        follow_on.submit(Sweep(paths, {"site": SITE.model_dump()}), workspace, SlurmOptions(), Queue({}, ()), held)
+        follow_on.submit(sweep, workspace, SlurmOptions(), follow_on.LATER, Queue({}, ()), held)
     assert (tmp_path / "target").read_text() == "kept"
