@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,26 @@ import pytest
 
 from tests.conftest import CommandLine
 
-COUNTED = "n=$(cat n 2>/dev/null || echo 40); n=$((n + 1)); echo $n > n; echo $n"
+# Jobs get the numbers 41, 42, ...; arrays stay in the queue.
+COUNTED = """
+n=$(cat n 2>/dev/null || echo 40); n=$((n + 1)); echo $n > n; echo $n
+for word; do
+  case "$word" in
+    --job-name=*) name=${word#*=};;
+    --array=0-*) echo "$name $n ${word##*-}" >> queued;;
+  esac
+done
+"""
+QUEUED = """
+: >> queued
+while read -r name job last; do
+  index=0
+  while [ $index -le $last ]; do
+    case "$*" in *--name=*) echo "$name|$job|$index|PENDING|Priority|";; *) echo "UID|PENDING";; esac
+    index=$((index + 1))
+  done
+done < queued
+""".replace("UID", str(os.getuid()))
 REFUSED = "case \"$*\" in *follow-on*) echo 'sbatch: error: {}' >&2; exit 1;; esac; "
 
 
@@ -20,7 +40,7 @@ class Queue:
 
     command_line: CommandLine
     fake: Callable[..., Path]
-    squeue: str = "exit 0"
+    squeue: str = QUEUED
     variables: dict[str, str] = field(default_factory=dict)
 
     def sweep(self, most: int, sbatch: str = COUNTED, expect: int = 0, **slurm: object) -> str:
@@ -48,18 +68,29 @@ def queue(command_line: CommandLine, fake_commands: Callable[..., Path]) -> Queu
     return Queue(command_line, fake_commands)
 
 
+def after(last: list[int]) -> str:
+    return f"--dependency={'?'.join(f'afterany:41_{index}' for index in last)}"
+
+
 def test_where_all_fits_nothing_follows_on(queue: Queue) -> None:
     assert queue.sweep(20).endswith("submitted; see: hpcbench status study\n")
     assert queue.submitted == ["--array=0-9", "--array=0-9"]
 
 
 @pytest.mark.parametrize(
-    ("most", "sizes"),
-    [(19, ["--array=0-9", "--array=0-7"]), (11, ["--array=0-9"]), (10, ["--array=0-8"]), (3, ["--array=0-1"])],
+    ("most", "sizes", "last"),
+    [
+        (19, ["--array=0-9", "--array=0-7"], [7, 8, 9]),
+        (11, ["--array=0-9"], [7, 8, 9]),
+        (10, ["--array=0-8"], [6, 7, 8]),
+        (3, ["--array=0-1"], [0, 1]),
+    ],
 )
-def test_a_place_is_kept_for_the_job_that_follows_on(queue: Queue, most: int, sizes: list[str]) -> None:
+def test_a_place_is_kept_for_the_job_that_follows_on(
+    queue: Queue, most: int, sizes: list[str], last: list[int]
+) -> None:
     said = queue.sweep(most)
-    assert queue.submitted == [*sizes, "--begin=now+10minutes"]
+    assert queue.submitted == [*sizes, after(last)]
     assert f"job {41 + len(sizes)} submits them when others have ended" in said
 
 
@@ -75,14 +106,14 @@ def test_a_queue_without_room_for_a_job_beside_the_one_that_follows_on_is_left_t
 
 def test_a_job_that_follows_on_and_is_refused_is_told_with_what_to_do(queue: Queue) -> None:
     said = queue.sweep(10, REFUSED.format("invalid constraint") + COUNTED, expect=2)
-    assert queue.submitted == ["--array=0-8", "--begin=now+10minutes"]
+    assert queue.submitted == ["--array=0-8", after([6, 7, 8])]
     assert "sbatch refused the job that submits the rest: invalid constraint" in said
     assert "hpcbench resume study --missing" in said
 
 
 def test_a_job_that_follows_on_and_finds_no_place_for_another_looks_again_itself(queue: Queue) -> None:
     full = REFUSED.format("QOSMaxSubmitJobPerUserLimit")
-    queue.squeue = "echo 'study.follow-on|50|N/A|RUNNING|None|n1'"
+    queue.squeue += "echo 'study.follow-on|50|N/A|RUNNING|None|n1'"
     queue.variables = {"SLURM_JOB_ID": "50"}
     said = queue.sweep(10, full + COUNTED)
     assert "requeue\n50\n" in (queue.folder / "scontrol.called").read_text()
