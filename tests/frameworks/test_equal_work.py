@@ -50,9 +50,13 @@ class Solver(NamedTuple):
 
 
 SOLVERS = [Solver(name, name, how) for name, framework in catalog.FRAMEWORKS.items() for how in framework.executions]
-# An older TensorFlow, with layers of an older Keras; and of Keras' ways those two that take minutes each.
+# An older TensorFlow, with layers of an older Keras; and of Keras' ways those that take minutes each.
 OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in catalog.FRAMEWORKS["tensorflow"].executions]
-SLOW = [Solver("keras-tensorflow", "keras-tensorflow", "eager"), Solver("keras-torch", "keras-torch", "compiled")]
+SLOW = [
+    Solver("keras-tensorflow", "keras-tensorflow", "eager"),
+    Solver("keras-tensorflow", "keras-tensorflow", "compiled"),
+    Solver("keras-torch", "keras-torch", "compiled"),
+]
 ALL = [
     pytest.param(solver, marks=[pytest.mark.long] if solver in (*OLDER, *SLOW) else []) for solver in (*SOLVERS, *OLDER)
 ]

@@ -9,9 +9,7 @@ import pytest
 
 from hpcbench.node import hardware
 
-FRAMEWORKS = ("jax", "keras-jax")
-
-pytestmark = pytest.mark.parametrize("framework", FRAMEWORKS)
+pytestmark = pytest.mark.parametrize("framework", ["jax", pytest.param("keras-jax", marks=pytest.mark.long)])
 
 
 @pytest.fixture

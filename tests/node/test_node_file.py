@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from hpcbench.node.node_file import path_of
@@ -7,9 +8,9 @@ from hpcbench.node.node_file import path_of
 
 def test_no_folder_has_more_than_a_thousand_of_a_hundred_thousand_nodes() -> None:
     paths = [Path(path_of("nodes", f"node{number:06d}")) for number in range(100_000)]
-    folders = [path.parent for path in paths]
-    assert len(set(folders)) <= 256
-    assert max(map(folders.count, set(folders))) <= 1000
+    folders = Counter(path.parent for path in paths)
+    assert len(folders) <= 256
+    assert max(folders.values()) <= 1000
     assert len(set(paths)) == 100_000
 
 

@@ -19,6 +19,8 @@ STRATEGIES = [
 ]
 LONG = {("mxnet", "horovod"), ("tensorflow", "horovod")}  # their environments take long to build
 QUICK = [pair for pair in STRATEGIES if pair not in LONG]
+OF_KERAS = [pair for pair in QUICK if pair[0].startswith("keras")]  # the ranks are those of the framework beneath
+OWN = [pair for pair in QUICK if pair not in OF_KERAS]
 
 
 def environment_of(framework: str, strategy: str) -> str:
@@ -83,12 +85,15 @@ def test_horovod_of_a_long_build_trains_equal_weights_across_two_nodes(cluster_w
     train_across_two_nodes(cluster_with([pair]), [pair])
 
 
-def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(cluster_with):
-    cluster = cluster_with(QUICK)
-    names = {environment_of(*pair) for pair in QUICK}
+@pytest.mark.parametrize(
+    "pairs", [pytest.param(OWN, id="own"), pytest.param(OF_KERAS, id="of Keras", marks=pytest.mark.long)]
+)
+def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(cluster_with, pairs):
+    cluster = cluster_with(pairs)
+    names = {environment_of(*pair) for pair in pairs}
     environments = {name: {"env": {"PYTHONPATH": str(DYING)}} for name in names}
     cluster.site("cluster", scheduler="slurm", environments=environments)
-    frameworks, strategies = zip(*QUICK, strict=True)
+    frameworks, strategies = zip(*pairs, strict=True)
     experiment = cluster.experiment(
         parameters={"intra_op_threads": 1, "batch_size": 4, "nodes": 2},
         zip=[{"framework": list(frameworks), "strategy": list(strategies)}],
