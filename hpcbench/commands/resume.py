@@ -12,7 +12,6 @@ from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
-from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import time_text
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
@@ -86,7 +85,7 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     too_large = len(progress.still_too_large)
     if too_large:
         err.print(f"left skipped: {plural(too_large, 'repetition')} larger than what ran out of memory", soft_wrap=True)
-    site = Site.model_validate(sweep.description["site"])
+    site = sweep.site
     for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)
     return runs

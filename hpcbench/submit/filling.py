@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.lease import Lease
 from hpcbench.submit import follow_on, queue
@@ -36,9 +35,9 @@ def fill(sweep: Sweep, arrays: list[Array], journal: Journal, lease: Lease, trac
 
     Raises UserError, with sbatch's own words, where it says no for another reason.
     """
-    limits = Limits.read(Site.model_validate(sweep.description["site"]))
+    limits = Limits.read(sweep.site)
     slurm = sweep.slurm(arrays[0].job)
-    if _follows(slurm, limits) and not _all_fit(sweep, arrays, limits):
+    if _follows(slurm, limits) and limits.room(slurm).tasks != 0 and not _all_fit(sweep, arrays, limits):
         limits = limits.submitted(slurm, 1)  # the place of the job that follows on, before all of them are taken
     left: list[Array] = []
     why = ""
@@ -76,8 +75,8 @@ def follow(sweep: Sweep, workspace: Workspace, left: Left, journal: Journal, lea
 
 
 def _has_emptied(sweep: Sweep, slurm: SlurmOptions) -> bool:
-    """Whether there is room by now: jobs that took it when this was last asked have ended."""
-    room = Limits.read(Site.model_validate(sweep.description["site"])).room(slurm).tasks
+    """Whether there is room by now, for one of its jobs and the one that follows on: others have ended meanwhile."""
+    room = Limits.read(sweep.site).room(slurm).tasks
     return room is None or room >= follow_on.FEWEST_PLACES - 1
 
 

@@ -28,14 +28,14 @@ _MOST_S = 1800  # of wall time: it tries for a quarter of an hour
 LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
 FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
 
-# When it starts, as an option of sbatch.
-AT_ONCE = ""
-LATER = "--begin=now+10minutes"  # where the queue is full of other jobs only
+# When it starts, as options of sbatch.
+AT_ONCE: list[str] = []
+LATER = ["--begin=now+10minutes"]  # where the queue is full of other jobs only
 
 
-def after(elements: list[Element]) -> str:
+def after(elements: list[Element]) -> list[str]:
     """When any of these has ended."""
-    return f"--dependency={'?'.join(f'afterany:{array}_{index}' for array, index in elements)}"
+    return [f"--dependency={'?'.join(f'afterany:{array}_{index}' for array, index in elements)}"]
 
 
 def waiting(queue: Queue) -> list[str]:
@@ -47,7 +47,9 @@ def _own_id() -> str | None:
     return os.environ.get("SLURM_JOB_ID")
 
 
-def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, start: str, queue: Queue, lease: Lease) -> str:
+def submit(
+    sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, start: list[str], queue: Queue, lease: Lease
+) -> str:
     """Submit one with this start; return its id.
 
     Where other jobs have left no place for it, the one that this process runs in is requeued: it looks again later.
@@ -56,14 +58,14 @@ def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, start: str, 
     """
     paths = sweep.paths
     script = paths.jobs / f"{FOLLOW_ON}.sh"
-    content = render(workspace, paths, slurm, Site.model_validate(sweep.description["site"]))
+    content = render(workspace, paths, slurm, sweep.site)
     with open(script, "w", encoding="utf-8", opener=no_link) as file:
         file.write(content)
     folder = paths.logs(FOLLOW_ON)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with without_submitits_words():
-            return ScriptExecutor(script, folder, [start] if start else [], []).submit_script(lease)
+            return ScriptExecutor(script, folder, start, []).submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
         own, words = _own_id(), words_of(error)
         if own is not None and own in queue.follow_on and is_full(words):

@@ -13,6 +13,7 @@ from typing import Any
 
 import hpcbench
 from hpcbench.config.experiment import Retry
+from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.contents import content, lines
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
@@ -40,6 +41,11 @@ class Sweep:
 
     paths: SweepPaths
     description: dict[str, Any]
+
+    @property
+    def site(self) -> Site:
+        """As it was when the sweep was made."""
+        return Site.model_validate(self.description["site"])
 
     @property
     def scheduler(self) -> str:

@@ -104,6 +104,14 @@ def test_a_queue_without_room_for_a_job_beside_the_one_that_follows_on_is_left_t
     assert "submit them when others have ended: hpcbench resume study --missing" in said
 
 
+def test_a_queue_that_others_fill_is_told_as_it_is(queue: Queue) -> None:
+    queue.squeue = f"case \"$*\" in *--name=*) ;; *) for n in 1 2 3; do echo '{os.getuid()}|PENDING'; done;; esac"
+    said = queue.sweep(3)
+    assert queue.submitted == ["--begin=now+10minutes"]
+    assert "20 jobs of study did not fit into the queue" in said
+    assert "3 of 3 jobs" in said
+
+
 def test_a_job_that_follows_on_and_is_refused_is_told_with_what_to_do(queue: Queue) -> None:
     said = queue.sweep(10, REFUSED.format("invalid constraint") + COUNTED, expect=2)
     assert queue.submitted == ["--array=0-8", after([6, 7, 8])]
