@@ -218,6 +218,7 @@ def test_preemption_where_nothing_is_retried(cluster, sweep, slurm, settle, wait
     (cluster.workspace / "mended").touch()
     slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
     wait_until(lambda: states(cluster) == {"preempted": 1})
+    assert statuses(cluster, name) == {"preempted": 1}
     settle(name)
 
 

@@ -106,7 +106,7 @@ def test_a_sweep_larger_than_the_queue_goes_on_by_itself_where_that_is_asked(clu
     said = cluster("sweep", experiment, "--site", site).stderr
     assert "6 jobs of" in said
     assert "did not fit into the queue" in said
-    wait_until(lambda: cluster.states() == {"completed": 9}, seconds=300)
+    wait_until(lambda: cluster.states() == {"completed": 9}, seconds=150)
     assert statuses(cluster) == {"completed": 9}
 
 
