@@ -314,7 +314,6 @@ import pathlib
 from hpcbench.collect.survey import survey
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
-from tests.collect.queued_sweep import ALL, BATCH, DESCRIPTION, ELEMENTS, PACKS, Cluster, elements, judged, queued
 paths = SweepPaths("sweep-1", *map(pathlib.Path, {[str(paths.jobs), str(paths.results)]!r}))
 input()
 told = survey(Sweep(paths, {DESCRIPTION!r}))

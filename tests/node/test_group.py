@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +181,10 @@ def test_a_rank_that_came_long_before_rank_0_waits_for_it(
     early = threads.submit(Group, second, 60)
     time.sleep(0.3)
     late = threads.submit(Group, first, 60)
-    for future in (early, late):
-        future.result(60).close()
+    second_group, first_group = (future.result(60) for future in (early, late))
+    with closing(second_group), closing(first_group):
+        told = threads.submit(second_group.gather, "second")
+        assert first_group.gather("first") == told.result(60) == ["first", "second"]
 
 
 GARBAGE = {

@@ -135,7 +135,8 @@ def test_what_another_program_holds_is_passed_over(free: int, address: str, reus
 def test_a_partner_of_a_port_that_was_passed_over_is_let_go(free: int) -> None:
     with listening(ports.FIRST + ports.COUNT + free):
         ports.claim(free)[0].close()
-        listening(ports.FIRST + free).close()
+        with listening(ports.FIRST + free) as partner:
+            assert partner.getsockname()[1] == ports.FIRST + free
 
 
 def test_where_no_port_is_free_the_range_is_named(few: range) -> None:
