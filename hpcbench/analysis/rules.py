@@ -17,16 +17,16 @@ import pandas as pd
 from hpcbench.analysis import factors
 from hpcbench.analysis.factors import WORK
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STEPS, TASKS, short_name
+from hpcbench.analysis.quantities import LATENCIES, MEMORY, OF_TIME, SPEEDUP, THROUGHPUT, TIME
+from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
 from hpcbench.analysis.summary import case_names, work_groups
-from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 
 WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
 TAIL = "time_p99_s"
-_PER_ITEM = ("throughput_items_per_s", "speedup")
-_WITHOUT_INTERVAL = (*PERCENTILES, "peak_memory_bytes")
+_WITHOUT_INTERVAL = (*LATENCIES, MEMORY)
 _NOTHING = ""  # what single samples are averaged over
 _MOST_VALUES, _LONGEST = 3, 40  # of a factor, in a line of text
 
@@ -67,25 +67,21 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rules look at: the tables of a report, and what was asked of it."""
+    """What the rules look at: the tables of a report, and what follows from them."""
 
-    repetitions: pd.DataFrame
-    cases: pd.DataFrame  # in the order of the ranking, with their speedups
-    metric: str  # the column of the ranking
-    base_given: bool
-    label: Callable[[pd.Series[Any]], str]  # a case in words
-    mean_rates: tuple[str, ...] = ()  # metrics of commands that are arithmetic means of rates
+    results: Results
 
     @cached_property
     def measured(self) -> pd.DataFrame:
         """The measured cases, in order, with the number of their kind of work."""
-        cases = self.cases.assign(**{WORK: work_groups(self.cases)})
+        cases = self.results.cases.assign(**{WORK: work_groups(self.results.cases)})
         return cases[cases[WORK] >= 0]
 
     @cached_property
     def speaking(self) -> pd.DataFrame:
         """The repetitions that speak for the measured cases (see summary.py), with the number of their kind of work."""
-        rows = self.repetitions[self.repetitions["status"] == COMPLETED]
+        rows = self.results.repetitions
+        rows = rows[rows["status"] == COMPLETED]
         keys = ["sweep", "case"]
         disturbed = rows["interference"].eq(DISTURBED)
         alone = disturbed.groupby([rows[key] for key in keys]).transform("all")
@@ -94,10 +90,10 @@ class Evidence:
     @cached_property
     def intervals(self) -> pd.DataFrame:
         """Of the measured cases: centre, low and high of what they are ranked by, or else of their times."""
-        cases, columns = self.measured, ("time_median_s", "time_ci_low_s", "time_ci_high_s")
-        if self.metric.startswith(PREFIX):
-            columns = (self.metric, *interval_columns(self.metric))
-        items = cases["items_per_step"].astype(float).fillna(1.0) if self.metric in _PER_ITEM else 1.0
+        cases, quantity = self.measured, self.results.quantity
+        has_its_own = quantity.limits[0] in cases and quantity not in OF_TIME
+        columns = (quantity.column, *quantity.limits) if has_its_own else (TIME.column, *TIME.limits)
+        items = cases["items_per_step"].astype(float).fillna(1.0) if quantity in (THROUGHPUT, SPEEDUP) else 1.0
         named = zip(("centre", "low", "high"), columns, strict=True)
         return pd.DataFrame({name: cases[column].astype(float) / items for name, column in named})
 
@@ -115,12 +111,12 @@ def check(evidence: Evidence) -> list[Finding]:
 
 
 def missing_cases(evidence: Evidence) -> Finding | None:
-    lost = evidence.cases.loc[evidence.cases["status"] != COMPLETED, "status"]
+    lost = evidence.results.cases.loc[evidence.results.cases["status"] != COMPLETED, "status"]
     if lost.empty:
         return None
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
-    lacking = f"{_share(lost, evidence.cases)} did not complete ({states})"
-    remedy = f"{_resume(evidence.cases.loc[lost.index])}, or say why they are left out"
+    lacking = f"{_share(lost, evidence.results.cases)} did not complete ({states})"
+    remedy = f"{_resume(evidence.results.cases.loc[lost.index])}, or say why they are left out"
     return Finding(2, lacking, remedy)
 
 
@@ -203,14 +199,15 @@ def wide_intervals(evidence: Evidence) -> Finding | None:
         return None
     lacking = f"the intervals of {_share(wide, evidence.measured)} reach over {100 * WIDE:.0f} % from the median"
     widest = evidence.measured.loc[wide.nlargest(1).index].iloc[0]
-    worst = f"{100 * wide.max():.0f} % ({evidence.label(widest)})"
+    worst = f"{100 * wide.max():.0f} % ({evidence.results.label(widest)})"
     return Finding(5, f"{lacking}, up to {worst}", "more repetitions, longer ones, or a quieter machine")
 
 
 def uncertain_order(evidence: Evidence) -> Finding | None:
     """Where intervals do not overlap, the cases differ; where they do, they may or may not (section 3.2)."""
-    if evidence.metric in _WITHOUT_INTERVAL:
-        lacking = f"the ranking is by {evidence.metric}, which has no interval"
+    quantity = evidence.results.quantity
+    if quantity in _WITHOUT_INTERVAL:
+        lacking = f"the ranking is by {quantity.column}, which has no interval"
         return Finding(7, lacking, "see in --csv - --level repetition whether its order is more than chance")
     after = evidence.intervals
     before = after.groupby(evidence.measured[WORK]).shift()
@@ -227,8 +224,8 @@ def uncertain_order(evidence: Evidence) -> Finding | None:
 
 def unknown_tails(evidence: Evidence) -> Finding | None:
     """Tails of inference, which is a matter of latency; of anything else only where the ranking is by one."""
-    asked = evidence.metric in PERCENTILES
-    column = evidence.metric if asked else TAIL
+    asked = evidence.results.quantity in LATENCIES
+    column = evidence.results.quantity.column if asked else TAIL
     cases = evidence.measured if asked else evidence.measured[evidence.measured["task"] == INFERENCE]
     unknown = cases[cases[column].isna()]
     if unknown.empty:
@@ -250,18 +247,18 @@ def unknown_tails(evidence: Evidence) -> Finding | None:
 
 
 def averaged_rates(evidence: Evidence) -> Finding | None:
-    if not evidence.mean_rates:
+    if not evidence.results.mean_rates:
         return None
-    lacking = f"arithmetic means of rates: {', '.join(evidence.mean_rates)}"
+    lacking = f"arithmetic means of rates: {', '.join(evidence.results.mean_rates)}"
     return Finding(3, lacking, "reduce: median, or measure the work and its time")
 
 
 def unstated_base(evidence: Evidence) -> Finding | None:
     bases = evidence.compared[evidence.compared["is_base"]]
-    if evidence.base_given or bases.empty:
+    if evidence.results.base_given or bases.empty:
         return None
     first = bases.iloc[0]
-    over = f"the first case, {evidence.label(first)} ({first['time_median_s']:.3g} s)"
+    over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
     if len(bases) > 1:
         over = f"the first case of each of {len(bases):,} kinds of work (1.00x)"
     return Finding(1, f"no base case was named, so that speedups are over {over}", "name one with --base")

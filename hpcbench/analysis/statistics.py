@@ -54,28 +54,50 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
     effective_sizes, where these are known already.
     Raises ValueError where there is no sample, or one is not a number.
     """
-    series = [np.asarray(samples, dtype=np.float64) for samples in repetitions]
-    if not series or any(samples.size == 0 for samples in series):
-        raise ValueError("an interval needs at least one sample in each repetition")
-    ordered = [np.sort(samples) for samples in series]
-    if any(math.isnan(samples[-1]) for samples in ordered):  # where sorting puts them
-        raise ValueError("a sample is not a number")
-    medians = [quantile_of_sorted(samples, 0.5) for samples in ordered]
-    centres = np.sort(medians)
+    ordered = _ordered(repetitions)
+    centres = _centres(ordered)
     estimate = quantile_of_sorted(centres, 0.5)
-    if len(series) == 1 and series[0].size == 1:
+    if len(ordered) == 1 and ordered[0].size == 1:
         return Interval(estimate, None, None)
-    if 1 < len(series) < FEWEST_TO_RESAMPLE:
+    if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_interval(centres, estimate)
-    return _bootstrap_interval(ordered, effective_sizes(series) if sizes is None else sizes, estimate)
-
-
-def _bootstrap_interval(ordered: list[Floats], sizes: Sequence[int], estimate: float) -> Interval:
-    """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
-    columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
-    statistic = np.sort(columns[0] if len(columns) == 1 else _resampled(columns))
+    statistic = np.sort(_bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes))
     tail = (1 - LEVEL) / 2
     return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
+
+
+def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Floats | None:
+    """RESAMPLES values of which the middle 95 % are the interval of the median; None where it has none.
+
+    Of other repetitions, as many and as large, they come in the same order: what puts two sets beside each other has to
+    shuffle them.
+    """
+    ordered = _ordered(repetitions)
+    if len(ordered) == 1 and ordered[0].size == 1:
+        return None
+    if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
+        return _student_medians(_centres(ordered))
+    return _bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes)
+
+
+def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
+    series = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
+    if not series or any(samples.size == 0 for samples in series):
+        raise ValueError("an interval needs at least one sample in each repetition")
+    if any(math.isnan(samples[-1]) for samples in series):  # where sorting puts them
+        raise ValueError("a sample is not a number")
+    return series
+
+
+def _centres(ordered: list[Floats]) -> Floats:
+    """The repetitions' medians, sorted."""
+    return np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered])
+
+
+def _bootstrapped(ordered: list[Floats], sizes: Sequence[int]) -> Floats:
+    """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
+    columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
+    return columns[0] if len(columns) == 1 else _resampled(columns)
 
 
 def _resampled(columns: list[Floats]) -> Floats:
@@ -89,10 +111,31 @@ def _student_interval(centres: Floats, estimate: float) -> Interval:
     """Student's t interval of the mean of the logarithms, turned back: of the median, where runs are log-normal."""
     if centres[0] <= 0:
         return Interval(estimate, None, None)
-    logs = np.log(centres)
-    half = float(stdtrit(logs.size - 1, (1 + LEVEL) / 2)) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
-    centre = float(logs.mean())
+    centre, error = _centre_and_error(centres)
+    half = float(stdtrit(centres.size - 1, (1 + LEVEL) / 2)) * error
     return Interval(estimate, min(estimate, exponential(centre - half)), max(estimate, exponential(centre + half)))
+
+
+def _student_medians(centres: Floats) -> Floats | None:
+    """Evenly spaced quantiles of what that interval is made of."""
+    if centres[0] <= 0:
+        return None
+    centre, error = _centre_and_error(centres)
+    with np.errstate(over="ignore"):  # as in exponential
+        medians: Floats = np.exp(centre + error * _student_quantiles(centres.size - 1))
+    return medians
+
+
+@lru_cache(maxsize=64)
+def _student_quantiles(freedom: int) -> Floats:
+    quantiles: Floats = stdtrit(freedom, (np.arange(RESAMPLES) + 0.5) / RESAMPLES)
+    return quantiles
+
+
+def _centre_and_error(centres: Floats) -> tuple[float, float]:
+    """Of the logarithms: their mean, and its standard error."""
+    logs = np.log(centres)
+    return float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(logs.size)
 
 
 def exponential(logarithm: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
+from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import effective_sizes, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
@@ -18,7 +19,6 @@ from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.planned import COMMAND
 from hpcbench.node.sampling import SAMPLES
 
-THROUGHPUT = "throughput_items_per_s"
 # Cases may be compared only where all of these agree: equal work or no comparison.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
 
@@ -36,7 +36,11 @@ _OF_TIMES = [
     *PERCENTILES,
     AVERAGED_OVER,
     "throughput_items_per_s",
+    "throughput_items_per_s_ci_low",
+    "throughput_items_per_s_ci_high",
     "speedup",
+    "speedup_ci_low",
+    "speedup_ci_high",
     "speedup_base",
 ]
 _MEASURED = [*_COUNTS, *_OF_TIMES]
@@ -64,7 +68,7 @@ Row = dict[Any, Any]
 
 
 def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see add_speedup."""
+    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see speedup.py."""
     names = [str(name) for name in repetitions]
     medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
     found = [name for name in names if name.startswith(PREFIX)]
@@ -173,8 +177,14 @@ def _times(repetitions: list[Any], items_per_step: Any) -> Row:
         time_ci_high_s=high,
         time_mean_s=float(pooled.mean()),
         time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
-        throughput_items_per_s=float(items_per_step) / estimate if known else None,
     )
+    if known:
+        rate = float(items_per_step)
+        measured.update(
+            throughput_items_per_s=rate / estimate,
+            throughput_items_per_s_ci_low=rate / high if high else None,
+            throughput_items_per_s_ci_high=rate / low if low else None,
+        )
     return measured
 
 
@@ -200,33 +210,12 @@ def differing_work(cases: pd.DataFrame) -> list[str]:
     return [str(name) for name in work if work[name].nunique(dropna=False) > 1]
 
 
-def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
-    """The cases with `speedup`: throughput (or what is done, over its time) over the base case's, for equal work.
-
-    `base` is the index of a row; without one, the first measured case of each kind of work is its base: `speedup_base`
-    names it. A case whose work differs from the base case's has no speedup.
-    """
-    groups = work_groups(cases)
-    result = cases.copy()
-    result["speedup"], result["speedup_base"] = np.nan, None
-    names = case_names(cases)
-    for number in sorted(set(groups[groups >= 0])):
-        members = groups.index[groups == number]
-        if cases.loc[members[0], "framework"] == COMMAND or (base is not None and base not in members):
-            continue
-        reference = members[0] if base is None else base
-        speed = _speed(cases.loc[members])
-        result.loc[members, "speedup"] = speed / float(speed[reference])
-        result.loc[list(members), "speedup_base"] = names[reference]
-    return result
-
-
 def case_names(cases: pd.DataFrame) -> pd.Series[str]:
     """A name for each case that tells it from all others, also from the same case of another sweep."""
     return cases["sweep"] + "/" + cases["case"]
 
 
-def _speed(cases: pd.DataFrame) -> pd.Series[float]:
+def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
     """Items per second; where a sample is no step of so many items, how often it could be done in a second.
 
     Nothing where the time was too short for the clock: what it is divided by must not be zero.
@@ -235,14 +224,10 @@ def _speed(cases: pd.DataFrame) -> pd.Series[float]:
     return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
 
 
-def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:
+def ranked(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
     """The cases best first within each kind of work; what was not measured comes last."""
-    key = _speed(cases) if metric == THROUGHPUT else cases[metric]
+    key = speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]
     order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max), _key=key)
-    order = order.sort_values(["_group", "_key"], ascending=[True, ascending], kind="stable", na_position="last")
+    ascending = [True, not quantity.more_is_better]
+    order = order.sort_values(["_group", "_key"], ascending=ascending, kind="stable", na_position="last")
     return order.drop(columns=["_group", "_key"]).reset_index(drop=True)
-
-
-def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
-    """Which of the columns tell the cases apart."""
-    return [name for name in candidates if name in cases and cases[name].astype(str).nunique(dropna=False) > 1]

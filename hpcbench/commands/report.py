@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pandas as pd
 
 from hpcbench.analysis.latency import with_latency
+from hpcbench.analysis.naming import telling_apart
+from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
-from hpcbench.analysis.summary import add_speedup, case_table, ranked
+from hpcbench.analysis.speedup import add_speedup
+from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.collect.records import Record
 from hpcbench.collect.table import (
     MetricColumn,
     metric_columns,
@@ -26,8 +32,6 @@ from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
-
-ITEMS = "throughput_items_per_s"
 
 EPILOG = """\b
 Examples:
@@ -47,8 +51,8 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option(
     "--metric",
     metavar="NAME",
-    help=f"What to rank by: {', '.join(terminal.METRICS)}, or a metric of commands, with :higher or :lower where it is "
-    f"not known which is better.  [default: {ITEMS}; of commands, their first metric]",
+    help=f"What to rank by: {', '.join(QUANTITIES)}, or a metric of commands, with :higher or :lower where it is "
+    f"not known which is better.  [default: {THROUGHPUT.column}; of commands, their first metric]",
 )
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(
@@ -95,26 +99,17 @@ def report(
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
-    repetitions = repetition_table(records)
-    cases = case_table(repetitions)
-    cases = add_speedup(cases, None if base is None else _base_row(cases, base))
-    metrics = metric_columns(records)
-    column, ascending = _ranking(metric, metrics, cases)
-    cases = ranked(cases, column, ascending).drop(columns="case_index")
+    results = _results(records, metric, base)
     frames = {
-        "case": lambda: cases,
-        "repetition": lambda: with_latency(repetitions).drop(columns=[SAMPLES, "case_index"]),
-        "sample": lambda: sample_table(repetitions),
+        "case": lambda: results.cases.drop(columns="case_index"),
+        "repetition": lambda: with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"]),
+        "sample": lambda: sample_table(results.repetitions),
     }
-    frame = frames[level]() if csv_file or parquet_file else cases
+    frame = frames[level]() if csv_file or parquet_file else results.cases
     if csv_file != "-":
-        shown = terminal.telling_apart(cases, candidates(cases))
-        label = partial(terminal.label, shown=shown)
-        rates = tuple(each.name for each in metrics.values() if each.averages_rates)
-        findings = check(Evidence(repetitions, cases, column, base is not None, label, rates))
-        out.print(_heading(repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        terminal.print_report(cases, shown, column, top, out, metrics)
-        (print_rules if all_rules else print_findings)(findings, out)
+        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
+        terminal.print_report(results, top, out)
+        (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:
@@ -122,29 +117,48 @@ def report(
     for file in (csv_file, parquet_file):
         if file and file != "-":
             err.print(f"wrote {len(frame)} rows to {file}", soft_wrap=True, markup=False)
-    return int((cases["status"] != outcomes.COMPLETED).any())
+    return int((results.cases["status"] != outcomes.COMPLETED).any())
 
 
-def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.DataFrame) -> tuple[str, bool]:
-    """The column to rank by, and whether less of it is better. Raises UserError for a name that is no such column."""
+def _results(records: list[Record], metric: str | None, base: str | None) -> Results:
+    """The tables, ranked. Raises UserError for a metric or a base case that is not there."""
+    repetitions = repetition_table(records)
+    replicates = Replicates(repetitions)
+    cases = case_table(repetitions)
+    cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
+    metrics = metric_columns(records)
+    quantity = _ranking(metric, metrics, cases)
+    cases = ranked(cases, quantity)
+    known = {column: _of_command(column, found) for column, found in metrics.items()}
+    means = tuple(found.name for found in metrics.values() if found.averages_rates)
+    shown = telling_apart(cases, candidates(cases))
+    return Results(repetitions, cases, quantity, shown, replicates, base is not None, known, means)
+
+
+def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.DataFrame) -> Quantity:
+    """What to rank by. Raises UserError for a name that is no such column."""
     if asked is None:
         known = [column for column, metric in metrics.items() if metric.better]
-        if not known or cases[ITEMS].notna().any():
-            return ITEMS, terminal.METRICS[ITEMS]
-        return known[0], metrics[known[0]].better == "lower"
+        if not known or cases[THROUGHPUT.column].notna().any():
+            return THROUGHPUT
+        return _of_command(known[0], metrics[known[0]])
     name, _, way = asked.partition(":")
-    if name in terminal.METRICS and way in ("", "lower" if terminal.METRICS[name] else "higher"):
-        return name, terminal.METRICS[name]
+    if name in QUANTITIES and way in ("", "higher" if QUANTITIES[name].more_is_better else "lower"):
+        return QUANTITIES[name]
     found = [column for column, metric in metrics.items() if name in (metric.name, column)]
     if len(found) != 1 or way not in ("", "higher", "lower"):
-        known = [*terminal.METRICS, *(found or [metric.name for metric in metrics.values()])]
+        known = [*QUANTITIES, *(found or [metric.name for metric in metrics.values()])]
         hint = f"it could be {', '.join(found)}" if len(found) > 1 else nearest(name, known)
         raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
     better = way or metrics[found[0]].better
     if better is None:
         hint = f"say it: --metric {name}:higher or --metric {name}:lower"
         raise UserError(f"whether more or less of '{name}' is better is not known", where="--metric", hint=hint)
-    return found[0], better == "lower"
+    return _of_command(found[0], replace(metrics[found[0]], better=better))
+
+
+def _of_command(column: str, metric: MetricColumn) -> Quantity:
+    return Quantity(column, metric.name, metric.unit, more_is_better=metric.better == "higher")
 
 
 def _check_different(names: list[str]) -> None:

@@ -10,9 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.comparison import BETTER, MISSING, NOT_COMPARED, TIME, WORSE, Comparison
+from hpcbench.analysis.naming import cell, label, telling_apart
 from hpcbench.analysis.verdicts import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
 from hpcbench.collect.table import MetricColumn
-from hpcbench.report.terminal import cell, duration, figure, label, table_with, telling_apart
+from hpcbench.report.columns import Column, as_table
+from hpcbench.report.formats import duration, figure
+from hpcbench.report.ranking import INTERVAL, header_of
 
 _STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
 
@@ -78,25 +81,21 @@ def _quantity_label(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
 
 
 def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn], console: Console) -> None:
-    table = table_with(shown)
-    several = bool((rows["quantity"] != TIME).any())
-    count = "n" if (rows["base_repetitions"] == rows["new_repetitions"]).all() else "n BASE, NEW"
-    for name in (*(["quantity"] if several else []), "BASE", "NEW", "ratio", "95 % interval", count):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for _, row in rows.iterrows():
-        counts = (row["base_repetitions"], row["new_repetitions"])
-        table.add_row(
-            *(Text(cell(row[name])) for name in shown),
-            *([Text(quantity_name(row["quantity"], metrics))] if several else []),
-            _written(row, "base_median"),
-            _written(row, "new_median"),
-            _factor(row["ratio"]),
-            _interval(row),
-            str(counts[0]) if counts[0] == counts[1] else f"{counts[0]}, {counts[1]}",
-            Text(row["verdict"], style=_STYLES.get(row["verdict"], "")),
-        )
-    console.print(table)
+    columns = [Column(header_of(name), tuple(map(cell, rows[name])), is_text=True) for name in shown]
+    if (rows["quantity"] != TIME).any():
+        columns.append(Column("quantity", tuple(quantity_name(each, metrics) for each in rows["quantity"])))
+    each = [row for _, row in rows.iterrows()]
+    columns += [
+        Column(side.upper(), tuple(_written(row, f"{side}_median") for row in each)) for side in ("base", "new")
+    ]
+    columns += [Column("ratio", tuple(map(_factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
+    counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
+    same = all(old == new for old, new in counts)
+    told = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
+    columns.append(Column("n" if same else "n BASE, NEW", told))
+    styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
+    columns.append(Column("verdict", tuple(rows["verdict"]), styles=styles))
+    console.print(as_table(columns))
 
 
 def _written(row: pd.Series[Any], name: str) -> str:

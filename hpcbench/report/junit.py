@@ -10,10 +10,10 @@ from xml.etree import ElementTree  # nosec B405
 import pandas as pd
 
 from hpcbench.analysis.comparison import BETTER, TIME, Comparison
+from hpcbench.analysis.naming import label, telling_apart
 from hpcbench.analysis.verdicts import FASTER, SAME
 from hpcbench.collect.table import MetricColumn
 from hpcbench.report.comparison import in_words, quantity_name, summary
-from hpcbench.report.terminal import label, telling_apart
 
 _PASSES = (FASTER, SAME, BETTER)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2

@@ -34,6 +34,8 @@ USUAL: Row = {
     "task": "training",
     "strategy": "single",
     "device": "cpu",
+    "batch_size": 32,
+    "intra_op_threads": None,
     "nodes": 1,
     "tasks_per_node": 1,
     "cpus_per_task": 1,

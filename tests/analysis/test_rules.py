@@ -11,8 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hpcbench.analysis.quantities import QUANTITIES, Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import CHECKS, RULES, Evidence, Finding, check
-from hpcbench.analysis.summary import add_speedup, case_table, ranked
+from hpcbench.analysis.speedup import add_speedup
+from hpcbench.analysis.summary import case_table, ranked
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
@@ -39,8 +43,11 @@ def judged(table: Table) -> Callable[..., list[Finding]]:
 
     def judge(rows: Rows, metric: str = RATE, base: int | None = 0, mean_rates: tuple[str, ...] = ()) -> list[Finding]:
         repetitions = table(*rows)
-        cases = ranked(add_speedup(case_table(repetitions), base), metric, metric != RATE)
-        return check(Evidence(repetitions, cases, metric, base is not None, lambda row: str(row["case"]), mean_rates))
+        quantity = QUANTITIES.get(metric) or Quantity(metric, metric, more_is_better=True)
+        replicates = Replicates(repetitions)
+        cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
+        results = Results(repetitions, cases, quantity, [], replicates, base is not None, mean_rates=mean_rates)
+        return check(Evidence(results))
 
     return judge
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcbench.analysis.naming import varying
+from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.analysis.summary import (
     WORK,
     _is_there,
-    add_speedup,
     case_table,
     differing_work,
     ranked,
-    varying,
     work_groups,
 )
 
+UNSEEN = Replicates(pd.DataFrame())  # no intervals
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
 
@@ -88,9 +92,9 @@ def test_a_time_of_zero_is_a_time_that_nothing_is_divided_by(repetition: Rep, ta
     cases = case_table(table(repetition(0, 0, [0.0, 0.0]), repetition(1, 0, [0.5]), repetition(2, 0, [0.0])))
     assert list(cases["time_median_s"]) == [0.0, 0.5, 0.0]
     assert list(cases["throughput_items_per_s"].notna()) == [False, True, False]
-    assert add_speedup(cases)["speedup"].isna().all(), "the base case took no time"
+    assert add_speedup(cases, UNSEEN)["speedup"].isna().all(), "the base case took no time"
     assert speedups(cases, base=1) == [None, 1.0, None]
-    assert list(ranked(cases, "throughput_items_per_s", False)["case"]) == ["case-1", "case-0", "case-2"]
+    assert list(ranked(cases, THROUGHPUT)["case"]) == ["case-1", "case-0", "case-2"]
 
 
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled"])
@@ -188,7 +192,7 @@ def test_a_case_that_was_not_measured_belongs_to_no_kind_of_work(repetition: Rep
 
 
 def speedups(cases: pd.DataFrame, base: int | None = None) -> list[float | None]:
-    return [None if pd.isna(value) else float(value) for value in add_speedup(cases, base)["speedup"]]
+    return [None if pd.isna(value) else float(value) for value in add_speedup(cases, UNSEEN, base)["speedup"]]
 
 
 def test_speedup_is_throughput_over_that_of_the_first_case(repetition: Rep, table: Table) -> None:
@@ -231,32 +235,32 @@ def test_cases_of_other_work_than_a_named_base_have_no_speedup(repetition: Rep, 
 
 def test_the_base_of_a_speedup_is_named_beside_it(repetition: Rep, table: Table) -> None:
     rows = [repetition(0), repetition(1), repetition(2, model="lstm"), repetition(3, status="failed")]
-    cases = add_speedup(case_table(table(*rows)), base=1)
+    cases = add_speedup(case_table(table(*rows)), UNSEEN, base=1)
     assert cases["speedup_base"].fillna("").tolist() == ["sweep-1/case-1", "sweep-1/case-1", "", ""]
 
 
 def test_adding_the_speedup_leaves_the_cases_as_they_were(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition()))
     before = cases.copy()
-    add_speedup(cases)
+    add_speedup(cases, UNSEEN)
     pd.testing.assert_frame_equal(cases, before)
 
 
 @pytest.mark.parametrize(
-    ("metric", "ascending", "order"),
+    ("quantity", "order"),
     [
-        ("time_median_s", True, ["case-2", "case-0", "case-1", "case-3"]),
-        ("throughput_items_per_s", False, ["case-2", "case-0", "case-1", "case-3"]),
-        ("time_median_s", False, ["case-1", "case-0", "case-2", "case-3"]),
+        (TIME, ["case-2", "case-0", "case-1", "case-3"]),
+        (THROUGHPUT, ["case-2", "case-0", "case-1", "case-3"]),
+        (replace(TIME, more_is_better=True), ["case-1", "case-0", "case-2", "case-3"]),
     ],
 )
 def test_the_best_case_comes_first_and_what_was_not_measured_last(
-    repetition: Rep, table: Table, metric: str, ascending: bool, order: list[str]
+    repetition: Rep, table: Table, quantity: Quantity, order: list[str]
 ) -> None:
     rows = [repetition(case, 0, [time_s]) for case, time_s in enumerate([0.4, 0.8, 0.2])]
-    cases = add_speedup(case_table(table(*rows, repetition(3, status="failed"))))
-    assert list(ranked(cases, metric, ascending)["case"]) == order
-    assert list(ranked(cases, metric, ascending).index) == [0, 1, 2, 3]
+    cases = add_speedup(case_table(table(*rows, repetition(3, status="failed"))), UNSEEN)
+    assert list(ranked(cases, quantity)["case"]) == order
+    assert list(ranked(cases, quantity).index) == [0, 1, 2, 3]
 
 
 def test_cases_are_ranked_within_their_own_kind_of_work(repetition: Rep, table: Table) -> None:
@@ -267,13 +271,13 @@ def test_cases_are_ranked_within_their_own_kind_of_work(repetition: Rep, table: 
         repetition(3, 0, [1.0], model="lstm"),
         repetition(4, status="failed"),
     ]
-    order = list(ranked(case_table(table(*rows)), "time_median_s", True)["case"])
+    order = list(ranked(case_table(table(*rows)), TIME)["case"])
     assert order == ["case-2", "case-0", "case-3", "case-1", "case-4"]
 
 
 def test_a_sweep_in_which_nothing_completed_can_be_ranked(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition(0, status="failed"), repetition(1, status="timeout")))
-    result = ranked(add_speedup(cases), "time_median_s", True)
+    result = ranked(add_speedup(cases, UNSEEN), TIME)
     assert list(result["status"]) == ["failed", "timeout"]
     assert result["speedup"].isna().all()
 
@@ -282,7 +286,7 @@ def test_a_case_that_was_measured_without_this_metric_still_comes_before_one_tha
     repetition: Rep, table: Table
 ) -> None:
     rows = [repetition(0, status="failed"), repetition(1, peak_memory_bytes=None), repetition(2, peak_memory_bytes=5)]
-    assert list(ranked(case_table(table(*rows)), "peak_memory_bytes", True)["case"]) == ["case-2", "case-1", "case-0"]
+    assert list(ranked(case_table(table(*rows)), MEMORY)["case"]) == ["case-2", "case-1", "case-0"]
 
 
 def test_a_case_has_the_median_of_its_epochs_and_names_all_versions_that_it_ran_with(repetition, table) -> None:
@@ -350,7 +354,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
     shuffled = case_table(pd.DataFrame([rows[number] for number in order]))
     straight = case_table(pd.DataFrame(rows))
     pd.testing.assert_frame_equal(
-        ranked(add_speedup(shuffled), "time_median_s", True), ranked(add_speedup(straight), "time_median_s", True)
+        ranked(add_speedup(shuffled, UNSEEN), TIME), ranked(add_speedup(straight, UNSEEN), TIME)
     )
 
 

@@ -8,7 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.summary import add_speedup, case_table, differing_work, ranked, work_groups
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.speedup import add_speedup
+from hpcbench.analysis.summary import case_table, differing_work, ranked, work_groups
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.node import sampling
 
@@ -82,7 +85,8 @@ def test_only_completed_repetitions_count_and_a_failed_case_has_no_value(make_co
 
 
 def test_what_is_not_known_of_a_command_is_empty(make_command: MakeRecord) -> None:
-    case = add_speedup(case_table(repetition_table([make_command()]))).iloc[0]
+    repetitions = repetition_table([make_command()])
+    case = add_speedup(case_table(repetitions), Replicates(repetitions)).iloc[0]
     assert case["time_median_s"] == 2.0
     unknown = ["model", "model_options", "throughput_items_per_s", "speedup", "parameter_count", "items_per_step"]
     assert case[unknown].isna().all()
@@ -103,5 +107,5 @@ def test_commands_of_one_experiment_are_ranked_together_and_never_with_models(
     assert groups[0] == groups[2]
     assert len({groups[0], groups[1], groups[3]}) == 3
     assert "experiment" in differing_work(cases)
-    best_first = ranked(cases, "metric_rate_it_per_s", ascending=False)
+    best_first = ranked(cases, Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True))
     assert best_first["metric_rate_it_per_s"].tolist()[:2] == [3.0, 1.0]

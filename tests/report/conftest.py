@@ -26,6 +26,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
             **dict.fromkeys(PERCENTILES),
             "throughput_items_per_s": 1099.7,
             "speedup": 1.0,
+            "speedup_base": "sweep-1/case-0",
             "parameter_count": 1234567,
             "flops_per_item": 2**40 + 1,
             "peak_memory_bytes": 2**33,
@@ -38,6 +39,7 @@ def make_cases() -> Callable[..., pd.DataFrame]:
         return {
             "sweep": "sweep-1",
             "case": f"case-{number}",
+            "case_index": number,
             "status": "completed",
             "framework": "pytorch",
             "framework_version": "2.13.0+cpu",

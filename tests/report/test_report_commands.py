@@ -10,13 +10,17 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from hpcbench.collect.table import MetricColumn
-from hpcbench.report.terminal import figure, print_report, telling_apart
+from hpcbench.analysis.naming import telling_apart
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.results import Results
+from hpcbench.report.formats import figure
+from hpcbench.report.terminal import print_report
 
 MakeCases = Callable[..., pd.DataFrame]
 METRICS = {
-    "metric_rate_it_per_s": MetricColumn("rate", "it/s", "higher"),
-    "metric_loss": MetricColumn("loss", "", None),
+    "metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True),
+    "metric_loss": Quantity("metric_loss", "loss"),
 }
 CANDIDATES = ["framework", "model", "command", "batch_size", "tag_message_bytes"]
 
@@ -33,10 +37,12 @@ def command(rate: float, **changes: Any) -> dict[str, Any]:
     return {**unknown, **metric, **nothing, **own, **changes}
 
 
-def printed(cases: pd.DataFrame, metrics: dict[str, MetricColumn] | None = None) -> str:
+def printed(cases: pd.DataFrame, metrics: dict[str, Quantity] | None = None) -> str:
     file = io.StringIO()
-    shown = telling_apart(cases, CANDIDATES)
-    print_report(cases, shown, "metric_rate_it_per_s", 40, Console(file=file, width=120), metrics or METRICS)
+    nothing, known = pd.DataFrame(), metrics or METRICS
+    quantity = next(iter(known.values()))
+    results = Results(nothing, cases, quantity, telling_apart(cases, CANDIDATES), Replicates(nothing), metrics=known)
+    print_report(results, 40, Console(file=file, width=120))
     return file.getvalue()
 
 
@@ -46,8 +52,8 @@ def words(text: str) -> str:
 
 def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(command(12.5, batch_size=1), command(25_000.0, batch_size=2))))
-    assert text.startswith("study: ./bench")
-    assert "rate batch size it/s 95 % interval time n" in text
+    assert "study: ./bench batch size" in text
+    assert "batch size rate it/s 95 % interval time n" in text
     assert "1 12.5 11.5 - 13.5 29.1 ms 3" in text
     assert "2 25,000 24,999 - 25,001 29.1 ms 3" in text
     assert "loss" not in text, "no case of these has it"
@@ -56,7 +62,7 @@ def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_case
 def test_what_a_command_was_made_of_stands_for_it(make_cases: MakeCases) -> None:
     rows = [command(size, batch_size=size, command=f"./bench --size {size}") for size in (1, 2)]
     text = words(printed(make_cases(*rows)))
-    assert text.startswith("study: commands")
+    assert "study: commands batch size" in text
     assert "--size" not in text
 
 

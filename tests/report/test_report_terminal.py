@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hpcbench.analysis.latency import PERCENTILES
-from hpcbench.report.terminal import METRICS, duration, print_report, table_with, telling_apart
+from hpcbench.analysis.naming import telling_apart
+from hpcbench.analysis.quantities import QUANTITIES
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.results import Results
+from hpcbench.report.columns import Column, as_table
+from hpcbench.report.formats import duration
+from hpcbench.report.terminal import print_report
 
 MakeCases = Callable[..., pd.DataFrame]
 CANDIDATES = [
@@ -42,7 +48,9 @@ def printed(
     file = io.StringIO()
     system: Literal["standard"] | None = "standard" if color else None
     console = Console(file=file, width=width, highlight=False, force_terminal=color, color_system=system)
-    print_report(cases, telling_apart(cases, CANDIDATES if candidates is None else candidates), metric, top, console)
+    shown = telling_apart(cases, CANDIDATES if candidates is None else candidates)
+    nothing = pd.DataFrame()
+    print_report(Results(nothing, cases, QUANTITIES[metric], shown, Replicates(nothing)), top, console)
     return file.getvalue()
 
 
@@ -65,7 +73,8 @@ def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
 
 def test_the_name_of_a_column_is_no_markup() -> None:
     file = io.StringIO()
-    Console(file=file, width=80).print(table_with(["tag_[/red]", "[link=https://example.org]nodes"]))
+    columns = [Column(name, ("1",)) for name in ("[/red]", "[link=https://example.org]nodes")]
+    Console(file=file, width=80).print(as_table(columns))
     assert "[/red]" in file.getvalue()
     assert "[link=https://example.org]nodes" in file.getvalue()
 
@@ -99,7 +108,7 @@ def test_a_longer_duration_never_reads_as_a_shorter_one(first: float, second: fl
 
 def test_a_row_has_time_interval_throughput_speedup_and_repetitions(make_cases: MakeCases) -> None:
     text = printed(make_cases({"nodes": 1}, {"nodes": 2, "time_median_s": 1.5, "speedup": 0.02}))
-    row = next(line for line in text.splitlines() if "29.1 ms" in line)
+    row = next(line for line in text.splitlines() if "29.1 ms  " in line)
     assert re.search(r"29\.1 ms +28\.8 ms - 29\.6 ms +1,099\.7 +1\.00x +3\b", row)
     assert "1.5 s" in text
     assert "0.02x" in text
@@ -119,12 +128,25 @@ def test_only_the_columns_that_tell_cases_apart_are_shown(make_cases: MakeCases)
 
 def test_only_the_first_rows_are_shown_and_it_is_said_how_many_more_there_are(make_cases: MakeCases) -> None:
     rows: list[dict[str, Any]] = [{"nodes": nodes} for nodes in range(1, 8)]
-    rows += [{"nodes": nodes, "status": "failed"} for nodes in range(8, 13)]
     text = printed(make_cases(*rows), top=3)
     assert re.findall(r"^\s*(\d) +29\.1 ms", text, re.MULTILINE) == ["1", "2", "3"]
-    assert re.findall(r"failed nodes=(\d+):", text) == ["8", "9", "10"]
-    assert re.findall(r"and (\d) more", text) == ["4", "2"]
+    assert re.findall(r"and (\d) more", text) == ["4"]
     assert "more" not in printed(make_cases(*rows), top=7)
+
+
+def test_what_failed_for_one_reason_is_told_in_one_line(make_cases: MakeCases) -> None:
+    rows: list[dict[str, Any]] = [{"nodes": nodes, "status": "failed"} for nodes in range(1, 6)]
+    rows += [{"nodes": 6, "status": "timeout", "error": "too slow"}]
+    text = printed(make_cases(*rows))
+    assert "failed 5 cases (nodes=1; nodes=2; nodes=3; ...): it broke (log: jobs/" in text
+    assert text.index("failed 5") < text.index("timeout nodes=6: too slow")
+
+
+def test_of_many_reasons_the_most_frequent_are_told_and_how_many_cases_are_left(make_cases: MakeCases) -> None:
+    rows = [{"nodes": nodes, "status": "failed", "error": f"reason {nodes % 7}"} for nodes in range(13)]
+    text = printed(make_cases(*rows))
+    assert len(re.findall("^failed ", text, re.MULTILINE)) == 4
+    assert "... and 5 more for other reasons" in text
 
 
 def test_a_case_without_an_interval_or_a_speedup_leaves_them_empty(make_cases: MakeCases) -> None:
@@ -148,7 +170,7 @@ def test_cases_of_equal_work_are_not_said_to_be_ranked_apart(make_cases: MakeCas
 def test_what_did_not_complete_is_listed_with_its_reason(make_cases: MakeCases) -> None:
     text = printed(make_cases({"nodes": 1}, {"nodes": 2, "status": "timeout", "error": "stopped after 60 s"}))
     assert "timeout nodes=2: stopped after 60 s" in text
-    assert len(re.findall("29.1 ms", text)) == 1
+    assert len(re.findall("29.1 ms  ", text)) == 1
 
 
 def test_what_has_not_run_has_no_reason_and_no_log(make_cases: MakeCases) -> None:
@@ -165,7 +187,7 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
 
 @pytest.mark.parametrize(("verdict", "said"), [("clean", "2 left out"), ("disturbed", "2 used")])
 def test_what_others_disturbed_is_counted_beside_what_is_shown(make_cases: MakeCases, verdict: str, said: str) -> None:
-    header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[1:4]
+    header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[2:5]
     assert header.split()[-2:] == ["n", "disturbed"]
     assert first.split("1.00x")[1].split() == ["3", *said.split()]
     assert second.rstrip().endswith("3")
@@ -193,7 +215,7 @@ def test_a_case_of_which_only_some_repetitions_completed_is_in_both_places(make_
     cases.loc[1, ["status", "error"]] = ["failed", "it broke"]
     text = printed(cases)
     assert "failed nodes=2: it broke" in text
-    assert len(re.findall("29.1 ms", text)) == 2
+    assert len(re.findall("29.1 ms  ", text)) == 2
 
 
 def test_a_long_error_is_not_cut_off(make_cases: MakeCases) -> None:
@@ -260,7 +282,7 @@ def test_eighty_columns_are_enough_for_the_time(make_cases: MakeCases, count: in
     cases, names = many_columns(make_cases, count)
     text = printed(cases, width=80, candidates=names)
     assert max(map(len, text.splitlines())) <= 80
-    assert len(re.findall(r"29\.1 ms", text)) == 2
+    assert len(re.findall(r"29\.1 ms  ", text)) == 2
 
 
 def test_inference_shows_its_tail_where_it_is_known(make_cases: MakeCases) -> None:
@@ -281,7 +303,7 @@ def test_no_word_is_broken_for_a_tail_that_nobody_asked_for(make_cases: MakeCase
     assert "34.5 ms" in printed(cases, width=80, candidates=names, metric="time_p99_s")
 
 
-@pytest.mark.parametrize("metric", sorted(METRICS))
+@pytest.mark.parametrize("metric", sorted(QUANTITIES))
 def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCases, metric: str) -> None:
     cases = make_cases({"nodes": 1, "peak_memory_bytes": 3 * 2**30}, {"nodes": 2, "peak_memory_bytes": 5 * 2**30})
     cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]

@@ -1,0 +1,107 @@
+"""What a sweep was made for: the best case of each kind of work, how sure that is, and what is as good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.naming import phrase
+from hpcbench.analysis.quantities import OF_TIME, Quantity
+from hpcbench.analysis.replicates import TIME, Key
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.summary import case_names
+
+MOST_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one kind of work. `gain` is how many times as good as the base case the best one is, above 1 where better."""
+
+    work: str
+    quantity: Quantity
+    best: str
+    value: Interval  # of the best case
+    base: str
+    base_given: bool
+    gain: Interval
+    alike: tuple[str, ...]  # the cases whose difference from the best may be noise, best first
+    cases: int
+    runs: int  # the fewest repetitions that the best and the base rest on
+
+    @property
+    def best_is_base(self) -> bool:
+        return self.best == self.base
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval leaves no doubt that the best is better than the base."""
+        return self.gain.low is not None and self.gain.low > 1
+
+
+def answers(results: Results) -> list[Answer]:
+    """One for each kind of work in which the quantity was measured, in the order of the ranking."""
+    return [_answer(results, work) for work in results.works if work.cases[results.quantity.column].notna().any()]
+
+
+def _answer(results: Results, work: Work) -> Answer:
+    quantity = results.quantity
+    measured = work.cases[work.cases[quantity.column].notna()]
+    best, base = measured.iloc[0], _base(measured)
+    others = [other for _, other in measured.iloc[1:MOST_COMPARED].iterrows()]
+    alike = [other for other in others if _is_alike(gain(results, best, other))]
+    return Answer(
+        work.short_title,
+        quantity,
+        phrase(best, work.shown),
+        Interval(float(best[quantity.column]), *(_limit(best, column) for column in quantity.limits)),
+        phrase(base, work.shown),
+        results.base_given,
+        gain(results, best, base),
+        tuple(phrase(other, work.shown) for other in alike),
+        len(measured),
+        int(min(best["repetitions"], base["repetitions"])),
+    )
+
+
+def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
+    """How many times as good a case is as another one of the same work, by the quantity of the ranking."""
+    quantity = results.quantity
+    one, two = _key(case), _key(other)
+    better, worse = (one, two) if quantity.more_is_better else (two, one)
+    values = {one: float(case[quantity.column]), two: float(other[quantity.column])}
+    if one == two or not values[worse] > 0:
+        return Interval(1.0 if one == two else np.nan, None, None)
+    estimate = values[better] / values[worse]
+    if quantity not in OF_TIME:
+        return results.replicates.ratio(better, worse, estimate, quantity.column)
+    times = results.replicates.ratio(two, one, float(other[TIME]) / float(case[TIME]))
+    return _scaled(times, estimate / times.estimate)
+
+
+def _scaled(interval: Interval, factor: float) -> Interval:
+    """Of items per second where the items of a step differ."""
+    low, high = (None if limit is None else limit * factor for limit in (interval.low, interval.high))
+    return Interval(interval.estimate * factor, low, high)
+
+
+def _is_alike(interval: Interval) -> bool:
+    return interval.low is not None and interval.low <= 1
+
+
+def _base(cases: pd.DataFrame) -> pd.Series[Any]:
+    """The base case of the speedups; the first one of the sweep where there are none, or it has no such value."""
+    named = cases[case_names(cases) == cases["speedup_base"]]
+    return (named if len(named) else cases.sort_values("case_index", kind="stable")).iloc[0]
+
+
+def _key(case: pd.Series[Any]) -> Key:
+    return case["sweep"], case["case"]
+
+
+def _limit(case: pd.Series[Any], column: str) -> float | None:
+    return float(case[column]) if column in case and pd.notna(case[column]) else None

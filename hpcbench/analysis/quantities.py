@@ -1,0 +1,42 @@
+"""What can be ranked by and drawn: columns of the table of cases, with their units and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcbench.analysis.latency import PERCENTILES, short_name
+from hpcbench.config.metrics import interval_columns
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column. `better` is the word for what has more or less of it, as in faster."""
+
+    column: str
+    title: str
+    unit: str = ""  # none of a ratio
+    more_is_better: bool = False
+    better: str = "better"
+    irregular: tuple[str, str] | None = None  # the columns of its interval, where they are not called as others' are
+
+    @property
+    def axis(self) -> str:
+        """As an axis says it: `time of a step (s)`."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        """The columns of its 95 % interval."""
+        return self.irregular or interval_columns(self.column)
+
+
+TIME = Quantity("time_median_s", "time of a step", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
+THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "items/s", more_is_better=True, better="faster")
+SPEEDUP = Quantity("speedup", "speedup", more_is_better=True, better="faster")
+MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="smaller")
+LATENCIES = tuple(
+    Quantity(column, f"{short_name(column)} of the time of a step", "s", better="faster") for column in PERCENTILES
+)
+QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES)}
+# These are the time in other words: their intervals are its intervals.
+OF_TIME = (TIME, THROUGHPUT, SPEEDUP)

@@ -1,0 +1,72 @@
+"""What the median of a case could as well have been: from these follow the intervals of what is made of medians.
+
+A speedup, an efficiency, the parameter of a law are computed once for each value, of all cases that go in, and the
+interval is where the middle 95 % of the results lie (Efron and Tibshirani, 1993, "An Introduction to the Bootstrap",
+section 13.3). The values are those that statistics.py makes the interval of a median of: bootstrapped medians; of two
+to five repetitions, what Student's t takes them for. So a speedup assumes no more than the two times in it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians, quantile_of_sorted
+from hpcbench.analysis.summary import Row, by_case, speaking
+from hpcbench.node.sampling import SAMPLES
+
+TIME = "time_median_s"
+Key = tuple[str, str]  # a case: its sweep and its id
+
+
+class Replicates:
+    """Of the cases of a table of repetitions, each made when it is first asked for."""
+
+    def __init__(self, repetitions: pd.DataFrame) -> None:
+        self._repetitions = repetitions
+        self._made: dict[tuple[str, str, str], Floats | None] = {}
+
+    @cached_property
+    def _cases(self) -> dict[tuple[str, str], list[Row]]:
+        return by_case(self._repetitions)
+
+    def of(self, case: Key, column: str = TIME) -> Floats | None:
+        """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
+        there is nothing, or a single value, of which no spread is known."""
+        key = (*case, column)
+        if key not in self._made:
+            self._made[key] = _shuffled(_values(speaking(self._cases.get(case, [])), column), "/".join(key))
+        return self._made[key]
+
+    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME) -> Interval:
+        """What one case has over what another has, of which the medians' ratio is known already."""
+        above, below = self.of(upper, column), self.of(lower, column)
+        if above is None or below is None or not np.all(below > 0):
+            return Interval(estimate, None, None)
+        return interval_of(estimate, above / below)
+
+
+def interval_of(estimate: float, replicates: Floats) -> Interval:
+    """The middle 95 % of the values, widened to hold the estimate."""
+    ordered = np.sort(replicates)
+    low, high = (quantile_of_sorted(ordered, each) for each in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return Interval(estimate, min(low, estimate), max(high, estimate))
+
+
+def _values(repetitions: list[Row], column: str) -> list[Floats]:
+    """What each repetition has measured: its samples, or the one value that it has of anything but the time."""
+    if column == TIME:
+        return [row[SAMPLES] for row in repetitions if row[SAMPLES].size]
+    return [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]
+
+
+def _shuffled(values: list[Floats], name: str) -> Floats | None:
+    """In an order of the case's own, the same in every report: cases are independent of each other."""
+    medians = plausible_medians(values) if values else None
+    if medians is None:
+        return None
+    order = np.random.default_rng(zlib.crc32(name.encode())).permutation(RESAMPLES)
+    return medians[order]

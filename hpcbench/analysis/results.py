@@ -1,0 +1,59 @@
+"""What a report is made of: the tables of its sweeps, and what they are ranked by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis import naming
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.summary import work_groups
+from hpcbench.node.outcomes import COMPLETED
+
+
+@dataclass(frozen=True)
+class Work:
+    """The cases of one kind of work, best first, and by which columns they are told apart."""
+
+    title: str
+    short_title: str  # what tells it from the others
+    cases: pd.DataFrame
+    shown: list[str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """`cases` are ranked by `quantity`, and have their speedups; `shown` are the columns that tell them apart."""
+
+    repetitions: pd.DataFrame
+    cases: pd.DataFrame
+    quantity: Quantity
+    shown: Sequence[str]
+    replicates: Replicates
+    base_given: bool = False
+    metrics: Mapping[str, Quantity] = field(default_factory=dict)  # of commands, by column
+    mean_rates: tuple[str, ...] = ()  # those that are arithmetic means of rates
+
+    @cached_property
+    def works(self) -> list[Work]:
+        """The kinds of work that were measured, in the order of the ranking."""
+        groups = work_groups(self.cases)
+        found = []
+        for number in sorted(set(groups[groups >= 0])):
+            alike = self.cases[groups == number]
+            names = naming.title(alike), naming.short_title(alike, self.cases)
+            found.append(Work(*names, alike, naming.varying(alike, list(self.shown))))
+        return found
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The cases of which some repetition did not complete."""
+        return self.cases[self.cases["status"] != COMPLETED]
+
+    def label(self, case: pd.Series[Any]) -> str:
+        return naming.label(case, list(self.shown))

@@ -1,0 +1,46 @@
+"""The answer in a sentence."""
+
+from __future__ import annotations
+
+from hpcbench.analysis.answer import Answer
+from hpcbench.report.formats import in_brackets, value_in_words
+
+MOST_NAMED = 3  # cases that are as good as the best
+
+
+def sentence(answer: Answer) -> str:
+    """`intra_op_threads=2 is 1.34x [1.29, 1.38] faster than the base case intra_op_threads=1; ... within noise of it.`
+
+    An interval that holds 1 is said to; a ratio without an interval, too.
+    """
+    said = f"{_beginning(answer)}{_alike(answer)}."
+    if answer.runs == 1 and answer.cases > 1:
+        said += " Each rests on one run: the next may differ."
+    return said
+
+
+def _beginning(answer: Answer) -> str:
+    best, base = answer.best, f"the base case, {answer.base}" if answer.base_given else f"the first case, {answer.base}"
+    value = value_in_words(answer.quantity, answer.value.estimate)
+    better = answer.quantity.better
+    if answer.cases == 1:
+        return f"{best}: {value}; there is no other case to compare it with"
+    if answer.best_is_base:
+        return f"No case is {better} than {base} ({value})"
+    gain = f"{in_brackets(answer.gain)} {better} than {base}"
+    if answer.is_certain:
+        return f"{best} is {gain} ({value})"
+    if answer.gain.low is None:
+        return f"{best} is {gain} ({value}), without an interval"
+    return f"{best} is best ({value}), but that may be noise: {gain}"
+
+
+def _alike(answer: Answer) -> str:
+    """What is as good as the best; the base case is no news where the gain over it is said to be noise."""
+    sure = answer.is_certain or answer.best_is_base
+    others = [other for other in answer.alike if sure or other != answer.base]
+    if not others:
+        return ""
+    named = "; ".join(others[:MOST_NAMED])
+    more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+    return f"; {named}{more} {'is' if len(others) == 1 else 'are'} within noise of {'it' if sure else 'the best'}"

@@ -1,0 +1,74 @@
+"""Tables of text that fit: on a terminal the least telling columns give way, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+NEVER = 0
+GAP = 2  # cells between columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """`gives_way` says which column goes first where there is no room: the one with the highest number; 0 stays."""
+
+    header: str
+    cells: tuple[str, ...]
+    gives_way: int = NEVER
+    is_text: bool = False  # of which words may be broken
+    styles: tuple[str, ...] = ()  # of rich, one for each cell, where they differ
+
+    @property
+    def width(self) -> int:
+        """Cells of a terminal."""
+        return max(map(cell_len, (*self.cells, *self.header.split("\n"))))
+
+    @property
+    def narrow(self) -> Column:
+        """With a header in lines that are no longer than what stands below, where its words allow that."""
+        longest = max((cell_len(cell) for cell in self.cells), default=0)
+        lines: list[str] = []
+        for word in self.header.split(" "):
+            if lines and cell_len(f"{lines[-1]} {word}") <= longest:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(word)
+        return replace(self, header="\n".join(lines))
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """Those that have room beside each other in so many cells; what never gives way stays in any case."""
+    if _width(columns) <= width:
+        return list(columns)
+    kept = [column.narrow for column in columns]
+    while _width(kept) > width:
+        first = max(kept, key=lambda column: column.gives_way)
+        if first.gives_way == NEVER:
+            break
+        kept.remove(first)
+    return kept
+
+
+def as_table(columns: Sequence[Column]) -> Table:
+    """For rich; whatever a cell holds is text."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        header = Text(column.header)
+        table.add_column(header, justify="right", vertical="bottom", overflow="fold", no_wrap=not column.is_text)
+    for cells in zip(*map(_texts, columns), strict=True):
+        table.add_row(*cells)
+    return table
+
+
+def _texts(column: Column) -> list[Text]:
+    styles = column.styles or ("",) * len(column.cells)
+    return [Text(cell, style=style) for cell, style in zip(column.cells, styles, strict=True)]
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width for column in columns) + GAP * (len(columns) - 1)

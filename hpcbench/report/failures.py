@@ -1,0 +1,46 @@
+"""What did not complete, by why: many cases often fail for one reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hpcbench.analysis.results import Results
+
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The cases that ended in one way with one message, in the order of the ranking; the log is that of the first."""
+
+    status: str
+    error: str | None
+    log: str | None
+    cases: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """`2 cases (nodes=2; nodes=4): it broke (log: ...)`; `nodes=2: it broke (log: ...)`, where it is one."""
+        named = "; ".join(self.cases[:MOST_NAMED])
+        if len(self.cases) > 1:
+            more = "; ..." if len(self.cases) > MOST_NAMED else ""
+            named = f"{len(self.cases):,} cases ({named}{more})"
+        log = f" (log: {self.log})" if self.log else ""
+        return f"{named}: {self.error}{log}" if self.error else named
+
+
+def _failure(cases: pd.DataFrame, results: Results) -> Failure:
+    status, error = cases[["status", "error"]].iloc[0]
+    log = next(iter(cases["log"].dropna()), None)
+    named = tuple(results.label(case) for _, case in cases.iterrows())
+    return Failure(status, None if pd.isna(error) else error, log, named)
+
+
+def failures_of(results: Results) -> list[Failure]:
+    """Those that concern most cases first."""
+    failed = results.failed
+    kinds = failed.groupby(["status", "error"], sort=False, dropna=False)
+    found = [_failure(rows, results) for _, rows in kinds]
+    return sorted(found, key=lambda failure: -len(failure.cases))

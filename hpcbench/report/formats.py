@@ -1,0 +1,69 @@
+"""Numbers as a reader wants them, the same on the terminal, on a page and in a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.statistics import Interval
+
+
+def figure(value: float) -> str:
+    """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
+    if pd.isna(value):
+        return "-"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`; a dash where they are not known."""
+    if pd.isna(seconds):
+        return "-"
+    for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
+        if seconds < 999.5 * factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
+
+
+def memory(size: Any) -> str:
+    """`8 GiB`, `512 MiB`."""
+    if pd.isna(size):
+        return "-"
+    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
+
+
+def times(ratio: float) -> str:
+    """`1.34x`."""
+    return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
+
+
+def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
+    """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where they are not known."""
+    return "" if pd.isna(low) or pd.isna(high) else f"{written(low)} - {written(high)}"
+
+
+def formatter(quantity: Quantity) -> Callable[[float], str]:
+    """How values of a quantity are written, with their unit where it is not that of the column."""
+    if quantity.unit == "s":
+        return duration
+    if quantity.unit == "B":
+        return memory
+    return times if quantity.column == "speedup" else figure
+
+
+def value_in_words(quantity: Quantity, value: float) -> str:
+    """With its unit: `4.35 ms`, `30,266 items/s`."""
+    written = formatter(quantity)(value)
+    scaled = quantity.unit in ("s", "B", "")
+    return written if scaled else f"{written} {quantity.unit}"
+
+
+def in_brackets(interval: Interval) -> str:
+    """`1.34x [1.29, 1.38]`; without limits, the ratio alone."""
+    if interval.low is None or interval.high is None:
+        return times(interval.estimate)
+    low, high = (times(limit).removesuffix("x") for limit in (interval.low, interval.high))
+    return f"{times(interval.estimate)} [{low}, {high}]"
