@@ -80,13 +80,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if quantity not in OF_TIME:
         return results.replicates.ratio(better, worse, estimate, quantity.column)
     times = results.replicates.ratio(two, one, float(other[TIME]) / float(case[TIME]))
-    return _scaled(times, estimate / times.estimate)
-
-
-def _scaled(interval: Interval, factor: float) -> Interval:
-    """Of items per second where the items of a step differ."""
-    low, high = (None if limit is None else limit * factor for limit in (interval.low, interval.high))
-    return Interval(interval.estimate * factor, low, high)
+    return times.scaled(estimate / times.estimate)  # items per second, where the items of a step differ
 
 
 def _is_alike(interval: Interval) -> bool:

@@ -11,7 +11,7 @@ from hpcbench.node.planned import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
 # What often follows from something else that tells cases apart, and then says nothing new.
-_OFTEN_DERIVED = ("environment", "model_options", "execution", "cpus_per_task", "gpus_per_task")
+_OFTEN_DERIVED = ("environment", "model_options", "execution", "cpus_per_task", "gpus_per_task", "batch_size")
 
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:

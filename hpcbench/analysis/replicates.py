@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians, quantile_of_sorted
+from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
 from hpcbench.analysis.summary import Row, by_case, speaking
 from hpcbench.node.sampling import SAMPLES
 
@@ -50,10 +50,10 @@ class Replicates:
 
 
 def interval_of(estimate: float, replicates: Floats) -> Interval:
-    """The middle 95 % of the values, widened to hold the estimate."""
+    """The middle 95 % of the values, of which some may be infinite, widened to hold the estimate."""
     ordered = np.sort(replicates)
-    low, high = (quantile_of_sorted(ordered, each) for each in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Interval(estimate, min(low, estimate), max(high, estimate))
+    outside = int(ordered.size * (1 - LEVEL) / 2)
+    return Interval(estimate, min(float(ordered[outside]), estimate), max(float(ordered[-1 - outside]), estimate))
 
 
 def _values(repetitions: list[Row], column: str) -> list[Floats]:

@@ -41,6 +41,11 @@ class Interval(NamedTuple):
     low: float | None
     high: float | None
 
+    def scaled(self, factor: float) -> Interval:
+        """Of the quantity times a constant above 0."""
+        low, high = (None if limit is None else limit * factor for limit in (self.low, self.high))
+        return Interval(self.estimate * factor, low, high)
+
 
 def effective_sizes(repetitions: Iterable[Floats]) -> list[int]:
     """How many independent samples those of each repetition are worth, which are in the order of time."""

@@ -1,0 +1,166 @@
+"""How cases scale with processors: what was held constant, speedup and efficiency over the smallest case, fitted laws.
+
+Strong scaling holds the work of a step constant, weak scaling the work of a step for each processor. Which of both a
+series of cases is, their numbers tell: items of a step, and processors. The base of a series is its case on the fewest
+processors, the fastest of them where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, fit
+from hpcbench.analysis.naming import phrase
+from hpcbench.analysis.replicates import Replicates, interval_of
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.statistics import Floats, Interval
+from hpcbench.node.planned import COMMAND
+
+STRONG, WEAK = "strong", "weak"
+LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
+# What says how many processors a case has, and how its work is shared among them. What else tells cases apart, tells
+# series apart.
+RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task", "intra_op_threads", "batch_size")
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One series. `points` has a row for each case, by `processors`: rate, speedup and efficiency, each with `_low` and
+    `_high`, `label`, and `is_base`."""
+
+    work: str
+    series: str  # what tells it from others of the same work; may be empty
+    kind: str
+    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    unit: str  # CPUs or GPUs
+    points: pd.DataFrame
+    fits: tuple[Fit, ...]
+
+    @property
+    def base(self) -> pd.Series[Any]:
+        return self.points[self.points["is_base"]].iloc[0]
+
+    @property
+    def best(self) -> pd.Series[Any]:
+        """The point with the highest rate."""
+        return self.points.sort_values("rate").iloc[-1]
+
+    @property
+    def held(self) -> str:
+        """What was held constant: `128 items a step`."""
+        return f"{self.items:,.4g} items a step" + (f" for each {self.unit[:-1]}" if self.kind == WEAK else "")
+
+    @property
+    def pays_until(self) -> int:
+        """The processors beyond which no measured number certainly does more than the best of fewer."""
+        return int(self.points.loc[self.points["pays"], "processors"].max())
+
+
+def scalings(results: Results) -> list[Scaling]:
+    """The series that these cases make, in the order of the ranking; two numbers of processors at least make one."""
+    return [found for work in results.works for found in _of_work(work, results.replicates)]
+
+
+def _of_work(work: Work, replicates: Replicates) -> Iterator[Scaling]:
+    if work.cases.iloc[0]["framework"] == COMMAND:
+        return  # of which nobody knows what it does
+    cases = work.cases[work.cases["throughput_items_per_s"].notna()]
+    cases = cases.assign(processors=processors(cases))
+    telling = [name for name in work.shown if name not in RESOURCES]
+    for rows in _groups(cases, telling):
+        items = rows["items_per_step"].astype(float)
+        for kind, constant in ((STRONG, items), (WEAK, items / rows["processors"])):
+            for held, alike in rows.groupby(constant, sort=False):
+                if alike["processors"].nunique() > 1:
+                    series = phrase(alike.iloc[0], telling) if telling else ""
+                    yield _scaling(work, series, kind, float(str(held)), alike, replicates)
+
+
+def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
+    """Cases that differ in nothing but their resources; also in their batch size only where that follows from them."""
+    by_batch = [rows for _, rows in cases.groupby([*telling, "batch_size"], sort=False, dropna=False)]
+    if any(rows["processors"].nunique() > 1 for rows in by_batch):
+        return by_batch
+    return [rows for _, rows in cases.groupby(telling, sort=False, dropna=False)] if telling else [cases]
+
+
+def processors(cases: pd.DataFrame) -> pd.Series[float]:
+    """How many processors each case computes on: one GPU for each task, or as many CPUs as it has threads."""
+    tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float)
+    threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
+    return tasks * threads.where(cases["device"] == "cpu", 1.0)
+
+
+def _scaling(work: Work, series: str, kind: str, items: float, cases: pd.DataFrame, replicates: Replicates) -> Scaling:
+    cases = cases.sort_values(["processors", "throughput_items_per_s"], ascending=[True, False], kind="stable")
+    rates = cases["throughput_items_per_s"].to_numpy(dtype=np.float64)
+    counts = cases["processors"].to_numpy(dtype=np.float64)
+    drawn = _drawn(cases, replicates)
+    speedups = _over_base(rates, drawn)
+    points = pd.DataFrame(
+        {
+            "processors": counts.astype(np.int64),
+            "label": [phrase(case, work.shown) for _, case in cases.iterrows()],
+            "nodes": cases["nodes"].to_numpy(),
+            **_columns("rate", _intervals(rates, drawn)),
+            **_columns("speedup", speedups),
+            **_columns("efficiency", [each.scaled(counts[0] / p) for each, p in zip(speedups, counts, strict=True)]),
+            "ideal": counts / counts[0],
+            "is_base": [place == 0 for place in range(len(cases))],
+            "pays": _pays(counts, rates, drawn),
+        }
+    )
+    fits = [fit(law, counts, rates, drawn) for law in LAWS[kind]]
+    unit = "CPUs" if cases.iloc[0]["device"] == "cpu" else "GPUs"
+    title = work.short_title or work.title
+    return Scaling(title, series, kind, items, unit, points, tuple(each for each in fits if each is not None))
+
+
+def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats | None:
+    """(draws, cases): rates that the cases could as well have had; None where that is not known of one of them."""
+    times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
+    known = [each for each in times if each is not None and np.all(each > 0)]
+    if len(known) < len(times):
+        return None
+    return cases["items_per_step"].to_numpy(dtype=np.float64) / np.column_stack(known)
+
+
+def _intervals(values: Floats, drawn: Floats | None) -> list[Interval]:
+    if drawn is None:
+        return [Interval(float(value), None, None) for value in values]
+    return [interval_of(float(value), drawn[:, place]) for place, value in enumerate(values)]
+
+
+def _over_base(rates: Floats, drawn: Floats | None) -> list[Interval]:
+    """The base itself is 1 by definition."""
+    others = _intervals(rates / rates[0], None if drawn is None else drawn / drawn[:, :1])
+    return [Interval(1.0, None, None), *others[1:]]
+
+
+def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | None]]:
+    return {
+        name: [each.estimate for each in intervals],
+        f"{name}_low": [each.low for each in intervals],
+        f"{name}_high": [each.high for each in intervals],
+    }
+
+
+def _pays(counts: Floats, rates: Floats, drawn: Floats | None) -> list[bool]:
+    """Whether each case certainly does more than every one with fewer processors; the base does. Where no interval is
+    known, whether it did."""
+    pays = [True]
+    for place in range(1, len(counts)):
+        fewer = np.flatnonzero(counts < counts[place])
+        if not fewer.size:
+            pays.append(False)
+            continue
+        best = fewer[np.argmax(rates[fewer])]
+        ratio = rates[place] / rates[best]
+        low = ratio if drawn is None else interval_of(ratio, drawn[:, place] / drawn[:, best]).low
+        pays.append(bool(low is not None and low > 1))
+    return pays

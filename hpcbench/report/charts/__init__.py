@@ -1,0 +1,1 @@
+"""Charts: one definition for the page and for a paper."""

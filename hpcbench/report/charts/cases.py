@@ -1,0 +1,132 @@
+"""One quantity of all cases of a kind of work, with intervals: points by name, lines over a number, a heat map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hpcbench.analysis.naming import label
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.results import Work
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.base import (
+    Measure,
+    colour,
+    dashes,
+    faceted,
+    measured,
+    names,
+    shape,
+    sized,
+    with_limits,
+    x_of_axis,
+)
+from hpcbench.report.charts.encoding import Encoding
+from hpcbench.report.charts.theme import Place
+from hpcbench.report.formats import formatter
+from hpcbench.report.ranking import header_of
+
+MOST_NAMES = 40  # on an axis
+
+
+def draw(work: Work, encoding: Encoding, place: Place) -> Any:
+    """The chart of such cases. Beyond MOST_NAMES by name, only the best are drawn."""
+    quantity = encoding.quantity
+    cases = work.cases[work.cases[quantity.column].notna()]
+    cases = cases if encoding.x else cases.head(MOST_NAMES)
+    axis = measured(quantity, cases)
+    frame = _frame(cases, work.shown, encoding, axis)
+    if encoding.heat:
+        return _heat(frame, encoding, axis, place)
+    title = header_of(work.shown[0]) if len(work.shown) == 1 else None
+    chart = _lines(frame, encoding, axis) if encoding.x else _named(frame, encoding, axis, title)
+    if encoding.facet:
+        return faceted(chart, place, encoding.facet, frame["facet"])
+    return sized(chart, place, None if encoding.x else max(60, _row(place) * len(frame)))
+
+
+def _row(place: Place) -> int:
+    """Pixels of a name."""
+    return 22 if place.theme == "screen" else 12
+
+
+def _frame(cases: pd.DataFrame, shown: list[str], encoding: Encoding, axis: Measure) -> pd.DataFrame:
+    """Fields whose names no column of the user can break: name, x, colour, facet, value, low, high, shown."""
+    quantity = encoding.quantity
+    written = formatter(quantity)
+    frame = with_limits(cases, quantity, axis)
+    frame["name"] = names(cases[shown[0]] if len(shown) == 1 else _labels(cases, shown))
+    frame["shown"] = [written(value) for value in cases[quantity.column]]
+    frame["best"] = frame["value"] == (frame["value"].max() if quantity.more_is_better else frame["value"].min())
+    if encoding.x:
+        frame["x"] = cases[encoding.x] if encoding.heat else cases[encoding.x].astype(float)
+    for field, column in (("colour", encoding.colour), ("facet", encoding.facet)):
+        if column:
+            frame[field] = cases[column] if encoding.heat else names(cases[column])
+    return frame
+
+
+def _labels(cases: pd.DataFrame, shown: list[str]) -> pd.Series[str]:
+    return pd.Series([label(case, shown) for _, case in cases.iterrows()], index=cases.index)
+
+
+def _tooltip(quantity: Quantity) -> list[alt.Tooltip]:
+    return [alt.Tooltip("name:N", title="case"), alt.Tooltip("shown:N", title=quantity.title)]
+
+
+def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | None) -> Any:
+    """Points with their intervals, the best on top."""
+    order = list(dict.fromkeys(frame["name"]))
+    encoded: dict[str, Any] = {
+        "y": alt.Y("name:N", title=title, sort=order, axis=alt.Axis(grid=False, labelOverlap=False))
+    }
+    if encoding.colour:
+        encoded["color"] = colour(encoding.colour, frame["colour"], legend=len(set(frame["colour"])) < len(order))
+    base = alt.Chart(frame).encode(**encoded)
+    rules = base.mark_rule().encode(x=alt.X("low:Q", title=axis.title, scale=axis.scale), x2="high:Q")
+    points = base.mark_point(opacity=1).encode(x=alt.X("value:Q", title=axis.title, scale=axis.scale))
+    return rules + points.encode(tooltip=_tooltip(encoding.quantity))
+
+
+def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
+    """Over a number, each value of which has a tick; a line for each colour."""
+    assert encoding.x is not None  # noqa: S101 - for mypy: who calls has looked
+    encoded: dict[str, Any] = {"x": x_of_axis(encoding.x, frame["x"])}
+    marks: dict[str, Any] = {}
+    if encoding.colour:
+        encoded["color"] = colour(encoding.colour, frame["colour"])
+        marks = {"shape": shape(encoding.colour, frame["colour"])}
+    base = alt.Chart(frame).encode(**encoded)
+    y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
+    line = base.mark_line().encode(y=y, **({"strokeDash": dashes(frame["colour"])} if encoding.colour else {}))
+    rules = base.mark_rule().encode(y=alt.Y("low:Q", title=axis.title, scale=axis.scale), y2="high:Q")
+    points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
+    one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()
+    return line + rules + points if one_each else rules + points
+
+
+def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: Place) -> Any:
+    """Two numbers as rows and columns; the best cell has a frame, and each one says its value."""
+    assert encoding.x is not None and encoding.colour is not None  # noqa: S101, PT018 - as above
+    rows = sorted(set(frame["colour"]), reverse=True)
+    base = alt.Chart(frame).encode(
+        x=alt.X("x:O", title=header_of(encoding.x), axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(
+            "colour:O", title=header_of(encoding.colour), sort=[int(row) if row == int(row) else row for row in rows]
+        ),
+    )
+    reverse = not encoding.quantity.more_is_better
+    scale = alt.Scale(scheme=theme.ORDERED, reverse=reverse, type="log" if axis.is_log else "linear")
+    cells = base.mark_rect().encode(
+        color=alt.Color("value:Q", title=axis.title, scale=scale),
+        tooltip=_tooltip(encoding.quantity),
+    )
+    best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=theme.RED, strokeWidth=3)
+    middle = (frame["value"].max() + frame["value"].min()) / 2
+    light = f"datum.value {'<' if reverse else '>'} {middle}"
+    text = base.mark_text(fontSize=9 if place.theme == "paper" else 12).encode(
+        text="shown:N", color=alt.condition(light, alt.value("black"), alt.value("white"))
+    )
+    return sized(cells + best + text, place, max(90, 44 * len(rows) if place.theme == "screen" else 24 * len(rows)))

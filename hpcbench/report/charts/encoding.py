@@ -1,0 +1,103 @@
+"""Which column becomes what in a chart of cases: chosen by how many axes there are, unless --plot says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hpcbench.analysis.naming import plain
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.results import Work
+from hpcbench.config.parameters import TAG
+from hpcbench.errors import UserError, nearest
+from hpcbench.report.charts.base import is_numeric
+
+MOST_COLOURS = 7
+MOST_FACETS = 12
+_KEYS = ("x", "y", "color", "facet")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Columns of the table of cases; without `x`, the cases stand there by name. `heat` has a number on both axes, and
+    the quantity as colour."""
+
+    quantity: Quantity
+    x: str | None = None
+    colour: str | None = None
+    facet: str | None = None
+    heat: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name in (self.x, self.colour, self.facet) if name]
+
+
+def choose(work: Work, quantity: Quantity) -> Encoding | None:
+    """One axis: points; two: lines, or a heat map where both are numbers; three: facets. None for more."""
+    cases = work.cases
+    numbers = [name for name in work.shown if is_numeric(cases[name])]
+    kinds = sorted((name for name in work.shown if name not in numbers), key=lambda name: cases[name].nunique())
+    if len(work.shown) == 2 and len(numbers) == 2 and _fills(cases, numbers):
+        return Encoding(quantity, x=numbers[0], colour=numbers[1], heat=True)
+    x = max(numbers, key=lambda name: cases[name].nunique(), default=None)
+    others = [name for name in [*kinds, *numbers] if name != x]
+    if x is None:  # names on the axis: one of the columns as colour, where it can be told apart
+        shown = [name for name in others if name == "framework" or cases[name].nunique() <= MOST_COLOURS]
+        colour = "framework" if "framework" in shown else shown[0] if len(others) > 1 and shown else None
+        return Encoding(quantity, colour=colour) if len(others) < 4 else None
+    if len(others) > 2:
+        return None
+    few = [name for name in others if cases[name].nunique() <= MOST_COLOURS]
+    if others and not few:
+        return Encoding(quantity)
+    colour = "framework" if "framework" in few else few[0] if few else None
+    facet = next((name for name in others if name != colour), None)
+    if facet and cases[facet].nunique() > MOST_FACETS:
+        return Encoding(quantity)
+    return Encoding(quantity, x, colour, facet)
+
+
+def _fills(cases: pd.DataFrame, columns: list[str]) -> bool:
+    """Whether the cases make more than half of a grid of which each side has several values."""
+    counts = [cases[name].nunique() for name in columns]
+    return min(counts) > 1 and len(cases) == len(cases[columns].drop_duplicates()) > counts[0] * counts[1] / 2
+
+
+def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranked_by: Quantity) -> Encoding:
+    """`x=nodes,y=throughput,color=framework,facet=model`. Raises UserError for what is no such thing."""
+    given: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        key = "color" if key == "colour" else key
+        if not equals or key not in _KEYS or key in given or not value:
+            what = f"'{part}' is none of {', '.join(f'{name}=COLUMN' for name in _KEYS)}, each once"
+            raise UserError(what, where="--plot", hint="as in: --plot x=nodes,y=throughput,color=framework,facet=model")
+        given[key] = value
+    y = _quantity(given["y"], quantities) if "y" in given else ranked_by
+    columns = {key: _column(name, cases) for key, name in given.items() if key != "y"}
+    return Encoding(y, columns.get("x"), columns.get("color"), columns.get("facet"))
+
+
+def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
+    found = [each for column, each in quantities.items() if column == name or _short(column) == name]
+    if len(found) != 1:
+        known = [*quantities, *map(_short, quantities)]
+        raise UserError(f"'{name}' is no quantity of these cases", where="--plot y=", hint=nearest(name, known))
+    return found[0]
+
+
+def _short(column: str) -> str:
+    """`throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
+    words = column.split("_")
+    if column.startswith("time_p") and len(words) == 3:
+        return words[1]
+    return words[1] if words[0] == "metric" else words[0]
+
+
+def _column(name: str, cases: pd.DataFrame) -> str:
+    column = name if name in cases else TAG + name
+    if column not in cases:
+        raise UserError(f"no column is called '{name}'", where="--plot", hint=nearest(name, map(plain, cases.columns)))
+    return column

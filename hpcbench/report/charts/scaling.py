@@ -1,0 +1,103 @@
+"""Speedup and efficiency of scaling series, with the ideal and the fitted laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.scaling import Scaling
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.base import MOST_TICKS, colour, names, shape, sized
+from hpcbench.report.charts.theme import Place
+
+_CURVE_POINTS = 60
+
+
+def speedup(series: list[Scaling], place: Place) -> Any:
+    """Over the base case of each series, on logarithmic scales, where the ideal is a straight line."""
+    frame = _points(series, "speedup")
+    ideal = pd.DataFrame({"x": [frame["x"].min(), frame["x"].max()]})
+    ideal["value"] = ideal["x"] / ideal["x"].min()
+    y = alt.Scale(type="log", base=2, nice=False, padding=8)
+    line = (
+        alt.Chart(ideal)
+        .mark_line(color=theme.QUIET, strokeWidth=1)
+        .encode(_x(frame, series), alt.Y("value:Q", scale=y))
+    )
+    return sized(line + _layers(frame, series, "speedup", y, _curves(series)), place)
+
+
+def efficiency(series: list[Scaling], place: Place) -> Any:
+    """The speedup over the ideal one; 1 is ideal."""
+    frame = _points(series, "efficiency")
+    y = alt.Scale(domainMin=0, domainMax=max(1.05, float(frame[["value", "high"]].max().max())))
+    ideal = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=theme.QUIET).encode(alt.Y("value:Q", scale=y))
+    curves = _curves(series)
+    curves = [curve.assign(value=curve["value"] / (curve["x"] / curve["x"].min())) for curve in curves]
+    return sized(ideal + _layers(frame, series, "efficiency", y, curves), place)
+
+
+def _points(series: list[Scaling], name: str) -> pd.DataFrame:
+    columns = {"processors": "x", name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+    parts = [
+        each.points.rename(columns=columns)[[*columns.values(), "label"]].assign(colour=told)
+        for each, told in zip(series, _names(series), strict=True)
+    ]
+    frame = pd.concat(parts, ignore_index=True).astype({"value": float, "low": float, "high": float})
+    return frame.assign(shown=[f"{value:.3g}" for value in frame["value"]])
+
+
+def _names(series: list[Scaling]) -> list[str]:
+    """What tells each series from the others."""
+    parts = [(each.work, each.series, each.held) for each in series]
+    differing = [place for place in range(3) if len({part[place] for part in parts}) > 1]
+    told = [", ".join(part[place] for place in differing if part[place]) for part in parts]
+    return list(names(pd.Series(told)))
+
+
+def _curves(series: list[Scaling]) -> list[pd.DataFrame]:
+    """Of each series the most general law that fits it, as a speedup over its base."""
+    found = []
+    for each, told in zip(series, _names(series), strict=True):
+        if each.fits:
+            counts = each.points["processors"].to_numpy(dtype=np.float64)
+            at = np.geomspace(counts.min(), counts.max(), _CURVE_POINTS)
+            value = each.fits[-1].curve(at)[:, 0] / each.base["rate"]
+            found.append(pd.DataFrame({"x": at, "value": value, "colour": told}))
+    return found
+
+
+def _x(frame: pd.DataFrame, series: list[Scaling]) -> alt.X:
+    counts = sorted(set(frame["x"]))
+    ticks = alt.Axis(values=counts) if len(counts) <= MOST_TICKS else alt.Axis()
+    scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+    return alt.X("x:Q", title=series[0].unit, scale=scale, axis=ticks)
+
+
+def _layers(frame: pd.DataFrame, series: list[Scaling], title: str, y: alt.Scale, curves: list[pd.DataFrame]) -> Any:
+    several = len(set(frame["colour"])) > 1
+    encoded: dict[str, Any] = {"x": _x(frame, series)}
+    marks: dict[str, Any] = {}
+    encoded["color"] = colour("series", frame["colour"]) if several else alt.value(theme.BLUE)
+    if several:
+        marks = {"shape": shape("series", frame["colour"])}
+    said = f"{title} over the smallest number of {series[0].unit}" if title == "speedup" else title
+    axis = alt.Axis(format="%") if title == "efficiency" else alt.Axis(format="~r")
+    base = alt.Chart(frame).encode(**encoded)
+    rules = base.mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
+    tooltip = [
+        alt.Tooltip("label:N", title="case"),
+        alt.Tooltip("x:Q", title=series[0].unit),
+        alt.Tooltip("shown:N", title=title),
+    ]
+    points = base.mark_point(opacity=1).encode(
+        alt.Y("value:Q", scale=y, title=said, axis=axis), tooltip=tooltip, **marks
+    )
+    layers = rules + points
+    for curve in curves:
+        drawn = alt.Chart(curve).encode(_x(frame, series), alt.Y("value:Q", scale=y))
+        layers = drawn.mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2).encode(color=encoded["color"]) + layers
+    return layers

@@ -1,0 +1,138 @@
+"""Which figures a report has: chosen from the shape of what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import pandas as pd
+
+from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
+from hpcbench.analysis.naming import label
+from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
+from hpcbench.analysis.statistics import Floats
+from hpcbench.analysis.summary import by_case, speaking
+from hpcbench.node.sampling import SAMPLES
+from hpcbench.report.charts import cases, distribution, parallel, scaling, theme
+from hpcbench.report.charts.base import Figure
+from hpcbench.report.charts.encoding import Encoding, choose
+from hpcbench.report.ranking import header_of
+from hpcbench.report.scalings import sentences
+
+MOST_WORKS = 6  # kinds of work with a figure of their own
+MOST_SERIES = len(theme.COLOURS)
+MOST_CURVES = 5
+FEWEST_SAMPLES = 20  # of a distribution
+
+
+def figures_of(results: Results) -> list[Figure]:
+    """The figures, in the order in which a reader wants them."""
+    found = [*_of_works(results), *_of_scaling(results), *_of_latency(results)]
+    return found
+
+
+def plotted(results: Results, encoding: Encoding) -> list[Figure]:
+    """One figure for each kind of work, as --plot wants it."""
+    return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(results.works, 1)]
+
+
+def _of_works(results: Results) -> Iterator[Figure]:
+    """The quantity of the ranking, by the axes."""
+    for number, work in enumerate(results.works[:MOST_WORKS], 1):
+        if len(work.cases) < 2 or work.cases[results.quantity.column].isna().all():
+            continue
+        name = _slug(f"{results.quantity.title} {work.short_title}", number)
+        encoding = choose(work, results.quantity)
+        if encoding:
+            yield _of_cases(work, encoding, name)
+        else:
+            yield _of_many_axes(work, results.quantity, name)
+
+
+def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
+    quantity = encoding.quantity
+    over = " and ".join(header_of(column) for column in encoding.columns) or "case"
+    title = f"{quantity.title.capitalize()} by {over}" + (f": {work.short_title}" if work.short_title else "")
+    caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
+    if encoding.heat:
+        caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
+    if not encoding.x and len(work.cases) > cases.MOST_NAMES:
+        caption += f" The best {cases.MOST_NAMES} of {len(work.cases):,} cases."
+    return Figure(name, title, caption, _described(work, quantity), partial(cases.draw, work, encoding))
+
+
+def _of_many_axes(work: Work, quantity: Quantity, name: str) -> Figure:
+    title = f"{quantity.title.capitalize()} over {len(work.shown)} axes" + (
+        f": {work.short_title}" if work.short_title else ""
+    )
+    caption = f"{work.title}. A line for each case, the best one thick."
+    if len(work.shown) > parallel.MOST_AXES:
+        caption += f" The first {parallel.MOST_AXES} of {len(work.shown)} axes."
+    if len(work.cases) > parallel.MOST_CASES:
+        caption += f" The best {parallel.MOST_CASES} of {len(work.cases):,} cases."
+    drawn = partial(parallel.draw, work, work.shown, quantity)
+    return Figure(name, title, caption, _described(work, quantity), drawn)
+
+
+def _described(work: Work, quantity: Quantity) -> str:
+    """For who cannot see it: the best and the worst."""
+    known = work.cases[work.cases[quantity.column].notna()]
+    best, worst = known.iloc[0], known.iloc[-1]
+    ends = " ".join(
+        f"{word} is {label(case, work.shown)} with {case[quantity.column]:.4g} {quantity.unit}".rstrip() + "."
+        for word, case in (("The best", best), ("The worst", worst))
+    )
+    return f"{quantity.title.capitalize()} of {len(known)} cases. {ends}"
+
+
+def _of_scaling(results: Results) -> Iterator[Figure]:
+    found = scalings(results)
+    for kind in (STRONG, WEAK):
+        for unit in ("CPUs", "GPUs"):
+            series = [each for each in found if each.kind == kind and each.unit == unit]
+            if series:
+                yield from _of_series(series[:MOST_SERIES], len(series))
+
+
+def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
+    kind, unit = series[0].kind, series[0].unit
+    said = " ".join(sentence for each in series for sentence in sentences(each))
+    more = f" The first {len(series)} of {count} series." if count > len(series) else ""
+    curves = " Dashed: the Universal Scalability Law, or where it cannot be fitted Amdahl's or Gustafson's."
+    curves = curves if any(each.fits for each in series) else ""
+    names = {"speedup": scaling.speedup, "efficiency": scaling.efficiency}
+    for name, drawn in names.items():
+        over = f"over the case on the fewest {unit} of each series; grey is ideal." + curves
+        caption = f"{said}{more} {name.capitalize()} {over}" if name == "speedup" else f"{name.capitalize()} {over}"
+        title = f"{kind.capitalize()} scaling: {name} by {unit}"
+        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, caption, said, partial(drawn, series))
+
+
+def _of_latency(results: Results) -> Iterator[Figure]:
+    """Of inference, which is a matter of single steps; the best cases of each kind of work, and the worst."""
+    rows = by_case(results.repetitions)
+    for number, work in enumerate(results.works[:MOST_WORKS], 1):
+        if work.cases.iloc[0]["task"] != INFERENCE:
+            continue
+        single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["samples"] >= FEWEST_SAMPLES)]
+        if single.empty:
+            continue
+        shown = pd.concat([single.head(MOST_CURVES - 1), single.iloc[MOST_CURVES - 1 :].tail(1)])
+        samples: dict[str, list[Floats]] = {
+            label(case, work.shown): [row[SAMPLES] for row in speaking(rows[case["sweep"], case["case"]])]
+            for _, case in shown.iterrows()
+        }
+        title = "How long single steps take" + (f": {work.short_title}" if work.short_title else "")
+        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, where there are enough samples."
+        if len(shown) < len(single):
+            caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
+        name = _slug(f"latency {work.short_title}", number)
+        yield Figure(name, title, caption, caption, partial(distribution.ecdf, samples))
+
+
+def _slug(words: str, number: int) -> str:
+    """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
+    return f"{re.sub(r'[^a-z0-9]+', '-', words.lower()).strip('-')[:60].rstrip('-')}-{number}"

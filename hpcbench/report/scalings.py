@@ -1,0 +1,72 @@
+"""A scaling series in sentences: what was held constant, over which base, how far it pays, which law fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, peak
+from hpcbench.analysis.scaling import Scaling
+from hpcbench.analysis.statistics import Interval
+from hpcbench.report.formats import in_brackets
+
+WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
+
+
+def sentences(scaling: Scaling) -> list[str]:
+    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then one for each law."""
+    return [_measured(scaling), *(_fitted(each, scaling.unit) for each in scaling.fits)]
+
+
+def _measured(scaling: Scaling) -> str:
+    best, base = scaling.best, scaling.base
+    named = f" of {scaling.series}" if scaling.series else ""
+    said = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
+    if best["is_base"]:
+        return said + f"no more than {base['processors']} {scaling.unit} do more."
+    gain = in_brackets(_interval(best, "speedup"))
+    part = _percent(_interval(best, "efficiency"))
+    most = int(scaling.points["processors"].max())
+    said += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
+    if scaling.pays_until < most:
+        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number certainly does more."
+    return said + f"; up to {most}, the most that were tried, each step does more."
+
+
+def _fitted(fit: Fit, unit: str) -> str:
+    if fit.error > WRONG:
+        return f"{fit.law.name} does not fit: it is {100 * fit.error:.0f} % off."
+    if fit.law in (AMDAHL, GUSTAFSON):
+        return f"By {fit.law.name}'s law {_percent(fit.parameters['serial_fraction'])} of the work is serial."
+    contention, coherency = (fit.parameters[name] for name in USL.parameters)
+    said = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
+    most = fit.interval(peak)
+    if most.estimate == float("inf"):
+        return f"{said}: it has no peak."
+    return f"{said}: the peak is at {_whole(most)} {unit}."
+
+
+def _count(point: pd.Series[Any], scaling: Scaling) -> str:
+    return f"{point['processors']:,} {scaling.unit}"
+
+
+def _interval(point: pd.Series[Any], name: str) -> Interval:
+    low, high = (None if pd.isna(point[f"{name}_{end}"]) else float(point[f"{name}_{end}"]) for end in ("low", "high"))
+    return Interval(float(point[name]), low, high)
+
+
+def _percent(interval: Interval) -> str:
+    """`29 % [28, 30]`."""
+    estimate, low, high = (None if value is None else f"{100 * value:.3g}" for value in interval)
+    return f"{estimate} %" if low is None else f"{estimate} % [{low}, {high}]"
+
+
+def _small(interval: Interval) -> str:
+    estimate, low, high = (None if value is None else f"{value:.2g}" for value in interval)
+    return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"
+
+
+def _whole(interval: Interval) -> str:
+    estimate, low, high = (None if value is None else f"{value:,.0f}" for value in interval)
+    return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"
