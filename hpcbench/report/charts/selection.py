@@ -30,8 +30,7 @@ FEWEST_SAMPLES = 20  # of a distribution
 
 def figures_of(results: Results) -> list[Figure]:
     """The figures, in the order in which a reader wants them."""
-    found = [*_of_works(results), *_of_scaling(results), *_of_latency(results)]
-    return found
+    return [*_of_works(results), *_of_scaling(results), *_of_latency(results)]
 
 
 def plotted(results: Results, encoding: Encoding) -> list[Figure]:
