@@ -4,7 +4,7 @@
   for a problem of constant size: T(p) = T(1) (f + (1 - f) / p), with the serial fraction f.
 - Gustafson (1988), "Reevaluating Amdahl's law", CACM 31, for a problem that grows with p: the rate is
   X(p) = X(1) (s + (1 - s) p), with the serial part s of the time.
-- The Universal Scalability Law (Gunther, 2007, "Guerrilla Capacity Planning", section 4.4; Gunther, Puglia and
+- The Universal Scalability Law (Gunther, 2007, "Guerrilla Capacity Planning"; Gunther, Puglia and
   Tomasette, 2015, "Hadoop superlinear scalability", ACM Queue 13): X(p) = g p / (1 + a (p - 1) + b p (p - 1)), with
   contention a (for b = 0 it is Amdahl's law), coherency b, and g, what one would do alone. Beyond
   p = sqrt((1 - a) / b), more do less.

@@ -29,6 +29,7 @@ USUAL: Row = {
     "energy_reason": None,
     "status": "completed",
     "framework": "pytorch",
+    "command": None,
     "framework_version": "2.13.0",
     "model": "mlp",
     "task": "training",
