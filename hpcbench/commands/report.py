@@ -17,9 +17,9 @@ from hpcbench.collect.table import (
     repetition_table,
     sample_table,
 )
+from hpcbench.commands.cases import row_of_case
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
 from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
-from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
@@ -168,22 +168,7 @@ def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:
     """The row that --base names. Raises UserError unless it is exactly one measured case."""
-    if "=" in base:
-        chosen = pd.Series(True, index=cases.index)
-        for part in base.split(","):
-            name, _, value = part.partition("=")
-            if name not in cases and TAG + name in cases:  # as it is printed
-                name = TAG + name
-            if name not in cases:
-                raise UserError(f"no column is called '{name}'", where="--base", hint=nearest(name, cases.columns))
-            chosen &= cases[name].astype(str) == value
-    else:
-        chosen = cases["case"].str.startswith(base)
-    rows = cases.index[chosen]
-    if len(rows) != 1:
-        named = ", ".join(f"sweep={row['sweep']},case={row['case']}" for _, row in cases.loc[rows[:5]].iterrows())
-        hint = f"it could be {named}" if named else "the ids are in the column `case` of --csv"
-        raise UserError(f"'{base}' names {len(rows)} cases, and a base is one", where="--base", hint=hint)
-    if pd.isna(cases.loc[rows[0], "time_median_s"]):
+    row = row_of_case(cases, base, "--base")
+    if pd.isna(cases.loc[row, "time_median_s"]):
         raise UserError(f"the base case '{base}' was not measured", where="--base")
-    return int(rows[0])
+    return row

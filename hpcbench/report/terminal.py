@@ -165,7 +165,7 @@ def _counts(case: pd.Series[Any], cases: pd.DataFrame) -> list[str]:
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
-    return _memory(case[name]) if name in _MEMORY else cell(case[name])
+    return memory(case[name]) if name in _MEMORY else cell(case[name])
 
 
 def _between(low: Any, high: Any, written: Callable[[float], str]) -> str:
@@ -222,7 +222,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
-def _memory(size: Any) -> str:
+def memory(size: Any) -> str:
     if pd.isna(size):
         return "-"
     return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
