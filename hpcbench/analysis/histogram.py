@@ -9,6 +9,7 @@ half of the samples are equal, the IQR is zero and says nothing: then there are 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,7 @@ class Histogram(NamedTuple):
 
     def bin_of(self, value: float) -> int:
         """In which bin a value between the outermost edges lies."""
-        place = int(np.searchsorted(self.edges, value, side="right")) - 1
-        return min(max(place, 0), len(self.counts) - 1)
+        return min(max(bisect_right(self.edges, value) - 1, 0), len(self.counts) - 1)
 
 
 def histogram(samples: Floats, most: int = MOST_BINS) -> Histogram:
@@ -54,7 +54,7 @@ def histogram(samples: Floats, most: int = MOST_BINS) -> Histogram:
 def _bins(ordered: Floats, most: int) -> int:
     """How many bins there are between the first and the last of sorted values that differ."""
     spread = quantile_of_sorted(ordered, 0.75) - quantile_of_sorted(ordered, 0.25)
-    width = 2 * spread * ordered.size ** (-1 / 3)
+    width: float = 2 * spread * ordered.size ** (-1 / 3)
     if width <= 0:
         return min(most, math.ceil(math.log2(ordered.size)) + 1)
     wanted = float(ordered[-1] - ordered[0]) / width  # infinite where the width is next to nothing

@@ -44,7 +44,7 @@ def _with_id(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = cases.index[cases["case"].eq(words)]
     found = found if len(found) else cases.index[cases["case"].str.startswith(words)]
     if found.empty:
-        hint = _near(words, cases["case"].unique()) or any_of(cases)
+        hint = _near(words, list(dict.fromkeys(cases["case"]))) or any_of(cases)
         raise UserError(f"no case has an id that begins with '{words}'", where=where, hint=hint)
     return found
 
@@ -60,7 +60,8 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
         written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
         if not written.eq(value).any():
             among = "no case has" if found is cases else "none of the cases with the rest has"
-            hint = _near(value, written.unique()) or f"it has {', '.join(written.unique()[:MOST_NAMED])}, ..."
+            values = list(dict.fromkeys(written))
+            hint = _near(value, values) or f"it has {', '.join(values[:MOST_NAMED])}, ..."
             raise UserError(f"{among} {key}={value}", where=where, hint=hint)
         found = found[written == value]
     return found.index

@@ -169,6 +169,6 @@ def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
 def _base_row(cases: pd.DataFrame, base: str) -> int:
     """The row that --base names. Raises UserError unless it is exactly one measured case."""
     row = row_of_case(cases, base, "--base")
-    if pd.isna(cases.loc[row, "time_median_s"]):
+    if cases["time_median_s"].isna()[row]:
         raise UserError(f"the base case '{base}' was not measured", where="--base")
     return row

@@ -38,9 +38,7 @@ def bar(share: float, width: int, *, plain: bool = False) -> str:
     return _EIGHTHS[8] * whole + _EIGHTHS[eighths] * (eighths > 0)
 
 
-def sparkline(
-    values: Sequence[float], limits: tuple[float, float] | None = None, *, plain: bool = False
-) -> str:
+def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None, *, plain: bool = False) -> str:
     """A character for each value, higher for more: from the lowest of the `limits` to the highest, else of the values.
 
     Equal values are half as high. A blank stands for what is no number; what lies beyond a limit is shown at it.

@@ -114,8 +114,8 @@ def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
 
 
 def from_workspace(sweep: Sweep, path: Path) -> str:
-    """A file below jobs/ of a sweep, from the folder of the workspace on, or in an archive."""
-    return str(Path("jobs") / path.relative_to(sweep.paths.jobs.parent))
+    """A file of a sweep, from the folder of the workspace on; of one in an archive, as it stands there."""
+    return str(path.relative_to(sweep.paths.jobs.parents[1]))
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:

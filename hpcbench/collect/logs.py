@@ -1,0 +1,22 @@
+"""The end of what a job has printed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+MOST_BYTES = 2**18  # a log may be gigabytes long
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """At most so many lines from the end of a log, as far as they stand in its last MOST_BYTES; blank lines at the end
+    are no lines. Raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = max(0, size - MOST_BYTES)
+        file.seek(start)
+        text = file.read(MOST_BYTES).decode(errors="replace")
+    lines = text.rstrip().split("\n")
+    if start and len(lines) > 1:
+        del lines[0]  # of which only the end was read
+    return [line.rstrip("\r") for line in lines[-count:]] if count and text.strip() else []
