@@ -22,7 +22,7 @@ def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
     last = last_words(view.progress)[-lines:] if lines else []
     if last:
         yield Text("its last lines", style="dim")
-        yield Facts([("", Text("\n".join(last)))], indent=2)
+        yield Facts([("", "\n".join(last))], indent=2)
 
 
 def last_words(progress: Progress) -> list[str]:

@@ -16,11 +16,13 @@ def interference(view: CaseView) -> Facts:
     judged = [record for record in view.ended if record["interference"]]
     if not judged:
         return Facts([])
-    clean = [record for record in judged if record["interference"]["verdict"] == CLEAN]
-    facts: list[Fact] = [("clean", f"{len(clean)} of {len(judged)} repetitions")]
+    clean = sum(record["interference"]["verdict"] == CLEAN for record in judged)
+    facts: list[Fact] = [("clean", f"{clean} of {len(judged)} repetitions")]
+    told: dict[str, list[str]] = {}
     for record in judged:
-        if record not in clean:
-            facts.append((f"repetition {record['repetition']}", "\n".join(_lines(record["interference"]))))
+        if record["interference"]["verdict"] != CLEAN:
+            told.setdefault("\n".join(_lines(record["interference"])), []).append(str(record["repetition"]))
+    facts += [(f"in {', '.join(numbers)}", words) for words, numbers in told.items()]
     unseen = dict.fromkeys(what for record in judged for what in record["interference"]["unseen"])
     return Facts([*facts, ("not seen", "; ".join(unseen))])
 

@@ -15,7 +15,7 @@ from hpcbench.report.overview import from_workspace, log_path
 
 
 def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
-    """Of the repetition to look into; what was shown as the end of its failure already is not shown again."""
+    """Of the repetition to look into; the lines that its failure ended with stand above, and not here once more."""
     run = view.telling
     path = log_path(view.sweep, run) if run else None
     if run is None or path is None:
@@ -26,8 +26,8 @@ def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
     except OSError as error:
         yield Text(f"cannot be read: {error.strerror}", style="dim")
         return
-    shown = last_words(view.progress)[-lines:]
-    if told and told == shown[-len(told) :]:
-        yield Text("ends with the lines above", style="dim")
-    else:
-        yield Facts([("", Text("\n".join(told)))], indent=2)
+    above = set(last_words(view.progress)[-lines:])
+    left = [line for line in told if line not in above]
+    if len(left) < len(told):
+        yield Text("ends with the lines above" + (", and these:" if left else ""), style="dim")
+    yield Facts([("", "\n".join(left))], indent=2)

@@ -34,8 +34,9 @@ def plan(view: CaseView) -> Facts:
     planned = view.planned.parameters
     usual = {name: field.default for name, field in Parameters.model_fields.items()}
     usual["model_options"] = {}
-    own = {name: value for name, value in planned.items() if value != usual.get(name)}
-    rest = {name: value for name, value in planned.items() if name not in own}
+    given = {name: value for name, value in planned.items() if value is not None}
+    own = {name: value for name, value in given.items() if value != usual.get(name)}
+    rest = {name: value for name, value in given.items() if name not in own}
     own.pop(_OWN_LINE, None)
     site, paths = view.sweep.description["site"]["name"], view.sweep.paths
     facts: list[Fact] = [
@@ -58,11 +59,11 @@ def _asked(view: CaseView) -> Iterable[str]:
 
 
 def assigned(values: Mapping[str, Any]) -> str:
-    """`nodes=2 data={"npz": "digits.npz"}`; a dash stands for what is not set, as in the tables."""
+    """`nodes=2 data={"npz": "digits.npz"}`."""
     return " ".join(f"{name}={_written(value)}" for name, value in values.items())
 
 
 def _written(value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps({name: each for name, each in value.items() if each is not None}, ensure_ascii=False)
-    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
