@@ -19,4 +19,7 @@ def last_lines(path: Path, count: int) -> list[str]:
     lines = text.rstrip().split("\n")
     if start and len(lines) > 1:
         del lines[0]  # of which only the end was read
-    return [line.rstrip("\r") for line in lines[-count:]] if count and text.strip() else []
+    shown = [
+        line.rstrip("\r").rpartition("\r")[2] for line in lines
+    ]  # of what a progress bar has overwritten, the last
+    return shown[-count:] if count and text.strip() else []

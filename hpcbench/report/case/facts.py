@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from hpcbench.printable import printable
+
 INDENT = 14  # characters, of which the name takes what it needs
 NARROWEST = 20
 
@@ -25,7 +27,7 @@ class Facts:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for name, told in self._facts:
-            text = Text(told) if isinstance(told, str) else told
+            text = Text(printable(told)) if isinstance(told, str) else told
             label = Text(f"{name:{self._indent - 1}} ", style="dim")
             for line in _lines(text or Text(), console, options, self._indent):
                 line.rstrip()

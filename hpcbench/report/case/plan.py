@@ -54,8 +54,8 @@ def plan(view: CaseView) -> Facts:
 
 def _asked(view: CaseView) -> Iterable[str]:
     """What Slurm was asked for, or what limits a local run."""
-    jobs = view.sweep.description["jobs"]
-    return dict.fromkeys(assigned(jobs[run.job]["slurm"]) for run in view.runs)
+    jobs = {run.job: view.sweep.description["jobs"][run.job]["slurm"] for run in view.runs}
+    return dict.fromkeys(assigned({"time": view.sweep.slurm(job).time, **asked}) for job, asked in jobs.items())
 
 
 def assigned(values: Mapping[str, Any]) -> str:

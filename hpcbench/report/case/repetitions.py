@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
-import pandas as pd
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -64,7 +63,7 @@ def _table(columns: Columns) -> Table:
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
     """What is told of each repetition, in their order."""
     used = {row["repetition"] for row in view.speaking}
-    several = any(row["attempts"] and row["attempts"] > 1 for row in view.repetitions)
+    several = any(len(run.attempts) > 1 for run in view.runs)
     told: dict[str, list[Text]] = {}
     for row in view.repetitions:
         number, times = row["repetition"], row[SAMPLES]
@@ -75,11 +74,11 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
             "median": Text(duration(median_of(times)) if times.size else ""),
             "samples": Text(f"{times.size:,}" if times.size else ""),
             _COURSE: Text(courses.get(number, ""), style="cyan"),
-            "drift": Text("" if not _told(row["drift"]) else f"{100 * row['drift']:+.1f} %"),
-            "steady": Text("no" if row["steady"] is False else "yes" if row["steady"] else ""),
-            "stopped": Text(_told(row["stopped"])),
+            "drift": Text("" if row["drift"] is None else f"{100 * row['drift']:+.1f} %"),
+            "steady": Text({True: "yes", False: "no"}.get(row["steady"], "")),
+            "stopped": Text(row["stopped"] or ""),
             "interference": _interference(row, number in used),
-            "node": Text(_told(row["nodes_used"])),
+            "node": Text(row["nodes_used"] or ""),
             "started": Text(_local(row["started_at"])),
         }
         for name, cell in line.items():
@@ -87,17 +86,13 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
     return {name: cells for name, cells in told.items() if any(cells)}
 
 
-def _told(value: object) -> str:
-    return "" if value is None or value is pd.NA or value != value else str(value)
-
-
 def _attempt(row: Row) -> str:
     """Which of how many speaks for the repetition."""
-    return f"{_told(row['attempt']) or '-'} of {row['attempts']}" if row["attempts"] else ""
+    return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
 
 
 def _interference(row: Row, used: bool) -> Text:
-    verdict = _told(row["interference"])
+    verdict = row["interference"] or ""
     if verdict == DISTURBED:
         return Text(f"{row['disturbed_by']}{'' if used else ': left out'}", style="yellow")
     return Text(_UNWATCHED if verdict == UNMONITORED else verdict)

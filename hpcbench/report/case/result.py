@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import pandas as pd
-
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, short_name
 from hpcbench.analysis.statistics import fewest_samples
 from hpcbench.config.metrics import interval_columns
@@ -21,7 +19,7 @@ _BEFORE = {"import_s": "import", "build_s": "build", "first_step_s": "first step
 def result(view: CaseView) -> Facts:
     """Empty where nothing was measured."""
     row = view.row
-    if pd.isna(row["time_median_s"]):
+    if row["time_median_s"] is None:
         return Facts([])
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
@@ -33,37 +31,40 @@ def result(view: CaseView) -> Facts:
         ("threads", _threads(view)),
         ("memory", _memory(row)),
         ("energy", _energy(view)),
-        ("before", ", ".join(f"{name} {duration(row[each])}" for each, name in _BEFORE.items() if _known(row[each]))),
+        (
+            "before",
+            ", ".join(f"{name} {duration(row[each])}" for each, name in _BEFORE.items() if row[each] is not None),
+        ),
         ("work", _work(row)),
         ("warnings", row["warnings"]),
     ]
     return Facts(facts)
 
 
-def _known(value: object) -> bool:
-    return not pd.isna(value)  # type: ignore[call-overload]
-
-
 def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) -> str:
-    return f" (95 %: {written(row[low])} - {written(row[high])})" if _known(row[low]) else ""
+    return f" (95 %: {written(row[low])} - {written(row[high])})" if row[low] is not None else ""
 
 
 def _of(row: Row) -> str:
     """What the median is of."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    told = f"of {row['repetitions']} repetitions, {row['samples']:,} samples{worth}"
+    told = f"of {_counted(row['repetitions'], 'repetition')}, {_counted(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
         return told
     used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
     return f"{told}; {row['disturbed']} that others disturbed {used}"
 
 
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
 def _rate(row: Row) -> str:
-    if not _known(row["throughput_items_per_s"]):
+    if row["throughput_items_per_s"] is None:
         return ""
     items, low, high = row["items_per_step"], row["time_ci_low_s"], row["time_ci_high_s"]
-    interval = f" (95 %: {items / high:,.1f} - {items / low:,.1f})" if _known(low) and low > 0 else ""
+    interval = f" (95 %: {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
     return f"{row['throughput_items_per_s']:,.1f}{interval}"
 
 
@@ -71,21 +72,21 @@ def _percentiles(row: Row) -> str:
     """Those that are known, and why others are not."""
     if row[AVERAGED_OVER]:
         return f"not known: samples are means over {row[AVERAGED_OVER]}"
-    known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if _known(row[name])]
-    unknown = next((name for name in PERCENTILES if not _known(row[name])), None)
+    known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
+    unknown = next((name for name in PERCENTILES if row[name] is None), None)
     lacking = f"{short_name(unknown)} takes {fewest_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
     return "; ".join(filter(None, [", ".join(known), lacking]))
 
 
 def _metrics(view: CaseView) -> Iterator[Fact]:
     for column, metric in view.metrics.items():
-        if _known(view.row[column]):
+        if view.row[column] is not None:
             interval = _interval(view.row, *interval_columns(column), figure)
             yield metric.name, f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
 
 
 def _learning(row: Row) -> str:
-    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs" if _known(row["accuracy"]) else ""
+    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs" if row["accuracy"] is not None else ""
 
 
 def _threads(view: CaseView) -> str:
@@ -93,8 +94,8 @@ def _threads(view: CaseView) -> str:
     told = []
     for kind in ("intra_op_threads", "inter_op_threads"):
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
-        if _known(effective):
-            differs = f" (asked for {asked})" if _known(asked) and asked != effective else ""
+        if effective is not None:
+            differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
             told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
     return ", ".join(told) + (f"; by {', '.join(setters)}" if told and setters else "")
@@ -102,7 +103,7 @@ def _threads(view: CaseView) -> str:
 
 def _memory(row: Row) -> str:
     sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
-    return ", ".join(f"{name} {memory(size)} at most" for name, size in sizes.items() if _known(size))
+    return ", ".join(f"{name} {memory(size)} at most" for name, size in sizes.items() if size is not None)
 
 
 def _energy(view: CaseView) -> str:
@@ -110,10 +111,10 @@ def _energy(view: CaseView) -> str:
     row, told = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
-        if _known(joules):
-            per_item = f", {figure(each)} J an item" if _known(each) else ""
+        if joules is not None:
+            per_item = f", {figure(each)} J an item" if each is not None else ""
             told.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
-    if _known(row["energy_slurm_j"]):
+    if row["energy_slurm_j"] is not None:
         told.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
     return "; ".join(told) or _why_no_energy(view)
 
@@ -129,7 +130,7 @@ def _why_no_energy(view: CaseView) -> str:
 
 
 def _work(row: Row) -> str:
-    if not _known(row["parameter_count"]):
+    if row["parameter_count"] is None:
         return ""
     told = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
     return told + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"

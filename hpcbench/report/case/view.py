@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from hpcbench.analysis.summary import by_case, case_table, speaking
 from hpcbench.collect.progress import Progress, RunProgress
@@ -16,7 +18,7 @@ from hpcbench.node.planned import PlannedRun
 from hpcbench.report import overview
 from hpcbench.submit.sweep import Sweep
 
-Row = Mapping[Any, Any]
+Row = dict[Any, Any]  # of a table, with None for whatever is missing
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,18 @@ class CaseView:
     @cached_property
     def row(self) -> Row:
         """The case as a row of the table of cases."""
-        return dict(case_table(repetition_table(self.records)).iloc[0])
+        return _with_none(case_table(repetition_table(self.records)).to_dict("records")[0])
 
     @cached_property
     def repetitions(self) -> list[Row]:
         """Rows of the table of repetitions, with nothing but times for samples."""
         (rows,) = by_case(repetition_table(self.records)).values()
-        return list(rows)
+        return [_with_none(row) for row in rows]
 
     @cached_property
     def speaking(self) -> list[Row]:
         """The repetitions that the numbers of the case are of."""
-        return list(speaking([dict(row) for row in self.repetitions]))
+        return speaking(self.repetitions)
 
     @cached_property
     def metrics(self) -> dict[str, MetricColumn]:
@@ -78,6 +80,11 @@ class CaseView:
         failed = overview.failures(self.runs)
         ended = [run for run in self.runs if run.record is not None]
         return failed[-1] if failed else max(ended, key=_ended_at, default=None)
+
+
+def _with_none(row: Row) -> Row:
+    """Columns have several ways to say that there is nothing."""
+    return {name: None if np.ndim(value) == 0 and pd.isna(value) else value for name, value in row.items()}
 
 
 def _ended_at(run: RunProgress) -> str:
