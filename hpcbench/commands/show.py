@@ -79,7 +79,7 @@ def _view(progress: Progress, words: str) -> CaseView:
 
 def _cases(progress: Progress) -> pd.DataFrame:
     """A row for each case, with what it may be called by."""
-    first = {run.planned.case_id: run for run in reversed(progress.runs)}
-    table = repetition_table([record_of(progress.sweep, run) for run in first.values()])
+    one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
+    table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
     tags = [name for name in map(str, table) if name.startswith(TAG)]
-    return table[["sweep", "case", *PARAMETERS, *tags]].iloc[::-1].reset_index(drop=True)
+    return table[["sweep", "case", *PARAMETERS, *tags]]
