@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.collect.logs import MOST_BYTES, last_lines
+from hpcbench.collect.logs import LONGEST, MOST_BYTES, last_lines
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_of_a_long_log_only_the_end_is_read(tmp_path: Path) -> None:
 def test_of_a_line_that_is_longer_the_end_is_shown(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"a" + b"b" * MOST_BYTES)
-    assert last_lines(log, 10) == ["b" * MOST_BYTES]
+    assert last_lines(log, 10) == ["b" * LONGEST]
