@@ -20,7 +20,6 @@ def last_lines(path: Path, count: int) -> list[str]:
     lines = text.rstrip().split("\n")
     if start and len(lines) > 1:
         del lines[0]  # of which only the end was read
-    shown = [
-        line.rstrip("\r").rpartition("\r")[2][-LONGEST:] for line in lines
-    ]  # of what a progress bar has overwritten, the last
+    # Of what a progress bar has overwritten, the last is what its terminal showed.
+    shown = [line.rstrip("\r").rpartition("\r")[2][-LONGEST:] for line in lines]
     return shown[-count:] if count and text.strip() else []
