@@ -20,6 +20,7 @@ COMMANDS = {
     "resume": "Run again what is missing or failed, and nothing else.",
     "cancel": "Cancel the jobs of a sweep that have not ended.",
     "report": "Print the results, best first; write CSV or Parquet.",
+    "show": "Tell all about one case: samples, interference, machine, script, log.",
     "compare": "Say of each case whether it is faster or slower than in another sweep.",
     "archive": "Make one file of a sweep, to keep or to read elsewhere.",
     "env": "Build and check the environments that frameworks run in.",

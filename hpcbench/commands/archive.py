@@ -38,7 +38,7 @@ Exit status: 0 all is well; 2 a mistake; 130 interrupted.
 def archive(context: click.Context, sweep: str, output: str | None) -> int:
     """Make one file of SWEEP: its scripts, logs and records, what it was made from, and what it ran on.
 
-    `report`, `compare` and `sweep --from` read it. A file that exists is never replaced.
+    `report`, `show`, `compare` and `sweep --from` read it. A file that exists is never replaced.
     """
     paths = workspace_of(context).find(sweep)
     file = Path(output or f"{paths.name}{SUFFIX}")

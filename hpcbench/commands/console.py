@@ -11,8 +11,12 @@ from hpcbench.printable import printable
 
 
 class PrintableConsole(Console):
-    """Its own colours and its own movements of the cursor, and none that is in what it prints."""
+    """Its own colours and its own movements of the cursor, and none that is in what it prints; a question mark for what
+    its encoding does not have."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else printable(text), style, control)
+            yield Segment(text if control else self._encodable(printable(text)), style, control)
+
+    def _encodable(self, text: str) -> str:
+        return text if text.isascii() else text.encode(self.encoding, "replace").decode(self.encoding)

@@ -22,7 +22,7 @@ from hpcbench.errors import UserError
 from hpcbench.node import outcomes
 from hpcbench.submit.queue import Element
 from hpcbench.submit.slurm_energy import energy_of
-from hpcbench.submit.sweep import load
+from hpcbench.submit.sweep import Sweep, load
 from hpcbench.workspace import SweepPaths
 
 SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
@@ -43,18 +43,30 @@ def archives_of_anybody() -> Iterator[None]:
 
 def latest_records(paths: SweepPaths) -> list[Record]:
     """The latest record of each repetition, after a word on what is still missing."""
-    if paths.archive is None:
-        progress = survey_or_records(load(paths))
-        energies = _slurm_energies(progress)
-    else:  # the Slurm that may be here knows nothing of it
-        progress, energies = survey(load(paths), ask_slurm=False), {}
+    return records_of(surveyed(paths))
+
+
+def surveyed(paths: SweepPaths) -> Progress:
+    """Where each repetition stands, after a word on what is still missing."""
+    # The Slurm that may be here knows nothing of what is in an archive.
+    progress = survey(load(paths), ask_slurm=False) if paths.archive else survey_or_records(load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     missing = sum(not run.ended for run in progress.runs)
     if missing:
         err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
-    records = [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
-    return [{**record, **energies.get(_place(run), {})} for record, run in zip(records, progress.runs, strict=True)]
+    return progress
+
+
+def records_of(progress: Progress) -> list[Record]:
+    """The record of each repetition that counts, with what Slurm has counted of it."""
+    energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
+    return [{**record_of(progress.sweep, run), **energies.get(_place(run), {})} for run in progress.runs]
+
+
+def record_of(sweep: Sweep, run: RunProgress) -> Record:
+    """The record of a repetition that counts; of one that has not ended, one in which nothing was measured."""
+    return run.record or unfinished_record(sweep, run)
 
 
 def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
 
 from hpcbench.analysis.latency import with_latency
-from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, Quantity
-from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
-from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
-from hpcbench.collect.records import Record
-from hpcbench.collect.table import (
-    MetricColumn,
-    metric_columns,
-    repetition_table,
-    sample_table,
-)
+from hpcbench.collect.table import sample_table
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
-from hpcbench.config.parameters import TAG
+from hpcbench.commands.reading import archives_of_anybody, latest_records
+from hpcbench.commands.results import results_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
@@ -33,12 +24,19 @@ from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
 
+FORMATS = ("svg", "png", "pdf")
+THEMES = ("screen", "paper")
+
 EPILOG = """\b
 Examples:
   hpcbench report                                   the latest sweep, best first
+  hpcbench report --html results.html               a page with figures, to look at and to pass on
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
   hpcbench report --metric time_p99_s               by tail latency
+  hpcbench report --figures plots --format pdf --theme paper
+  hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
+  hpcbench report --tables latex > results.tex      for a paper, with booktabs
   hpcbench report lstm.tar.gz                       what `hpcbench archive` has made, on any machine
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
 
@@ -46,7 +44,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Print the results, best first; write CSV or Parquet.")
+@click.command(epilog=EPILOG, short_help="Print the results, best first; write a page, figures, tables.")
 @sweep_argument(nargs=-1)
 @click.option(
     "--metric",
@@ -68,6 +66,28 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
+@click.option(
+    "--html", "html_file", metavar="FILE", help="Write a page that needs no network: answers, figures, table."
+)
+@click.option("--figures", metavar="DIR", help="Write the figures into this folder.")
+@click.option(
+    "--format", "formats", default="svg", show_default=True, help=f"Of figures: {', '.join(FORMATS)}; or several."
+)
+@click.option(
+    "--theme",
+    type=click.Choice(THEMES),
+    default="screen",
+    show_default=True,
+    help="Of figures; paper: a column of two.",
+)
+@click.option(
+    "--plot",
+    metavar="x=COLUMN,...",
+    help="The figure to draw instead of those that are chosen: x=, y=, color= and facet= are columns.",
+)
+@click.option(
+    "--tables", "tables_for", type=click.Choice(["latex", "markdown"]), help="Print the rankings as such tables."
+)
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -81,17 +101,28 @@ def report(
     all_rules: bool,
     csv_file: str | None,
     parquet_file: str | None,
+    html_file: str | None,
+    figures: str | None,
+    formats: str,
+    theme: str,
+    plot: str | None,
+    tables_for: str | None,
 ) -> int:
     """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together.
 
     SWEEP may also be a file that `hpcbench archive` has made.
     """
+    wanted = _formats(formats)
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
     if level != "case" and not (csv_file or parquet_file):
         raise UserError(
             "it says what the rows of a file are", where=f"--level {level}", hint="add --csv - or --csv FILE"
         )
+    if plot and not (figures or html_file):
+        raise UserError("it says what is drawn", where="--plot", hint="add --figures DIR or --html FILE")
+    if csv_file == "-" and tables_for:
+        raise UserError("only one of them can be written to stdout", where=f"--csv - --tables {tables_for}")
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -99,66 +130,64 @@ def report(
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
-    results = _results(records, metric, base)
-    frames = {
+    results = results_of(records, metric, base)
+    if tables_for:
+        _print_tables(results, tables_for, top)
+    elif csv_file != "-":
+        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
+        terminal.print_report(results, top, out)
+        (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
+    _write_tables(results, level, csv_file, parquet_file)
+    if figures:
+        _write_figures(results, Path(figures), wanted, theme, plot)
+    return int((results.cases["status"] != outcomes.COMPLETED).any())
+
+
+def _formats(text: str) -> list[str]:
+    wanted = [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in FORMATS:
+            raise UserError(f"'{name}' is no format of figures", where="--format", hint=nearest(name, FORMATS))
+    return wanted
+
+
+def _print_tables(results: Results, kind: str, top: int) -> None:
+    from hpcbench.report.papers import FORMATS as KINDS
+
+    click.echo(KINDS[kind](results, top), nl=False)
+
+
+def _write_tables(results: Results, level: str, csv_file: str | None, parquet_file: str | None) -> None:
+    if not (csv_file or parquet_file):
+        return
+    frames: dict[str, Callable[[], pd.DataFrame]] = {
         "case": lambda: results.cases.drop(columns="case_index"),
         "repetition": lambda: with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"]),
         "sample": lambda: sample_table(results.repetitions),
     }
-    frame = frames[level]() if csv_file or parquet_file else results.cases
-    if csv_file != "-":
-        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        terminal.print_report(results, top, out)
-        (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
+    frame = frames[level]()
     if csv_file:
         tables.write_csv(frame, csv_file)
     if parquet_file:
         tables.write_parquet(frame, parquet_file)
     for file in (csv_file, parquet_file):
         if file and file != "-":
-            err.print(f"wrote {len(frame)} rows to {file}", soft_wrap=True, markup=False)
-    return int((results.cases["status"] != outcomes.COMPLETED).any())
+            _say(f"wrote {len(frame)} rows to {file}")
 
 
-def _results(records: list[Record], metric: str | None, base: str | None) -> Results:
-    """The tables, ranked. Raises UserError for a metric or a base case that is not there."""
-    repetitions = repetition_table(records)
-    replicates = Replicates(repetitions)
-    cases = case_table(repetitions)
-    cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
-    metrics = metric_columns(records)
-    quantity = _ranking(metric, metrics, cases)
-    cases = ranked(cases, quantity)
-    known = {column: _of_command(column, found) for column, found in metrics.items()}
-    means = tuple(found.name for found in metrics.values() if found.averages_rates)
-    shown = telling_apart(cases, candidates(cases))
-    return Results(repetitions, cases, quantity, shown, replicates, base is not None, known, means)
+def _write_figures(results: Results, folder: Path, formats: list[str], theme: Any, plot: str | None) -> None:
+    from hpcbench.report import figures
+    from hpcbench.report.charts.selection import chosen
+
+    written = figures.write(chosen(results, plot), folder, formats, theme)
+    for path in written:
+        _say(f"wrote {path}")
+    if not written:
+        _say("there is nothing to draw: a figure takes two cases that were measured")
 
 
-def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.DataFrame) -> Quantity:
-    """What to rank by. Raises UserError for a name that is no such column."""
-    if asked is None:
-        known = [column for column, metric in metrics.items() if metric.better]
-        if not known or cases[THROUGHPUT.column].notna().any():
-            return THROUGHPUT
-        return _of_command(known[0], metrics[known[0]])
-    name, _, way = asked.partition(":")
-    if name in QUANTITIES and way in ("", "higher" if QUANTITIES[name].more_is_better else "lower"):
-        return QUANTITIES[name]
-    found = [column for column, metric in metrics.items() if name in (metric.name, column)]
-    if len(found) != 1 or way not in ("", "higher", "lower"):
-        known = [*QUANTITIES, *(found or [metric.name for metric in metrics.values()])]
-        hint = f"it could be {', '.join(found)}" if len(found) > 1 else nearest(name, known)
-        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
-    better = way or metrics[found[0]].better
-    if better is None:
-        hint = f"say it: --metric {name}:higher or --metric {name}:lower"
-        raise UserError(f"whether more or less of '{name}' is better is not known", where="--metric", hint=hint)
-    return _of_command(found[0], replace(metrics[found[0]], better=better))
-
-
-def _of_command(column: str, metric: MetricColumn) -> Quantity:
-    return Quantity(column, metric.name, metric.unit, more_is_better=metric.better == "higher")
+def _say(words: str) -> None:
+    err.print(words, soft_wrap=True, markup=False)
 
 
 def _check_different(names: list[str]) -> None:
@@ -178,26 +207,3 @@ def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
     files = ", ".join(str(file) for file in archives if file)
     heading = f"{sweeps} ({processors})" if processors else sweeps
     return f"{heading}, from the archive {files}" if files else heading
-
-
-def _base_row(cases: pd.DataFrame, base: str) -> int:
-    """The row that --base names. Raises UserError unless it is exactly one measured case."""
-    if "=" in base:
-        chosen = pd.Series(True, index=cases.index)
-        for part in base.split(","):
-            name, _, value = part.partition("=")
-            if name not in cases and TAG + name in cases:  # as it is printed
-                name = TAG + name
-            if name not in cases:
-                raise UserError(f"no column is called '{name}'", where="--base", hint=nearest(name, cases.columns))
-            chosen &= cases[name].astype(str) == value
-    else:
-        chosen = cases["case"].str.startswith(base)
-    rows = cases.index[chosen]
-    if len(rows) != 1:
-        named = ", ".join(f"sweep={row['sweep']},case={row['case']}" for _, row in cases.loc[rows[:5]].iterrows())
-        hint = f"it could be {named}" if named else "the ids are in the column `case` of --csv"
-        raise UserError(f"'{base}' names {len(rows)} cases, and a base is one", where="--base", hint=hint)
-    if pd.isna(cases.loc[rows[0], "time_median_s"]):
-        raise UserError(f"the base case '{base}' was not measured", where="--base")
-    return int(rows[0])

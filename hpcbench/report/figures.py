@@ -10,7 +10,7 @@ import vl_convert
 
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, Place, Theme, config
-from hpcbench.report.files import replacing
+from hpcbench.report.files import made_folder, replacing
 
 PLACES = {"screen": AS_FILE, "paper": IN_PAPER}
 _SCALE = 2.0  # of a PNG's pixels
@@ -30,7 +30,7 @@ def specification(figure: Figure, place: Place) -> dict[str, Any]:
 def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme: Theme) -> list[Path]:
     """A file for each figure and format, named after the figure. Raises UserError where one cannot be written."""
     place = PLACES[theme]
-    background = "white"
+    made_folder(folder)
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
         "svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
         "png": lambda spec: vl_convert.vegalite_to_png(spec, scale=_PAPER_SCALE if theme == "paper" else _SCALE),
@@ -39,7 +39,7 @@ def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme
     written = []
     for figure in figures:
         spec = specification(figure, place)
-        spec["config"]["background"] = background
+        spec["config"]["background"] = "white"
         for name in formats:
             path = folder / f"{figure.id}.{name}"
             with replacing(str(path)) as part:

@@ -20,6 +20,14 @@ def write_text(text: str, target: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def made_folder(folder: Path) -> None:
+    """Raises UserError where it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"is no folder, and cannot be made: {error.strerror}", where=str(folder)) from error
+
+
 @contextlib.contextmanager
 def replacing(target: str) -> Iterator[Path]:
     """A name to write under; the file takes its own name only when it is whole.

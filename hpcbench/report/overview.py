@@ -101,12 +101,21 @@ def attempt_of(run: RunProgress) -> tuple[str, int, str]:
 def log_of(sweep: Sweep, run: RunProgress) -> str | None:
     """The file of what the job of a repetition that has ended has printed, from the folder of the workspace on; None
     where it has printed nothing."""
+    log = log_path(sweep, run)
+    return from_workspace(sweep, log) if log else None
+
+
+def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
+    """The same file, to be opened."""
     if run.record is None or not has_log(run.record):
         return None
-    batch = run.record["batch"]
     index = run.index if run.slurm_id and run.index is not None else run.element
-    log = sweep.paths.log(batch, index, run.slurm_id)
-    return str(Path("jobs") / log.relative_to(sweep.paths.jobs.parent))
+    return sweep.paths.log(run.record["batch"], index, run.slurm_id)
+
+
+def from_workspace(sweep: Sweep, path: Path) -> str:
+    """A file of a sweep, from the folder of the workspace on; of one in an archive, as it stands there."""
+    return str(path.relative_to(sweep.paths.jobs.parents[1]))
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:

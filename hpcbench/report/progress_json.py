@@ -37,10 +37,10 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
 
 def as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
     """All that `status` tells, and every repetition."""
-    return {**summary_as_json(progress, now), "runs": [_run(run) for run in progress.runs]}
+    return {**summary_as_json(progress, now), "runs": [run_as_json(run) for run in progress.runs]}
 
 
-def _run(run: RunProgress) -> dict[str, Any]:
+def run_as_json(run: RunProgress) -> dict[str, Any]:
     return {
         "job": run.job,
         "element": run.element,

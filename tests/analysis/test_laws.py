@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, fit, peak
 
 P = np.array([1.0, 2, 4, 8, 16, 32])
-# Two examples of Gunther (2007), "Guerrilla Capacity Planning", that the R package usl has as its data sets raytracer and
+# Two examples of Gunther (2007), "Guerrilla Capacity Planning", that the R package usl has as data: raytracer and
 # specsdm91: a ray tracer by its processors, and SPEC SDM91 by its users, whose peak the package puts at 96.5.
 RAYS = np.array([[1, 20], [4, 78], [8, 130], [12, 170], [16, 190], [20, 200], [24, 210], [28, 230], [32, 260]])
 RAYS = np.vstack([RAYS, [[48, 280], [64, 310]]]).astype(np.float64)

@@ -60,6 +60,13 @@ def test_colours_and_movements_of_our_own_are_as_without_it() -> None:
     assert "\x1b[1A" in shown[0]
 
 
+def test_what_the_encoding_does_not_have_is_a_question_mark() -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    PrintableConsole(file=file, width=60).print("größer 大", markup=False)
+    file.flush()
+    assert file.buffer.getvalue().decode("latin-1") == "größer ?\n"  # type: ignore[attr-defined]
+
+
 def test_both_streams_of_the_commands_are_such() -> None:
     assert isinstance(common.out, PrintableConsole)
     assert isinstance(common.err, PrintableConsole)

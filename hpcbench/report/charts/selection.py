@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
 from hpcbench.analysis.naming import label
-from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
 from hpcbench.analysis.statistics import Floats
@@ -18,7 +18,7 @@ from hpcbench.analysis.summary import by_case, speaking
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.charts import cases, distribution, parallel, scaling, theme
 from hpcbench.report.charts.base import Figure
-from hpcbench.report.charts.encoding import Encoding, choose
+from hpcbench.report.charts.encoding import Encoding, choose, parse
 from hpcbench.report.ranking import header_of
 from hpcbench.report.scalings import sentences
 
@@ -33,8 +33,12 @@ def figures_of(results: Results) -> list[Figure]:
     return [*_of_works(results), *_of_scaling(results), *_of_latency(results)]
 
 
-def plotted(results: Results, encoding: Encoding) -> list[Figure]:
-    """One figure for each kind of work, as --plot wants it."""
+def chosen(results: Results, plot: str | None) -> list[Figure]:
+    """The figures; where --plot says what to draw, that of each kind of work. Raises UserError for what is no plot."""
+    if plot is None:
+        return figures_of(results)
+    known = {**QUANTITIES, **results.metrics}
+    encoding = parse(plot, results.cases, known, results.quantity)
     return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(results.works, 1)]
 
 

@@ -1,0 +1,1 @@
+"""Everything about one case on a terminal: a file for each part."""

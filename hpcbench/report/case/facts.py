@@ -1,0 +1,43 @@
+"""Names with what is told of them, beside each other, without a blank at the end of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from hpcbench.printable import printable
+
+INDENT = 14  # characters, of which the name takes what it needs
+NARROWEST = 20
+
+Fact = tuple[str, str | Text | None]
+
+
+class Facts:
+    """A line for each fact, or several where it is long or holds line breaks. What is None or empty is left out."""
+
+    def __init__(self, facts: Iterable[Fact], indent: int = INDENT) -> None:
+        self._facts = [(name, told) for name, told in facts if told]
+        self._indent = indent
+
+    def __bool__(self) -> bool:
+        return bool(self._facts)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for name, told in self._facts:
+            text = Text(printable(told)) if isinstance(told, str) else told
+            label = Text(f"{name:{self._indent - 1}} ", style="dim")
+            for line in _lines(text or Text(), console, options, self._indent):
+                line.rstrip()
+                yield Text.assemble(label, line)
+                label = Text(" " * self._indent)
+
+
+def _lines(text: Text, console: Console, options: ConsoleOptions, indent: int) -> Iterator[Text]:
+    for line in text.split("\n", allow_blank=True):
+        if options.no_wrap:
+            yield line
+        else:
+            yield from line.wrap(console, max(NARROWEST, options.max_width - indent))

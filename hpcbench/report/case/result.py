@@ -1,0 +1,136 @@
+"""What was measured of a case: time with its interval, rates, percentiles, memory, energy, what comes before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, short_name
+from hpcbench.analysis.statistics import fewest_samples
+from hpcbench.config.metrics import interval_columns
+from hpcbench.monitor.energy import KINDS
+from hpcbench.monitor.interference import DISTURBED
+from hpcbench.report.case.facts import Fact, Facts
+from hpcbench.report.case.view import CaseView, Row
+from hpcbench.report.formats import duration, figure, memory
+
+_BEFORE = {"import_s": "import", "build_s": "build", "first_step_s": "first step", "compile_s": "of which compile"}
+
+
+def result(view: CaseView) -> Facts:
+    """Empty where nothing was measured."""
+    row = view.row
+    if row["time_median_s"] is None:
+        return Facts([])
+    facts: list[Fact] = [
+        ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
+        ("", _of(row)),
+        ("items/s", _rate(row)),
+        ("percentiles", _percentiles(row)),
+        *_metrics(view),
+        ("learning", _learning(row)),
+        ("threads", _threads(view)),
+        ("memory", _memory(row)),
+        ("energy", _energy(view)),
+        (
+            "before",
+            ", ".join(f"{name} {duration(row[each])}" for each, name in _BEFORE.items() if row[each] is not None),
+        ),
+        ("work", _work(row)),
+        ("warnings", row["warnings"]),
+    ]
+    return Facts(facts)
+
+
+def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) -> str:
+    return f" (95 %: {written(row[low])} - {written(row[high])})" if row[low] is not None else ""
+
+
+def _of(row: Row) -> str:
+    """What the median is of."""
+    correlated = row["effective_samples"] < row["samples"]
+    worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
+    told = f"of {_counted(row['repetitions'], 'repetition')}, {_counted(row['samples'], 'sample')}{worth}"
+    if not row["disturbed"]:
+        return told
+    used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
+    return f"{told}; {row['disturbed']} that others disturbed {used}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _rate(row: Row) -> str:
+    if row["throughput_items_per_s"] is None:
+        return ""
+    items, low, high = row["items_per_step"], row["time_ci_low_s"], row["time_ci_high_s"]
+    interval = f" (95 %: {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
+    return f"{row['throughput_items_per_s']:,.1f}{interval}"
+
+
+def _percentiles(row: Row) -> str:
+    """Those that are known, and why others are not."""
+    if row[AVERAGED_OVER]:
+        return f"not known: samples are means over {row[AVERAGED_OVER]}"
+    known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
+    unknown = next((name for name in PERCENTILES if row[name] is None), None)
+    lacking = f"{short_name(unknown)} takes {fewest_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
+    return "; ".join(filter(None, [", ".join(known), lacking]))
+
+
+def _metrics(view: CaseView) -> Iterator[Fact]:
+    for column, metric in view.metrics.items():
+        if view.row[column] is not None:
+            interval = _interval(view.row, *interval_columns(column), figure)
+            yield metric.name, f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
+
+
+def _learning(row: Row) -> str:
+    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs" if row["accuracy"] is not None else ""
+
+
+def _threads(view: CaseView) -> str:
+    """Asked for and in effect."""
+    told = []
+    for kind in ("intra_op_threads", "inter_op_threads"):
+        effective, asked = view.row[f"effective_{kind}"], view.row[kind]
+        if effective is not None:
+            differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
+            told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
+    setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
+    return ", ".join(told) + (f"; by {', '.join(setters)}" if told and setters else "")
+
+
+def _memory(row: Row) -> str:
+    sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
+    return ", ".join(f"{name} {memory(size)} at most" for name, size in sizes.items() if size is not None)
+
+
+def _energy(view: CaseView) -> str:
+    """What was measured, or why nothing was."""
+    row, told = view.row, []
+    for kind in KINDS:
+        joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
+        if joules is not None:
+            per_item = f", {figure(each)} J an item" if each is not None else ""
+            told.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
+    if row["energy_slurm_j"] is not None:
+        told.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
+    return "; ".join(told) or _why_no_energy(view)
+
+
+def _why_no_energy(view: CaseView) -> str:
+    """What the sensors said, each once."""
+    reasons: dict[str, dict[str, None]] = {}
+    for part in (part for record in view.ended for node in record["watched"] for part in node["energy"]):
+        if part["joules"] is None and (part["kind"] != "gpu" or view.planned.on_gpus):
+            reasons.setdefault(part["reason"], {})[part["domain"]] = None
+    told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
+    return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
+
+
+def _work(row: Row) -> str:
+    if row["parameter_count"] is None:
+        return ""
+    told = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
+    return told + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"

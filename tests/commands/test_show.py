@@ -1,0 +1,298 @@
+"""`hpcbench show` as it is called, in a pipe and on a terminal, on records written through the node's own code."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node import planned, record, verdict
+from hpcbench.node.watched import Seen
+
+NOTES = ["plain", "größer 大 [red] " + "long" * 50]
+ERROR = {"type": "ValueError", "message": "it broke", "last_lines": ["Traceback", "ValueError: it \x1b[2Jbroke"]}
+TERMINAL = {"COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+FOUND = {"causes": ["cpu"], "what": "other processes took its CPUs", "windows": 3, "size": 0.5}
+Sweep = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jobs of a sweep of an mlp with two batch sizes and two notes, planned once: two repetitions of each."""
+    folder = tmp_path_factory.mktemp("rendered")
+    experiment = {
+        "name": "trial",
+        "parameters": {"framework": "pytorch", "model": "mlp"},
+        "tags": ["note"],
+        "matrix": {"batch_size": [4, 8], "note": NOTES},
+        "measure": {"repetitions": 2},
+        "slurm": {"pack_walltime": "02:00:00"},
+    }
+    (folder / "trial.yaml").write_text(json.dumps(experiment))
+    hpcbench = Path(sys.executable).with_name("hpcbench")
+    for site in ("laptop", "local-slurm"):
+        command = [hpcbench, "sweep", "trial.yaml", "--site", site, "--render-only", "--name", site]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    return folder / "jobs"
+
+
+@pytest.fixture
+def sweep(command_line, rendered: Path) -> Sweep:
+    """Makes a sweep in which the plain case of batch size 4 has run as told, a dictionary for each repetition."""
+
+    def make(*repetitions: dict[str, Any], site: str = "laptop", log: str | None = "said\n" * 20) -> None:
+        jobs = command_line.workspace / "jobs" / site
+        shutil.copytree(rendered / site, jobs)
+        plan = json.loads((jobs / "sweep.json").read_text())
+        for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
+            run = planned.parse(line)
+            asked = (run.parameters["batch_size"], run.tags["note"]) == (4, "plain")
+            if asked and run.repetition <= len(repetitions):
+                place = record.Place("job-001", element, "job-001", 1)
+                made = written(plan, place, run, **repetitions[run.repetition - 1])
+                folder = command_line.workspace / "results" / site / "records" / "job-001"
+                record.append(made, str(folder / "local.jsonl"))
+                if log is not None:
+                    (jobs / "logs" / "job-001" / f"local_{element}_0_log.out").write_text(log)
+
+    return make
+
+
+def written(plan: Any, place: record.Place, run: Any, **told: Any) -> dict[str, Any]:
+    times = told.get("times_s", [0.010, 0.011, 0.012])
+    samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_sample": 1, "first_step_s": 0.1}
+    found = {
+        "status": "completed",
+        "samples": {**samples, "steady": True, "drift": 0.025, "stopped": "max_time"},
+        "work": {
+            "parameter_count": 1234,
+            "flops_per_item": 2,
+            "items_per_step": run.parameters["batch_size"],
+            "input_shape": [4, 784],
+            "dtype": "float32",
+            "math_mode": "float32",
+        },
+        "threads": {"intra_op": 2, "inter_op": 1, "by": "torch.set_num_threads"},
+        "framework_version": "2.13.0",
+        "peak_memory_bytes": 3 * 2**30,
+        "import_s": 1.5,
+        "affinity": [0, 1, 2, 3],
+        "python": "3.11.2",
+        "packages": {"torch": "2.13.0"},
+        "warnings": [],
+    }
+    node = {"hostname": "n1", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 2**34, "kernel": "6.1"}
+    rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
+    rank |= {"started_at": 0.0, "ended_at": 1.0, "environment": {"OMP_NUM_THREADS": "2"}}
+    failed = verdict.Outcome("failed", dict(ERROR))
+    judged = {"verdict": told.get("verdict", "clean"), "reason": None, "found": told.get("found", [])}
+    seen = Seen({**judged, "windows": [None] * 4, "unseen": ["a CPU quota"]}, [])
+    outcome = failed if told.get("failed") else verdict.Outcome("completed", None)
+    return record.assemble(run, plan, place, [rank], outcome, 1.0, {}, seen)
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """The lines of each section by its heading; of the title under `title`."""
+    title, *parts = text.rstrip("\n").split("\n\n")
+    return {"title": title.splitlines(), **{part.splitlines()[0]: part.splitlines()[1:] for part in parts}}
+
+
+def words(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+PLAIN = ("batch_size=4", "note=plain")
+
+
+def test_everything_about_a_case_in_a_pipe(command_line, sweep: Sweep):
+    sweep({"times_s": [0.010] * 6}, {"times_s": [0.011] * 6})
+    done = command_line("show", *PLAIN, env={"TZ": "UTC"})
+    assert "\x1b" not in done.stdout
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
+    told = sections(done.stdout)
+    assert list(told) == [
+        "title",
+        *("plan", "result", "samples", "repetitions", "interference", "environment", "script", "log"),
+    ]
+    assert told["title"][0].endswith(" completed: batch_size=4 note=plain")
+    plan = words(told["plan"])
+    assert "sweep laptop on laptop repetitions 2 completed" in plan
+    assert "parameters framework=pytorch model=mlp execution=eager batch_size=4 tags note=plain" in plan
+    assert "defaults model_options={} task=training" in plan
+    assert "asked for time=01:00:00 pack_walltime=02:00:00" in plan
+    result = words(told["result"])
+    assert "median 10.5 ms (95 %: 5.72 ms - 19.2 ms) of 2 repetitions, 12 samples" in result
+    assert "items/s 381.0 (95 %: 208.2 - 698.8)" in result
+    assert "percentiles p50 10.5 ms; p90 takes 29 samples" in result
+    assert "threads intra-op 2, inter-op 1; by torch.set_num_threads" in result
+    assert "memory process 3 GiB at most" in result
+    assert "before import 1.5 s, first step 100 ms" in result
+    assert "work 1,234 parameters, 2 FLOPs an item, input [4, 784], float32, float32" in result
+    assert told["samples"][0] == "times of steps, of repetitions 1, 2, in ms"
+    of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["samples"][1:])
+    assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
+    assert sum("< median 10.5 ms" in line for line in told["samples"]) == 1
+    first, second = (" ".join(line.split()) for line in told["repetitions"][1:])
+    assert first == "1 completed 10 ms 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
+    assert second.startswith("2 completed 11 ms 6 ###### ")
+    assert words(told["interference"]) == "clean 2 of 2 repetitions not seen a CPU quota"
+    environment = words(told["environment"])
+    assert "framework pytorch 2.13.0 packages python 3.11.2, torch 2.13.0" in environment
+    assert "variables OMP_NUM_THREADS=2 nodes n1 CPU a CPU, 8 CPUs, 16 GiB kernel 6.1 affinity 0-3" in environment
+    assert told["log"][1:] == ["  said"] * 10
+
+
+def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep):
+    sweep({"times_s": [0.010, 0.010, 0.012]}, {"times_s": [0.011] * 6}, log="bar\rtitle\x1b]0;title\x07one\n")
+    shown = command_line("show", *PLAIN, env=TERMINAL).stdout
+    assert "\x1b[1mresult" in shown
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert "\x1b" not in text, "what a program printed moves no cursor"
+    assert "  title?]0;title?one\n" in text
+    assert max(map(len, text.splitlines())) <= 80
+    told = sections(text)
+    assert "█" * 10 in words(told["samples"])
+    assert "all of them status completed, stopped max_time" in words(told["repetitions"])
+    assert told["repetitions"][-2].split()[4] == "▁▁█"
+
+
+def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
+    sweep({"failed": True}, {}, log="begun\nTraceback\nValueError: it \x1b[2Jbroke\nhpcbench: failed\n")
+    told = sections(command_line("show", *PLAIN, expect=1).stdout)
+    assert list(told)[1] == "why it has not completed"
+    why = told["why it has not completed"]
+    assert why[0] == "1 failed: it broke" or why[0] == "1 failed on n1: it broke"
+    assert why[-2:] == ["  Traceback", "  ValueError: it ?[2Jbroke"]
+    assert "of 1 repetition, 3 samples" in words(told["result"])
+    assert told["log"][1:] == ["ends with the lines above, and these:", "  begun", "  hpcbench: failed"]
+    assert "hpcbench resume laptop" in words(told["script"])
+    few = command_line("show", *PLAIN, "--lines", "1", expect=1).stdout
+    assert "Traceback" not in few
+    none = sections(command_line("show", *PLAIN, "--lines", "0", expect=1).stdout)
+    assert (len(none["why it has not completed"]), len(none["log"])) == (2, 1)
+
+
+def test_what_others_disturbed_is_told_with_its_causes(command_line, sweep: Sweep):
+    sweep({"verdict": "disturbed", "found": [FOUND], "times_s": [1.0] * 3}, {})
+    told = sections(command_line("show", *PLAIN).stdout)
+    assert "1 that others disturbed left out" in words(told["result"])
+    assert told["samples"][0] == "times of steps, of repetition 2, in ms"
+    assert "cpu: left out" in told["repetitions"][1]
+    found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
+    assert f"clean 1 of 2 repetitions in 1 disturbed {found}" in words(told["interference"])
+
+
+def test_a_case_that_has_not_run_says_where_it_stands(command_line, sweep: Sweep):
+    sweep()
+    done = command_line("show", *PLAIN, expect=1)
+    told = sections(done.stdout)
+    assert list(told) == ["title", "why it has not completed", "plan", "script"]
+    assert " planned: " in told["title"][0]
+    assert told["why it has not completed"][0] == "2 planned"
+
+
+SAMPLES = {
+    "one": ([0.5], "of 1 repetition, 1 sample ", 1),
+    "no number among them": ([0.5, math.nan, 0.5], "1 of 3 samples of repetition 1 left out: not a number", 1),
+    "a hundred thousand": ([0.01 + 1e-7 * number for number in range(100_000)], "100,000 samples", 16),
+    "far apart": ([0.001, 0.01, 0.1, 1.0, 10.0], "5 samples", 2),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_samples_of_any_kind_are_drawn(kind: str, command_line, sweep: Sweep):
+    times, said, bins = SAMPLES[kind]
+    sweep({"times_s": times})
+    told = sections(command_line("show", *PLAIN, expect=1).stdout)
+    assert said in words(told["result"])
+    assert len(told["samples"]) == 1 + bins
+    assert ("logarithmic" in told["samples"][0]) == (kind == "far apart")
+
+
+def test_json_has_the_records_of_all_attempts_and_no_nan(command_line, sweep: Sweep):
+    sweep({"times_s": [0.5, math.nan]}, {"failed": True})
+    text = command_line("show", *PLAIN, "--json", expect=1).stdout
+    shown = json.loads(text, parse_constant=pytest.fail)
+    assert (shown["sweep"], shown["status"], shown["tags"]) == ("laptop", "failed", {"note": "plain"})
+    first, second = shown["repetitions"]
+    assert first["record"]["samples"]["times_s"] == [0.5, None]
+    assert [attempt["case_id"] for attempt in first["attempts"]] == [shown["case"]]
+    assert second["record"]["error"]["message"] == "it broke"
+
+
+MISTAKES = {
+    "": ["say which of the 4 cases", "(batch_size=4 note=plain)"],
+    "batch_size=4": ["'batch_size=4' names 2 cases, and it takes one", "(note=plain)"],
+    "batch_size=5": ["no case has batch_size=5", "known are: 4, 8"],
+    "batch_sise=4": ["no column is called 'batch_sise'", "did you mean 'batch_size'?"],
+    "notes=plain": ["no column is called 'notes'", "did you mean 'note'?"],
+    "batch_size=4,note=plan": ["none of the cases with the rest has note=plan", "did you mean 'plain'?"],
+    "x1": ["no case has an id that begins with 'x1'", "known are: c"],
+    "c": ["'c' names 4 cases"],
+}
+
+
+def test_a_case_that_is_none_or_several_is_explained(command_line, sweep: Sweep):
+    sweep()
+    for named, told in MISTAKES.items():
+        error = words(command_line("show", *([named] if named else []), expect=2).stderr.splitlines())
+        for said in told:
+            assert said in error
+    unknown = command_line("show", "c", "--sweep", "lapdog", expect=2).stderr
+    assert "did you mean 'laptop'?" in unknown
+
+
+def test_a_case_is_found_by_whatever_tells_it_apart(command_line, sweep: Sweep):
+    sweep()
+    case = json.loads(command_line("show", *PLAIN, "--json", expect=1).stdout)["case"]
+    odd = f"batch_size=4,note={NOTES[1]}"
+    for named in ([case], [case[:12]], ["note=plain", "batch_size=4"], ["batch_size=4,tag_note=plain"]):
+        assert command_line("show", *named, expect=1).stdout.startswith(case)
+    shown = command_line("show", odd, "--sweep", "lap", expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
+    assert NOTES[1] in shown
+    in_ascii, errors = command_line.start("show", odd, env={"PYTHONIOENCODING": "ascii"}).communicate(timeout=60)
+    assert "note=gr??er ? [red] longlong" in in_ascii, errors
+
+
+def test_an_archive_is_shown_with_its_logs_and_without(command_line, sweep: Sweep, tmp_path: Path):
+    sweep({}, {})
+    command_line("archive", "laptop", "-o", "with.tar.gz")
+    shutil.rmtree(command_line.workspace / "jobs" / "laptop" / "logs")
+    command_line("archive", "laptop", "-o", "without.tar.gz")
+    shutil.rmtree(command_line.workspace / "jobs")
+    told = sections(command_line("show", *PLAIN, "--sweep", "with.tar.gz").stdout)
+    assert "from the archive with.tar.gz" in words(told["plan"])
+    assert "hpcbench sweep --from with.tar.gz" in words(told["script"])
+    assert told["log"][-1] == "  said"
+    told = sections(command_line("show", *PLAIN, "--sweep", "without.tar.gz").stdout)
+    assert told["log"][-1] == "cannot be read: No such file or directory"
+
+
+def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(command_line, sweep: Sweep):
+    """All eight repetitions are one pack, for an hour each of two: a job holds two of them."""
+    sweep(site="local-slurm")
+    told = sections(command_line("show", *PLAIN, expect=1, env={"PATH": "/nowhere"}).stdout)
+    folder = command_line.workspace / "jobs" / "local-slurm"
+    packs = [set(map(int, line.split())) for line in (folder / "packs" / "job-001").read_text().splitlines()]
+    runs = [json.loads(line) for line in (folder / "job-001.jsonl").read_text().splitlines()]
+    own = {
+        element
+        for element, run in enumerate(runs)
+        if run["tags"]["note"] == "plain" and run["parameters"]["batch_size"] == 4
+    }
+    indices = [index for index, pack in enumerate(packs) if pack & own]
+    (line,) = [line for line in told["script"] if "sbatch" in line]
+    given = re.search(r"--array=([\d,-]+) jobs/local-slurm/job-001.sh", line)
+    assert given
+    spans = [part.split("-") for part in given[1].split(",")]
+    assert [index for span in spans for index in range(int(span[0]), int(span[-1]) + 1)] == indices
+    others = sum(len(packs[index]) for index in indices) - len(own)
+    assert f"and {others} repetitions of other cases" in line
