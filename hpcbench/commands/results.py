@@ -36,7 +36,7 @@ def results_of(records: list[Record], metric: str | None = None, base: str | Non
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:
     row = row_of_case(cases, base, "--base")
-    if pd.isna(cases.loc[row, TIME.column]):
+    if cases[TIME.column].isna()[row]:
         raise UserError(f"the base case '{base}' was not measured", where="--base")
     return row
 
