@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from hpcbench.analysis import factors
+from hpcbench.analysis.cost import RANKED as COSTS
 from hpcbench.analysis.factors import WORK
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STEPS, TASKS, short_name
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
-from hpcbench.analysis.summary import case_names, work_groups
+from hpcbench.analysis.summary import case_names, speaking_rows, work_groups
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
@@ -85,17 +86,14 @@ class Evidence:
     @cached_property
     def speaking(self) -> pd.DataFrame:
         """The repetitions that speak for the measured cases (see summary.py), with the number of their kind of work."""
-        rows = self.repetitions[self.repetitions["status"] == COMPLETED]
         keys = ["sweep", "case"]
-        disturbed = rows["interference"].eq(DISTURBED)
-        alone = disturbed.groupby([rows[key] for key in keys]).transform("all")
-        return rows[~disturbed | alone].merge(self.measured[[*keys, WORK]], on=keys)
+        return speaking_rows(self.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 
     @cached_property
     def intervals(self) -> pd.DataFrame:
         """Of the measured cases: centre, low and high of what they are ranked by, or else of their times."""
         cases, columns = self.measured, ("time_median_s", "time_ci_low_s", "time_ci_high_s")
-        if self.metric.startswith(PREFIX):
+        if self.metric.startswith(PREFIX) or self.metric in COSTS:
             columns = (self.metric, *interval_columns(self.metric))
         items = cases["items_per_step"].astype(float).fillna(1.0) if self.metric in _PER_ITEM else 1.0
         named = zip(("centre", "low", "high"), columns, strict=True)

@@ -70,6 +70,24 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
     return _bootstrap_interval(ordered, effective_sizes(series) if sizes is None else sizes, estimate)
 
 
+def interval_of_values(values: Sequence[float]) -> Interval:
+    """The median of values of which each repetition gave one, with its interval, as median_interval has it.
+
+    From six on, resampling needs no samples here: which two of the sorted values are in the middle of a resample does
+    not depend on what they are.
+    """
+    if len(values) < FEWEST_TO_RESAMPLE:
+        return median_interval([np.array([value]) for value in values])
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if math.isnan(ordered[-1]):
+        raise ValueError("a value is not a number")
+    lower, upper = _middle_ranks(len(values))
+    statistic = np.sort((ordered[lower] + ordered[upper]) / 2)
+    tail = (1 - LEVEL) / 2
+    limits = (quantile_of_sorted(statistic, quantile) for quantile in (tail, 1 - tail))
+    return Interval(quantile_of_sorted(ordered, 0.5), *limits)
+
+
 def _bootstrap_interval(ordered: list[Floats], sizes: Sequence[int], estimate: float) -> Interval:
     """The two-stage bootstrap's; of each repetition's sorted samples as many are drawn as `sizes` says."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
@@ -167,6 +185,13 @@ def _middle(size: int, column: int) -> tuple[Floats, Floats]:
 def _draws(repetitions: int) -> NDArray[np.intp]:
     generator = np.random.default_rng([_SEED, repetitions])
     return generator.integers(0, repetitions, size=(RESAMPLES, repetitions))
+
+
+@lru_cache(maxsize=64)
+def _middle_ranks(repetitions: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The ranks of the two middle values of each resample; equal where there is an odd number of them."""
+    ranks = np.sort(_draws(repetitions), axis=1)
+    return ranks[:, (repetitions - 1) // 2], ranks[:, repetitions // 2]
 
 
 @lru_cache(maxsize=64)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import pandas as pd
 from rich.markup import escape
 
 from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
+from hpcbench.collect.occupied import Charges
 from hpcbench.collect.progress import Progress, RunProgress, unfinished_record
 from hpcbench.collect.records import Record
 from hpcbench.collect.survey import survey, survey_or_records
@@ -25,6 +26,7 @@ from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 
+Energies = dict[Element, dict[str, Any]]
 SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
 
 
@@ -41,8 +43,20 @@ def archives_of_anybody() -> Iterator[None]:
         raise UserError(what, where=", ".join(map(str, archives))) from error
 
 
+class Results(NamedTuple):
+    """What a sweep has to tell: the latest record of each repetition, with what else a table wants to know of it."""
+
+    progress: Progress
+    records: list[Record]
+
+
 def latest_records(paths: SweepPaths) -> list[Record]:
     """The latest record of each repetition, after a word on what is still missing."""
+    return results_of(paths).records
+
+
+def results_of(paths: SweepPaths) -> Results:
+    """The same, with where each repetition stands."""
     if paths.archive is None:
         progress = survey_or_records(load(paths))
         energies = _slurm_energies(progress)
@@ -53,11 +67,18 @@ def latest_records(paths: SweepPaths) -> list[Record]:
     missing = sum(not run.ended for run in progress.runs)
     if missing:
         err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
-    records = [run.record or unfinished_record(progress.sweep, run) for run in progress.runs]
-    return [{**record, **energies.get(_place(run), {})} for record, run in zip(records, progress.runs, strict=True)]
+    charges = Charges(progress.sweep)
+    records = [_told(run, charges, energies, progress) for run in progress.runs]
+    return Results(progress, records)
 
 
-def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:
+def _told(run: RunProgress, charges: Charges, energies: Energies, progress: Progress) -> Record:
+    """Its record, or a row that stands for it, with what Slurm has counted and what the site charges."""
+    record = run.record or unfinished_record(progress.sweep, run)
+    return {**record, **energies.get(_place(run), {}), **charges.columns(run.job, record)}
+
+
+def _slurm_energies(progress: Progress) -> Energies:
     """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
     alone = [run for run in progress.runs if run.state == outcomes.COMPLETED and progress.sweep.is_exclusive(run.job)]
     measured: Counter[Element] = Counter()  # how often by each job

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from hpcbench.analysis import cost
 from hpcbench.analysis.latency import with_latency
+from hpcbench.analysis.pareto import pareto
 from hpcbench.analysis.rules import Evidence, check
 from hpcbench.analysis.summary import add_speedup, case_table, ranked
+from hpcbench.collect.occupied import used
 from hpcbench.collect.table import (
     MetricColumn,
     metric_columns,
@@ -18,7 +21,7 @@ from hpcbench.collect.table import (
     sample_table,
 )
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
+from hpcbench.commands.reading import archives_of_anybody, candidates, results_of
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
@@ -26,6 +29,7 @@ from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
+from hpcbench.report.use import use_in_words
 
 ITEMS = "throughput_items_per_s"
 
@@ -91,12 +95,14 @@ def report(
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
-    records = [record for paths in found for record in latest_records(paths)]
+    results = [results_of(paths) for paths in found]
+    records = [record for result in results for record in result.records]
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
     repetitions = repetition_table(records)
-    cases = case_table(repetitions)
+    cases = cost.add_costs(case_table(repetitions), repetitions)
+    cases = cases.assign(**pareto(cases))
     cases = add_speedup(cases, None if base is None else _base_row(cases, base))
     metrics = metric_columns(records)
     column, ascending = _ranking(metric, metrics, cases)
@@ -114,6 +120,8 @@ def report(
         findings = check(Evidence(repetitions, cases, column, base is not None, label, rates))
         out.print(_heading(repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(cases, shown, column, top, out, metrics)
+        for result in results:
+            out.print(use_in_words(used(result.progress)), markup=False, soft_wrap=True)
         (print_rules if all_rules else print_findings)(findings, out)
     if csv_file:
         tables.write_csv(frame, csv_file)
@@ -134,6 +142,8 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
         return known[0], metrics[known[0]].better == "lower"
     name, _, way = asked.partition(":")
     if name in terminal.METRICS and way in ("", "lower" if terminal.METRICS[name] else "higher"):
+        if name in cost.RANKED and (reason := cost.incomparable(cases, name)):
+            raise UserError(f"cases cannot be ranked by {name}: {reason}", where="--metric", hint="see docs/cost.md")
         return name, terminal.METRICS[name]
     found = [column for column, metric in metrics.items() if name in (metric.name, column)]
     if len(found) != 1 or way not in ("", "higher", "lower"):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.analysis.cost import RANKED as COSTS
 from hpcbench.analysis.latency import INFERENCE, PERCENTILES, short_name
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE
 from hpcbench.analysis.summary import differing_work, varying, work_groups
@@ -26,6 +27,7 @@ METRICS = {  # column: smaller is better
     "throughput_items_per_s": False,
     "speedup": False,
     "peak_memory_bytes": True,
+    **dict.fromkeys(COSTS, True),
     **dict.fromkeys(PERCENTILES, True),
 }
 TAIL = "time_p99_s"  # of inference, beside the median
