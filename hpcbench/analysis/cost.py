@@ -99,12 +99,13 @@ def _by_repetitions(cases: pd.DataFrame, repetitions: pd.DataFrame) -> tuple[Flo
     products = _values(metered, _energy_delay, "energy_measured_j_per_item", "items_per_step", SAMPLES)
     prices = _values(learnt, _price_of_epoch, "price_per_hour", "epochs", SAMPLES)
     several = cases["energy_scope"].fillna("").str.contains(";", regex=False).to_numpy()
-    energy, product = (np.where(several, np.nan, _intervals(cases, each)) for each in (energies, products))
-    return energy, product, _intervals(cases, prices)
+    energy, product, price = (_intervals(cases, each) for each in (energies, products, prices))
+    energy[:, several], product[:, several] = np.nan, np.nan
+    return energy, product, price
 
 
 def _numbers(cases: pd.DataFrame, name: str) -> Floats:
-    return cases[name].astype(float).to_numpy()
+    return cases[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _values(rows: pd.DataFrame, made_of: Callable[..., float], *columns: str) -> Values:

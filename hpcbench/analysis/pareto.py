@@ -36,7 +36,7 @@ def front(values: Floats) -> NDArray[np.bool_]:
     Luccio and Preparata's algorithm for three: row after row in the order of the first quantity, where only an earlier
     one can dominate, against a staircase of what the earlier ones have in the other two.
     """
-    known = ~np.isnan(values).any(axis=1)
+    known = _known(values)
     distinct, place = np.unique(values[known], axis=0, return_inverse=True)
     padded = np.pad(distinct, ((0, 0), (_MOST - values.shape[1], 0)))
     stairs = _Stairs([], [])
@@ -44,6 +44,11 @@ def front(values: Floats) -> NDArray[np.bool_]:
     found = np.zeros(len(values), dtype=bool)
     found[known] = undominated[place.reshape(-1)]
     return found
+
+
+def _known(values: Floats) -> NDArray[np.bool_]:
+    known: NDArray[np.bool_] = ~np.isnan(values).any(axis=1)
+    return known
 
 
 class _Stairs(NamedTuple):
@@ -70,14 +75,13 @@ def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
     A case is dominated for sure where another one's upper limits are below its lower ones, in every quantity. Where a
     limit is not known, neither is that.
     """
-    on_front, known = front(values), ~np.isnan(values).any(axis=1)
+    on_front, known = front(values), _known(values)
     rivals = highs[front(highs)]  # whoever dominates for sure has upper limits that are no lower than some of these
     surely = np.zeros(len(values), dtype=bool)
     for rival in rivals:
         surely |= (rival <= lows).all(axis=1)
-    words = np.select([~known, on_front, surely], [None, FRONT, DOMINATED], MAYBE)
-    found: list[str | None] = words.tolist()
-    return found
+    words = np.where(on_front, FRONT, np.where(surely, DOMINATED, MAYBE)).tolist()
+    return [word if there else None for word, there in zip(words, known.tolist(), strict=True)]
 
 
 def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFrame:

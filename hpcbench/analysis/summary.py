@@ -55,8 +55,10 @@ _PER_REPETITION = (
 )
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
 # The same, of what holds commas.
-_SENTENCES = ("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings", "energy_reason")
-_SENTENCES += ("energy_scope", "price_reason")
+_SENTENCES = (
+    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings"),
+    *("energy_scope", "energy_reason", "price_reason"),
+)
 # The median of the repetitions.
 _TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy", "price_per_hour")
 _ENERGY = "energy_"  # before the names of such columns, which are medians, too

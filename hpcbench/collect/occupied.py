@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
 from hpcbench.collect.progress import Progress
@@ -18,6 +17,14 @@ from hpcbench.submit.sweep import Sweep
 CURRENCY, PRICE, PRICE_REASON, CARBON = "currency", "price_per_hour", "price_reason", "co2e_g_per_kwh"
 COLUMNS = (CURRENCY, PRICE, PRICE_REASON, CARBON)
 J_PER_KWH = 3.6e6
+_RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
+
+
+class Charge(NamedTuple):
+    """What a repetition took, and what an hour of that costs."""
+
+    taken: Taken
+    price: Price
 
 
 class Charges:
@@ -26,31 +33,27 @@ class Charges:
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
         self._site = sweep.site
-        self._taken: dict[tuple[str, int | None], Taken] = {}
-        self.cost, self.carbon = self._site.cost, self._site.carbon
-        self.currency = self.cost.currency if has_prices(self.cost) else None
+        self._known: dict[tuple[str, int | None], Charge] = {}
+        self.currency = self._site.cost.currency if has_prices(self._site.cost) else None
+        self.g_per_kwh = self._site.carbon.g_per_measured_kwh
 
-    def taken(self, job: str, record: Record) -> Taken:
-        """What a repetition took: of those that its job ran side by side, each has an equal part of it."""
+    def of(self, job: str, record: Record) -> Charge:
+        """Of those repetitions that a job runs side by side, each takes an equal part of what the job takes."""
         cpus = _cpus(record)
-        if (job, cpus) not in self._taken:  # all repetitions of a job ask for the same
+        if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
             width = self._sweep.width(job)
-            whole = taken(self._resources(job, record["parameters"]), self._site, width, cpus)
-            self._taken[job, cpus] = whole.divided(width)
-        return self._taken[job, cpus]
-
-    def price(self, each: Taken) -> Price:
-        """For an hour."""
-        return price_per_hour(self.cost, each)
+            each = taken(self._resources(job, record["parameters"]), self._site, width, cpus).divided(width)
+            self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
+        return self._known[job, cpus]
 
     def columns(self, job: str, record: Record) -> dict[str, Any]:
         """What a table wants to know, by COLUMNS."""
-        price = self.price(self.taken(job, record))
-        return dict(zip(COLUMNS, (self.currency, *price, self.carbon.g_per_measured_kwh), strict=True))
+        price = self.of(job, record).price
+        return dict(zip(COLUMNS, (self.currency, *price, self.g_per_kwh), strict=True))
 
     def _resources(self, job: str, parameters: dict[str, Any]) -> Resources:
-        sizes = (parameters[name] for name in ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"))
-        return Resources(*sizes, environment="", slurm=self._sweep.slurm(job))
+        nodes, tasks, cpus, gpus = (parameters[name] for name in _RESOURCES)
+        return Resources(nodes, tasks, cpus, gpus, environment="", slurm=self._sweep.slurm(job))
 
 
 def _cpus(record: Record) -> int | None:
@@ -87,10 +90,8 @@ class Used:
         return self.measured_node_hours / self.node_hours if self.node_hours else 0.0
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    taken: Taken
-    price: Price
+class _Attempt(NamedTuple):
+    charge: Charge
     hours: float
     energy_j: float | None
     scope: str | None
@@ -100,39 +101,36 @@ class _Attempt:
 def used(progress: Progress) -> Used:
     """What a sweep has used."""
     charges = Charges(progress.sweep)
-    attempts, untimed = [], 0
-    for run in progress.runs:
-        for record in run.attempts:
-            hours = _hours(record)
-            if hours is None:
-                untimed += 1
-            else:
-                attempts.append(_attempt(charges, run.job, record, hours))
-    energies = [each for each in attempts if each.energy_j is not None]
-    energy_kwh = sum(each.energy_j or 0.0 for each in energies) / J_PER_KWH if energies else None
-    factor = charges.carbon.g_per_measured_kwh
+    tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
+    attempts = [each for each in tried if each is not None]
+    known = [(each.charge.taken, each.hours) for each in attempts]
+    metered = [each for each in attempts if each.energy_j is not None]
+    energy_kwh = sum(each.energy_j or 0.0 for each in metered) / J_PER_KWH if metered else None
     return Used(
         sweep=progress.sweep.paths.name,
         attempts=len(attempts),
-        untimed=untimed,
-        node_hours=sum(each.taken.nodes * each.hours for each in attempts),
-        core_hours=sum(each.taken.cores * each.hours for each in attempts),
-        gpu_hours=sum(each.taken.gpus * each.hours for each in attempts),
-        unknown=next((each.taken.unknown for each in attempts if each.taken.unknown and each.hours), None),
+        untimed=len(tried) - len(attempts),
+        node_hours=sum(each.nodes * hours for each, hours in known),
+        core_hours=sum(each.cores * hours for each, hours in known),
+        gpu_hours=sum(each.gpus * hours for each, hours in known),
+        unknown=next((each.unknown for each, hours in known if each.unknown and hours), None),
         currency=charges.currency,
-        price=total(each.price.times(each.hours) for each in attempts if each.hours),
+        price=total(each.charge.price.times(each.hours) for each in attempts if each.hours),
         energy_kwh=energy_kwh,
-        energy_scopes=_distinct(each.scope for each in energies),
-        measured_node_hours=sum(each.taken.nodes * each.measured_hours for each in energies),
-        co2e_g=None if factor is None or energy_kwh is None else factor * energy_kwh,
+        energy_scopes=tuple(dict.fromkeys(each.scope for each in metered if each.scope)),
+        measured_node_hours=sum(each.charge.taken.nodes * each.measured_hours for each in metered),
+        co2e_g=None if charges.g_per_kwh is None or energy_kwh is None else charges.g_per_kwh * energy_kwh,
     )
 
 
-def _attempt(charges: Charges, job: str, record: Record, hours: float) -> _Attempt:
-    each = charges.taken(job, record)
-    energy = energy_columns(record) if record["watched"] else {}
-    seconds = max((node["seconds"] for node in record["watched"]), default=0.0)
-    return _Attempt(each, charges.price(each), hours, energy.get(MEASURED), energy.get(SCOPE), seconds / 3600)
+def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
+    """None where it is not known how long it ran."""
+    hours, watched = _hours(record), record["watched"]
+    if hours is None:
+        return None
+    energy = energy_columns(record) if watched else {}
+    seconds = max((node["seconds"] for node in watched), default=0.0)
+    return _Attempt(charges.of(job, record), hours, energy.get(MEASURED), energy.get(SCOPE), seconds / 3600)
 
 
 def _hours(record: Record) -> float | None:
@@ -146,7 +144,3 @@ def _hours(record: Record) -> float | None:
         return None if has_log(record) else 0.0
     seconds = datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(record["started_at"])
     return max(0.0, seconds.total_seconds()) / 3600
-
-
-def _distinct(scopes: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(scope for scope in scopes if scope))

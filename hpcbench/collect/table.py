@@ -46,14 +46,14 @@ PARAMETERS = [
     "seed",
     "environment",
 ]
-_WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step", "items_per_epoch"]
+_WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step"]
 _WHOLE += [
     "peak_memory_bytes",
     "peak_device_bytes",
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
+_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 
 if missing := NAMES - set(PARAMETERS):

@@ -67,7 +67,7 @@ class Problem:
         if self.split is None:
             return None
         size = self.parameters["batch_size"]
-        return len(self.split.training.labels) // size * size * self.group.size
+        return int(len(self.split.training.labels) // size * size * self.group.size)
 
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
         """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpcbench.config.prices import Taken
-from hpcbench.config.site import Site
+from hpcbench.config.site import Partition, Site
 from hpcbench.plan.packing import Resources
 
 
@@ -17,9 +17,9 @@ def taken(resources: Resources, site: Site, width: int = 1, cpus: int | None = N
     cores, gpus = width * resources.cores, width * resources.gpus
     if site.scheduler == "local" or not resources.slurm.exclusive:
         return Taken(resources.nodes, cores, gpus, whole_nodes=site.scheduler == "local")
-    partition = site.partitions.get(resources.slurm.partition or site.default_partition or "")
-    all_cores = cpus or _of_all(resources.nodes, partition and partition.cpus_per_node)
-    all_gpus = _of_all(resources.nodes, partition and partition.gpus_per_node)
+    partition = site.partitions.get(resources.slurm.partition or site.default_partition or "", Partition())
+    all_cores = cpus or _of_all(resources.nodes, partition.cpus_per_node)
+    all_gpus = _of_all(resources.nodes, partition.gpus_per_node)
     unknown = None
     if all_cores is None:
         unknown = "how many CPUs its nodes have"
