@@ -47,8 +47,7 @@ def front(values: Floats) -> NDArray[np.bool_]:
 
 
 def _known(values: Floats) -> NDArray[np.bool_]:
-    known: NDArray[np.bool_] = ~np.isnan(values).any(axis=1)
-    return known
+    return np.asarray(~np.isnan(values).any(axis=1))
 
 
 class _Stairs(NamedTuple):
@@ -77,7 +76,7 @@ def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
     """
     on_front, known = front(values), _known(values)
     rivals = highs[front(highs)]  # whoever dominates for sure has upper limits that are no lower than some of these
-    surely = np.zeros(len(values), dtype=bool)
+    surely: NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
     for rival in rivals:
         surely |= (rival <= lows).all(axis=1)
     words = np.where(on_front, FRONT, np.where(surely, DOMINATED, MAYBE)).tolist()

@@ -135,11 +135,10 @@ def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
 
 def _hours(record: Record) -> float | None:
     """How long it ran; None where that is not known. A record that was made up later was not made when it ended."""
-    ends = [rank["ended_at"] for rank in record["ranks"]]
     if record["attempt"] is not None:
         end = record["ended_at"]
-    elif ends:
-        end = max(ends)
+    elif record["ranks"]:
+        end = max(rank["ended_at"] for rank in record["ranks"])
     else:
         return None if has_log(record) else 0.0
     seconds = datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(record["started_at"])

@@ -93,17 +93,16 @@ class Cost(Model):
 
     currency: str = Field(default="EUR", description="the unit of the prices, which may be a centre's own")
     core_hour: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="price of one core (what Slurm calls a CPU) for an hour"
+        default=None, ge=0, description="price of one core (what Slurm calls a CPU) for an hour"
     )
     node_hour: float | None = Field(
         default=None,
         ge=0,
-        allow_inf_nan=False,
         description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that share "
         "their nodes with nobody",
     )
     gpu_hour: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="price of one GPU for an hour, beside that of its cores"
+        default=None, ge=0, description="price of one GPU for an hour, beside that of its cores"
     )
 
 
@@ -113,14 +112,12 @@ class Carbon(Model):
     g_per_kwh: float | None = Field(
         default=None,
         ge=0,
-        allow_inf_nan=False,
         description="grams of CO2 equivalent for each kWh: of your supplier's contract, or your grid's average of a "
         "year, as ember-energy.org and app.electricitymaps.com have it",
     )
     pue: float | None = Field(
         default=None,
         ge=1,
-        allow_inf_nan=False,
         description="power usage effectiveness (ISO/IEC 30134-2): energy of the whole data centre over that of its "
         "computers, as its operator publishes it; 1 counts the computers alone",
     )
