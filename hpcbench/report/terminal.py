@@ -62,8 +62,7 @@ def print_report(
     measured = sorted(set(groups[groups >= 0]))
     for number in measured:
         alike = cases[groups == number]
-        memory = ["peak_memory_bytes"] if metric == "peak_memory_bytes" else []
-        own = varying(alike, shown) + memory
+        own = varying(alike, shown) + ([metric] if metric in ("peak_memory_bytes", *COSTS) else [])
         commands = alike.iloc[0]["framework"] == COMMAND
         title = _title_of_commands(alike) if commands else _title(alike)
         console.print(Text(title, style="italic"), soft_wrap=True)
@@ -167,6 +166,8 @@ def _counts(case: pd.Series[Any], cases: pd.DataFrame) -> list[str]:
 
 
 def _shown(case: pd.Series[Any], name: str) -> str:
+    if name in COSTS:
+        return figure(case[name])
     return _memory(case[name]) if name in _MEMORY else cell(case[name])
 
 
