@@ -16,7 +16,7 @@ from hpcbench.config.experiment import Experiment, Measure
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
-from hpcbench.config.site import Cost, Environment, Launcher, Limits, Partition, Site
+from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.node.catalog import FRAMEWORKS, MODELS
 
@@ -36,7 +36,8 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("partitions.NAME", "What is unset is not checked.", Partition),
     ("limits", "Limits of the whole cluster.", Limits),
     ("launcher", "How tasks are started.", Launcher),
-    ("cost", "Prices; null is unknown, not free.", Cost),
+    ("cost", "Prices; null is unknown, not free. Which of them a job pays: [cost.md](cost.md).", Cost),
+    ("carbon", "What electricity emits here; null is unknown. See [cost.md](cost.md).", Carbon),
     ("Recipe file", "How `hpcbench env build NAME` builds: `configs/environments/NAME.yaml`.", Recipe),
     ("steps", "Packages that are installed together.", Step),
     ("compile", "How packages are compiled, against what the earlier steps installed.", Compile),

@@ -37,6 +37,8 @@ MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="sma
 LATENCIES = tuple(
     Quantity(column, f"{short_name(column)} of the time of a step", "s", better="faster") for column in PERCENTILES
 )
-QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES)}
+PRICE = Quantity("price_per_million_items", "price of a million items", better="cheaper")  # in the site's currency
+ENERGY = Quantity("energy_kwh_per_million_items", "energy of a million items", "kWh", better="thriftier")
+QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
 # These are the time in other words: their intervals are its intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)

@@ -20,7 +20,7 @@ from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STE
 from hpcbench.analysis.quantities import LATENCIES, MEMORY, OF_TIME, SPEEDUP, THROUGHPUT, TIME
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
-from hpcbench.analysis.summary import case_names, work_groups
+from hpcbench.analysis.summary import case_names, speaking_rows, work_groups
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 
@@ -80,12 +80,8 @@ class Evidence:
     @cached_property
     def speaking(self) -> pd.DataFrame:
         """The repetitions that speak for the measured cases (see summary.py), with the number of their kind of work."""
-        rows = self.results.repetitions
-        rows = rows[rows["status"] == COMPLETED]
         keys = ["sweep", "case"]
-        disturbed = rows["interference"].eq(DISTURBED)
-        alone = disturbed.groupby([rows[key] for key in keys]).transform("all")
-        return rows[~disturbed | alone].merge(self.measured[[*keys, WORK]], on=keys)
+        return speaking_rows(self.results.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 
     @cached_property
     def intervals(self) -> pd.DataFrame:

@@ -66,9 +66,22 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
         return Interval(estimate, None, None)
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_interval(centres, estimate)
-    statistic = np.sort(_bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes))
-    tail = (1 - LEVEL) / 2
-    return Interval(estimate, quantile_of_sorted(statistic, tail), quantile_of_sorted(statistic, 1 - tail))
+    return _middle_of(_bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes), estimate)
+
+
+def interval_of_values(values: Sequence[float]) -> Interval:
+    """The median of values of which each repetition gave one, with its interval, as median_interval has it.
+
+    From six on, resampling needs no samples here: which two of the sorted values are in the middle of a resample does
+    not depend on what they are.
+    """
+    if len(values) < FEWEST_TO_RESAMPLE:
+        return median_interval([np.array([value]) for value in values])
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if math.isnan(ordered[-1]):
+        raise ValueError("a value is not a number")
+    lower, upper = _middle_ranks(len(values))
+    return _middle_of((ordered[lower] + ordered[upper]) / 2, quantile_of_sorted(ordered, 0.5))
 
 
 def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Floats | None:
@@ -83,6 +96,11 @@ def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_medians(_centres(ordered))
     return _bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes)
+
+
+def _middle_of(resampled: Floats, estimate: float) -> Interval:
+    ordered, tail = np.sort(resampled), (1 - LEVEL) / 2
+    return Interval(estimate, quantile_of_sorted(ordered, tail), quantile_of_sorted(ordered, 1 - tail))
 
 
 def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
@@ -215,6 +233,13 @@ def _middle(size: int, column: int) -> tuple[Floats, Floats]:
 def _draws(repetitions: int) -> NDArray[np.intp]:
     generator = np.random.default_rng([_SEED, repetitions])
     return generator.integers(0, repetitions, size=(RESAMPLES, repetitions))
+
+
+@lru_cache(maxsize=64)
+def _middle_ranks(repetitions: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The ranks of the two middle values of each resample; equal where there is an odd number of them."""
+    ranks = np.sort(_draws(repetitions), axis=1)
+    return ranks[:, (repetitions - 1) // 2], ranks[:, repetitions // 2]
 
 
 @lru_cache(maxsize=64)

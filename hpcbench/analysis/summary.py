@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
 from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import effective_sizes, median_interval
+from hpcbench.analysis.statistics import effective_sizes, interval_of_values, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
@@ -59,9 +59,12 @@ _PER_REPETITION = (
 )
 _JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
 # The same, of what holds commas.
-_SENTENCES = ("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings", "energy_reason")
+_SENTENCES = (
+    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings"),
+    *("energy_scope", "energy_reason", "price_reason"),
+)
 # The median of the repetitions.
-_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy")
+_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy", "price_per_hour")
 _ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
 Row = dict[Any, Any]
@@ -102,6 +105,14 @@ def speaking(rows: list[Row]) -> list[Row]:
     """The repetitions that speak for a case: the completed ones that nobody disturbed; all, if each was disturbed."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     return [row for row in completed if row["interference"] != DISTURBED] or completed
+
+
+def speaking_rows(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """The same of a whole table of repetitions."""
+    completed = repetitions[repetitions["status"] == COMPLETED]
+    disturbed = completed["interference"].eq(DISTURBED)
+    alone = disturbed.groupby([completed[key] for key in _KEYS]).transform("all")
+    return completed[~disturbed | alone]
 
 
 def _is_energy(column: str) -> bool:
@@ -156,7 +167,7 @@ def _metric(column: str, values: list[Any]) -> Row:
     low, high = interval_columns(column)
     if not values:
         return {column: None, low: None, high: None}
-    interval = median_interval([np.array([value]) for value in values])
+    interval = interval_of_values(values)
     return {column: interval.estimate, low: interval.low, high: interval.high}
 
 

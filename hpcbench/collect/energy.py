@@ -6,8 +6,11 @@ from typing import Any
 
 from hpcbench.collect.records import Record
 from hpcbench.monitor.energy import KINDS
+from hpcbench.node.planned import COMMAND
 
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
+# The one number for the energy of a case, and the kinds of parts that are in it, as `cpu+memory`.
+MEASURED, MEASURED_PER_ITEM, SCOPE = "energy_measured_j", "energy_measured_j_per_item", "energy_scope"
 # Of all of the repetition, by Slurm's own counter, or why not; not in the record as the node writes it.
 OF_SLURM, SLURM_REASON = "energy_slurm_j", "energy_slurm_reason"
 REASON = "energy_reason"
@@ -39,7 +42,34 @@ def energy_columns(record: Record) -> dict[str, Any]:
             columns[f"energy_{kind}_j_per_item"] = joules / items if items else None
     if record.get(SLURM_REASON):
         reasons.append(f"Slurm: {record[SLURM_REASON]}")
+    columns |= measured(columns, on_gpus=_computes_on_gpus(record))
     return {**columns, OF_SLURM: record.get(OF_SLURM), REASON: "; ".join(dict.fromkeys(reasons)) or None}
+
+
+def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
+    """The node's energy where it is metered, else the sum of the parts that were measured, and which parts these are.
+
+    That of what computes has to be among them: on GPUs theirs, else that of the CPUs. Without it there is no number.
+    """
+    scope = [kind for kind in KINDS if columns[f"energy_{kind}_j"] is not None]
+    if "node" in scope:
+        scope = ["node"]
+    elif ("gpu" if on_gpus else "cpu") not in scope:
+        return dict.fromkeys((MEASURED, MEASURED_PER_ITEM, SCOPE))
+    per_item = [columns[f"energy_{kind}_j_per_item"] for kind in scope]
+    return {
+        MEASURED: sum(columns[f"energy_{kind}_j"] for kind in scope),
+        MEASURED_PER_ITEM: None if None in per_item else sum(per_item),
+        SCOPE: "+".join(scope),
+    }
+
+
+def _computes_on_gpus(record: Record) -> bool:
+    """A framework says so by its device, a command by asking for GPUs."""
+    parameters = record["parameters"]
+    if parameters.get("framework") == COMMAND:
+        return int(parameters["gpus_per_task"]) > 0
+    return bool(parameters.get("device") == "gpu")
 
 
 def _unwatched(record: Record) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hpcbench.collect import occupied
 from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.records import Record, disturbed_by, has_log
 from hpcbench.collect.setup import setup_columns
@@ -52,7 +53,7 @@ _WHOLE += [
     "effective_intra_op_threads",
     "effective_inter_op_threads",
 ]
-_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"]
+_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 
 if missing := NAMES - set(PARAMETERS):
@@ -124,11 +125,13 @@ def _row(record: Record) -> dict[str, Any]:
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),
         "items_per_step": work.get("items_per_step"),
+        "items_per_epoch": work.get("items_per_epoch"),
         "input_shape": json.dumps(work["input_shape"]) if work else None,
         "math_mode": work.get("math_mode"),
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
         **energy_columns(record),
+        **{name: record.get(name) for name in occupied.COLUMNS},  # not in the record as the node writes it
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from hpcbench.commands.common import jobs_in_words, out, plural
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.prices import Price, has_prices
+from hpcbench.config.site import Cost
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, budget
@@ -42,7 +44,7 @@ def show(
         f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
         f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
     )
-    _price(plan, most.core_hours, most.gpu_hours)
+    _price(plan.site.cost, most.price)
     job = plan.jobs[0]
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     script = writer.render(job, environments[job.resources.environment].python)
@@ -77,11 +79,11 @@ def _commands(cases: tuple[Case, ...]) -> None:
     out.print()
 
 
-def _price(plan: Plan, core_hours: float, gpu_hours: float) -> None:
-    cost = plan.site.cost
-    if cost.core_hour is not None or cost.gpu_hour is not None:
-        price = core_hours * (cost.core_hour or 0) + gpu_hours * (cost.gpu_hour or 0)
-        out.print(f"At the site's prices that is at most {price:,.2f} {cost.currency}.")
+def _price(cost: Cost, price: Price) -> None:
+    if price.amount is not None:
+        out.print(f"At the site's prices that is at most {price.amount:,.2f} {cost.currency}.")
+    elif has_prices(cost):
+        out.print(f"What it costs is not known: {price.reason}.", soft_wrap=True)
 
 
 def _cases(plan: Plan) -> Table:

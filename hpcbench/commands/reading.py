@@ -12,6 +12,7 @@ import pandas as pd
 from rich.markup import escape
 
 from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
+from hpcbench.collect.occupied import Charges
 from hpcbench.collect.progress import Progress, RunProgress, unfinished_record
 from hpcbench.collect.records import Record
 from hpcbench.collect.survey import survey, survey_or_records
@@ -25,6 +26,7 @@ from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import Sweep, load
 from hpcbench.workspace import SweepPaths
 
+Energies = dict[Element, dict[str, Any]]
 SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
 
 
@@ -59,9 +61,11 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 
 def records_of(progress: Progress) -> list[Record]:
-    """The record of each repetition that counts, with what Slurm has counted of it."""
+    """The record of each repetition that counts, with what Slurm has counted of it and what the site charges for it."""
     energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
-    return [{**record_of(progress.sweep, run), **energies.get(_place(run), {})} for run in progress.runs]
+    charges = Charges(progress.sweep)
+    records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
+    return [{**record, **energies.get(_place(run), {}), **charges.columns(run.job, record)} for run, record in records]
 
 
 def record_of(sweep: Sweep, run: RunProgress) -> Record:
@@ -69,7 +73,7 @@ def record_of(sweep: Sweep, run: RunProgress) -> Record:
     return run.record or unfinished_record(sweep, run)
 
 
-def _slurm_energies(progress: Progress) -> dict[Element, dict[str, Any]]:
+def _slurm_energies(progress: Progress) -> Energies:
     """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
     alone = [run for run in progress.runs if run.state == outcomes.COMPLETED and progress.sweep.is_exclusive(run.job)]
     measured: Counter[Element] = Counter()  # how often by each job

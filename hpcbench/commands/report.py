@@ -13,9 +13,10 @@ from hpcbench.analysis.latency import with_latency
 from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
+from hpcbench.collect.occupied import used
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
-from hpcbench.commands.reading import archives_of_anybody, latest_records
+from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
@@ -23,6 +24,7 @@ from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
+from hpcbench.report.use import use_in_words
 
 FORMATS = ("svg", "png", "pdf")
 THEMES = ("screen", "paper")
@@ -126,7 +128,8 @@ def report(
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
-    records = [record for paths in found for record in latest_records(paths)]
+    progresses = [surveyed(paths) for paths in found]
+    records = [record for progress in progresses for record in records_of(progress)]
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
@@ -136,6 +139,8 @@ def report(
     elif csv_file != "-":
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
+        for progress in progresses:
+            out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
         (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
     _write_tables(results, level, csv_file, parquet_file)
     if figures:

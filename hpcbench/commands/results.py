@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from hpcbench.analysis.cost import add_costs, incomparable
 from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.pareto import pareto
+from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
@@ -23,7 +25,8 @@ def results_of(records: list[Record], metric: str | None = None, base: str | Non
     """The tables of these records, ranked. Raises UserError for a metric or a base case that is not there."""
     repetitions = repetition_table(records)
     replicates = Replicates(repetitions)
-    cases = case_table(repetitions)
+    cases = add_costs(case_table(repetitions), repetitions)
+    cases = cases.assign(**pareto(cases))
     cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
     metrics = metric_columns(records)
     quantity = _ranking(metric, metrics, cases)
@@ -50,7 +53,7 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
         return _of_command(known[0], metrics[known[0]])
     name, _, way = asked.partition(":")
     if name in QUANTITIES and way in ("", "higher" if QUANTITIES[name].more_is_better else "lower"):
-        return QUANTITIES[name]
+        return _comparable(QUANTITIES[name], cases)
     found = [column for column, metric in metrics.items() if name in (metric.name, column)]
     if len(found) != 1 or way not in ("", "higher", "lower"):
         known = [*QUANTITIES, *(found or [metric.name for metric in metrics.values()])]
@@ -61,6 +64,16 @@ def _ranking(asked: str | None, metrics: dict[str, MetricColumn], cases: pd.Data
         hint = f"say it: --metric {name}:higher or --metric {name}:lower"
         raise UserError(f"whether more or less of '{name}' is better is not known", where="--metric", hint=hint)
     return _of_command(found[0], replace(metrics[found[0]], better=better))
+
+
+def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
+    """In the currency of these cases. Raises UserError where what they cost is not to be compared."""
+    if quantity not in (PRICE, ENERGY):
+        return quantity
+    if reason := incomparable(cases, quantity.column):
+        what = f"cases cannot be ranked by {quantity.column}: {reason}"
+        raise UserError(what, where="--metric", hint="see docs/cost.md")
+    return replace(quantity, unit=cases["currency"].dropna().iloc[0]) if quantity == PRICE else quantity
 
 
 def _of_command(column: str, metric: MetricColumn) -> Quantity:

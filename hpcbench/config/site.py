@@ -89,11 +89,43 @@ class Launcher(Model):
 
 
 class Cost(Model):
-    """Prices; null is unknown, not free."""
+    """Prices; null is unknown, not free. Which of them a job pays: prices.py."""
 
-    currency: str = Field(default="EUR", description="the unit of the prices")
-    core_hour: float | None = Field(default=None, ge=0, description="price of one core for an hour")
-    gpu_hour: float | None = Field(default=None, ge=0, description="price of one GPU for an hour")
+    currency: str = Field(default="EUR", description="the unit of the prices, which may be a centre's own")
+    core_hour: float | None = Field(
+        default=None, ge=0, description="price of one core (what Slurm calls a CPU) for an hour"
+    )
+    node_hour: float | None = Field(
+        default=None,
+        ge=0,
+        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that share "
+        "their nodes with nobody",
+    )
+    gpu_hour: float | None = Field(
+        default=None, ge=0, description="price of one GPU for an hour, beside that of its cores"
+    )
+
+
+class Carbon(Model):
+    """What electricity emits here; null is unknown, and there is no default that would be right for everybody."""
+
+    g_per_kwh: float | None = Field(
+        default=None,
+        ge=0,
+        description="grams of CO2 equivalent for each kWh: of your supplier's contract, or your grid's average of a "
+        "year, as ember-energy.org and app.electricitymaps.com have it",
+    )
+    pue: float | None = Field(
+        default=None,
+        ge=1,
+        description="power usage effectiveness (ISO/IEC 30134-2): energy of the whole data centre over that of its "
+        "computers, as its operator publishes it; 1 counts the computers alone",
+    )
+
+    @property
+    def g_per_measured_kwh(self) -> float | None:
+        """Grams for each kWh that a meter in a computer tells; None unless both factors are known."""
+        return None if self.g_per_kwh is None or self.pue is None else self.g_per_kwh * self.pue
 
 
 class Site(Model):
@@ -110,6 +142,7 @@ class Site(Model):
     )
     launcher: Launcher = Field(default_factory=Launcher, description="how tasks are started")
     cost: Cost = Field(default_factory=Cost, description="prices")
+    carbon: Carbon = Field(default_factory=Carbon, description="what electricity emits")
 
     @field_validator("name")
     @classmethod

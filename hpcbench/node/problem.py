@@ -61,6 +61,14 @@ class Problem:
         sizes = (parameters["batch_size"], group.rank, group.size)
         return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
 
+    @property
+    def items_per_epoch(self) -> Optional[int]:
+        """What all ranks together train on in one pass over the real data: whole batches of each."""
+        if self.split is None:
+            return None
+        size = self.parameters["batch_size"]
+        return int(len(self.split.training.labels) // size * size * self.group.size)
+
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
         """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
         numbers = Numbers(self.parameters["seed"], 1 + self.group.rank)

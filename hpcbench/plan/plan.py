@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document
+from hpcbench.config.prices import Price, price_per_hour, total
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
+from hpcbench.plan.taking import taken
 
 MANY_JOBS = 10_000  # MaxJobCount of slurm.conf(5), of all users, unless a site has set it
 
@@ -40,6 +42,7 @@ class Budget:
     node_hours: float
     core_hours: float
     gpu_hours: float
+    price: Price
     longest_s: int
 
 
@@ -85,19 +88,14 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
     """The most that these jobs can use: whole nodes where they are exclusive, as far as the site knows their size."""
-    hours = [(job, len(job.packs) * job.limit_s / 3600) for job in jobs]
+    used = [(taken(job.resources, site, job.width), len(job.packs) * job.limit_s / 3600) for job in jobs]
     return Budget(
-        node_hours=sum(j.resources.nodes * h for j, h in hours),
-        core_hours=sum(_charged(j.resources, site, j.width * j.resources.cores, "cpus_per_node") * h for j, h in hours),
-        gpu_hours=sum(_charged(j.resources, site, j.width * j.resources.gpus, "gpus_per_node") * h for j, h in hours),
+        node_hours=sum(each.nodes * hours for each, hours in used),
+        core_hours=sum(each.cores * hours for each, hours in used),
+        gpu_hours=sum(each.gpus * hours for each, hours in used),
+        price=total(price_per_hour(site.cost, each).times(hours) for each, hours in used),
         longest_s=max(job.limit_s for job in jobs),
     )
-
-
-def _charged(resources: Resources, site: Site, asked: int, per_node: str) -> int:
-    partition = site.partitions.get(resources.slurm.partition or site.default_partition or "")
-    size = getattr(partition, per_node, None)
-    return max(asked, resources.nodes * size) if resources.slurm.exclusive and size else asked
 
 
 def sharing(resources: Resources, experiment: Experiment, site: Site, document: Document) -> Sharing:

@@ -61,7 +61,7 @@ def probe() -> Probe:
     _limits(told, result)
     _partitions(result)
     _associations(told, result)
-    result.unknown.append("prices: cost.core_hour and cost.gpu_hour are not known to Slurm")
+    result.unknown.append("prices and electricity: cost and carbon are not known to Slurm")
     return result
 
 

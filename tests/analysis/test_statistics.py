@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hpcbench.analysis import statistics
-from hpcbench.analysis.statistics import fewest_samples, median_interval, percentiles
+from hpcbench.analysis.statistics import fewest_samples, interval_of_values, median_interval, percentiles
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -256,3 +256,14 @@ def test_percentiles_are_those_of_numpy(samples: list[float]) -> None:
     quantiles = [0.5, 0.9, 0.95, 0.99]
     expected = [float(value) for value in np.quantile(samples, quantiles)]
     assert percentiles(np.array(samples), quantiles) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_values_of_one_for_each_repetition_have_the_interval_of_their_median() -> None:
+    """The 95 % limits of the resampled median of seven are order statistics (Efron, 1982, section 10.2)."""
+    few = [2.0, 1.0, 4.0]
+    assert interval_of_values(few) == median_interval([np.array([value]) for value in few])
+    assert interval_of_values([5.0]) == (5.0, None, None)
+    many = [7.0, 1.0, 3.0, 2.0, 6.0, 5.0, 4.0]
+    assert interval_of_values(many) == interval_of_values(sorted(many)) == (4.0, 2.0, 6.0)
+    with pytest.raises(ValueError, match="not a number"):
+        interval_of_values([*many, float("nan")])

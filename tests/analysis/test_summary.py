@@ -346,6 +346,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "interference": "clean",
         "disturbed_by": None,
         "energy_reason": None,
+        "energy_scope": None,
+        "price_reason": None,
     }
     rows = [
         {**base, "case": f"case-{number}", "case_index": number, "times_s": np.array([1.0 + number % 4])}

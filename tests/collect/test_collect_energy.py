@@ -169,3 +169,26 @@ def test_slurms_energy_is_told_as_it_is_and_the_reason_where_there_is_none(
     found = columns(watched, energy_slurm_reason="the job measured this 2 times")
     assert (found["energy_slurm_j"], found["energy_reason"]) == (None, "Slurm: the job measured this 2 times")
     assert found["energy_cpu_j"] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "parameters", "joules", "scope"),
+    [
+        ({"cpu": 100.0, "memory": 8.0}, {}, 108.0, "cpu+memory"),
+        ({"cpu": 100.0}, {}, 100.0, "cpu"),
+        ({"cpu": 100.0, "node": 400.0}, {}, 400.0, "node"),
+        ({"memory": 8.0}, {}, None, None),
+        ({"cpu": 100.0, "memory": 8.0, "gpu": 300.0}, GPU, 408.0, "cpu+memory+gpu"),
+        ({"gpu": 300.0}, GPU, 300.0, "gpu"),
+        ({"cpu": 100.0, "memory": 8.0}, GPU, None, None),
+        ({"gpu": 300.0}, {}, None, None),
+    ],
+)
+def test_the_energy_of_a_case_has_in_it_what_computes(
+    columns: Callable[..., dict[str, Any]], parts: dict[str, float], parameters: Any, joules: float | None, scope: Any
+) -> None:
+    meters = (told(kind, "source", **{f"{kind}0": value}) for kind, value in parts.items())
+    own = ranks("n1", gpus=["GPU A"] if parameters else [])
+    found = columns(node(*meters), parameters=parameters, ranks=own)
+    assert (found["energy_measured_j"], found["energy_scope"]) == (joules, scope)
+    assert found["energy_measured_j_per_item"] == (joules and pytest.approx(joules / 192))

@@ -44,7 +44,9 @@ def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
     def make(*jobs: str, exclusive: bool = True, packed: int = 1) -> SweepPaths:
         paths = Workspace(tmp_path).paths("sweep-1")
         paths.jobs.mkdir(parents=True)
-        paths.description.write_text(json.dumps({**SWEEP, "jobs": {"job-1": {"slurm": {"exclusive": exclusive}}}}))
+        paths.description.write_text(
+            json.dumps({**SWEEP, "jobs": {"job-1": {"slurm": {"exclusive": exclusive}, "width": 1}}})
+        )
         parameters = Parameters(framework="pytorch", model="mlp").planned()
         runs = [PlannedRun(f"{case:012x}", case, 0, case, parameters, {}, {}) for case in range(len(jobs))]
         paths.runs("job-1").write_text("".join(run.as_line() + "\n" for run in runs))

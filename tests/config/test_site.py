@@ -33,6 +33,8 @@ def test_a_shipped_site_loads(file: Path) -> None:
         ('environments: {pytorch: {modules: ["a\\nb"]}}', "site.yaml:3: environments.pytorch.modules", "several"),
         ("slurm: {partition: a b}", "site.yaml:3: slurm.partition", "cannot contain ' '"),
         ("cost: {core_hour: -1}", "site.yaml:3: cost.core_hour", "greater than or equal to 0"),
+        ("carbon: {g_per_kwh: -1}", "site.yaml:3: carbon.g_per_kwh", "greater than or equal to 0"),
+        ("carbon: {pue: 0.9}", "site.yaml:3: carbon.pue", "greater than or equal to 1"),
         ("limits: {max_array_size: 0}", "site.yaml:3: limits.max_array_size", "greater than or equal to 1"),
         ("launcher: {srun: --mpi=pmix}", "site.yaml:3: launcher.srun", "valid list"),
     ],

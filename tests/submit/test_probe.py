@@ -44,7 +44,7 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
     assert (cpu.max_time, cpu.max_nodes) == ("1-00:00:00", None)
     assert (gpu.gpus_per_node, gpu.max_time, gpu.max_nodes) == (4, None, 2)
     assert (mixed.gpus_per_node, mixed.max_time_s) == (4, 1800)
-    assert unknown == "prices: cost.core_hour and cost.gpu_hour are not known to Slurm"
+    assert unknown == "prices and electricity: cost and carbon are not known to Slurm"
 
 
 def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(

@@ -21,6 +21,7 @@ class Work(NamedTuple):
     parameter_count: int  # trainable numbers, counted by the framework
     flops_per_item: int  # by the convention in catalog.py
     items_per_step: Optional[int]  # over all ranks; None where the sample is no step
+    items_per_epoch: Optional[int]  # over all ranks, of whole batches; None where the input is synthetic
     input_shape: Tuple[int, ...]  # of one rank's batch, in the order of layers.py
     dtype: str
     math_mode: str  # float32; autocast: 16-bit arithmetic on float32 weights; pure: everything in 16 bits
@@ -102,6 +103,7 @@ class Network(ABC):
             parameter_count=self.parameter_count,
             flops_per_item=problem.flops_per_item,
             items_per_step=None if learning else parameters["batch_size"] * problem.group.size,
+            items_per_epoch=problem.items_per_epoch,
             input_shape=(parameters["batch_size"], *problem.item_shape),
             dtype=parameters["dtype"],
             math_mode="float32" if parameters["dtype"] == "float32" else of_16_bits,
