@@ -72,14 +72,18 @@ def sign_sums(values: Floats) -> Whole:
 
 
 def _changes(values: Floats, families: int, level: float, margin: float) -> list[Change]:
-    sums = sign_sums(values)
-    splits = sorted(_splits(sums, 0, values.size, families, level))
-    places = [0, *(split.place for split in splits), values.size]
-    changes = [
-        Change(start, split.place, end, split.p_value)
-        for start, split, end in zip(places, splits, places[2:], strict=False)
-    ]
-    return _beyond(changes, values, margin)
+    splits = sorted(_splits(sign_sums(values), 0, values.size, families, level))
+    placed: list[_Split] = []
+    for change in _beyond(_between(splits, values.size), values, margin):
+        begun = change._replace(start=placed[-1].place if placed else 0)
+        placed.append(_Split(_placed(begun, values), change.p_value))
+    return _between(placed, values.size)
+
+
+def _between(splits: list[_Split], end: int) -> list[Change]:
+    """Each with the values from the one before it to the next."""
+    places = [0, *(split.place for split in splits), end]
+    return [Change(places[i], split.place, places[i + 2], split.p_value) for i, split in enumerate(splits)]
 
 
 def _splits(sums: Whole, begin: int, end: int, families: int, level: float) -> Iterator[_Split]:
@@ -149,20 +153,29 @@ def rank_sum_tail(few: int, many: int) -> Floats:
 
 
 def _beyond(changes: list[Change], values: Floats, margin: float) -> list[Change]:
-    """Those by more than the margin: the least goes first, and what it divided is one."""
+    """Those by more than the margin. The least goes first: what it divided is one, and its neighbours may be larger."""
     while changes:
         steps = [_step(change, values) for change in changes]
         least = steps.index(min(steps))
         if steps[least] > margin:
             break
-        gone = changes.pop(least)
-        if least:
-            changes[least - 1] = changes[least - 1]._replace(end=gone.end)
-        if least < len(changes):
-            changes[least] = changes[least]._replace(start=gone.start)
+        kept = [_Split(change.place, change.p_value) for change in changes if change is not changes[least]]
+        changes = _between(kept, values.size)
     return changes
 
 
 def _step(change: Change, values: Floats) -> float:
     before, after = change.sides(values)
     return abs(math.log(median_of(after) / median_of(before)))
+
+
+def _placed(change: Change, values: Floats) -> int:
+    """Where the values are closest to the medians of both sides, by the sum of distances.
+
+    Ranks alone move it towards the middle, by values that happen to lie highest, or lowest, on the longer side.
+    """
+    before, after = change.sides(values)
+    own = values[change.start : change.end]
+    costs = (np.abs(own - median_of(before)) - np.abs(own - median_of(after))).cumsum()
+    allowed = costs[SHORTEST - 1 : -SHORTEST]
+    return change.start + SHORTEST + int(allowed.argmin())
