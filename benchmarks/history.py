@@ -1,4 +1,4 @@
-"""How long `hpcbench history` takes over many sweeps: `make bench-history`, a minute. Nothing else should run meanwhile."""
+"""How long `hpcbench history` takes over 1,000 sweeps: `make bench`, a minute. Nothing else should run meanwhile."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 """Where in a series of values, one for each sweep, the level changes, and stays changed for some sweeps.
 
-What came before a place and what came after are compared by ranks, at every place: the sum of signs over all pairs that
-Pettitt (1979, "A non-parametric approach to the change-point problem", Applied Statistics 28, equation 3.1) takes, which
-is the rank-sum test's. Its maximum is largest for changes in the middle, so that a change a week ago, after a year of
-sweeps, would be found a month later: here each place has the p-value of its own rank-sum test instead. And there are
-more windows than all before and all after: all before beside the next 5, 10, 20, ..., and the last 5, 10, 20, ... beside
-all after, since what got slow and was mended looks in the whole like nothing. The place with the smallest p-value splits
-the series; both parts are looked at again, for as long as one is found (binary segmentation: Scott and Knott, 1974, "A
+What came before a place and what came after are compared by ranks, at every place: the sum of signs over all pairs, as
+Pettitt takes it (1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is the
+statistic of the rank-sum test. His test takes its maximum, which is largest for changes in the middle: one of last week,
+after a year of sweeps, would be found a month later. Here each place has the p-value of its own rank-sum test. And there
+are more windows than all before and all after, since what got slow and was mended looks in the whole like nothing: all
+before beside the next 5, 10, 20, ..., and the last 5, 10, 20, ... beside all after. The smallest p-value splits the
+series; both parts are looked at again, for as long as a split is found (binary segmentation: Scott and Knott, 1974, "A
 cluster analysis method for grouping means in the analysis of variance", Biometrics 30).
 
-False alarms: p-values are corrected by Bonferroni, for all places, windows and series. That holds however places
-depend on each other, and the cases of a sweep, which share a machine, do: Benjamini and Hochberg's rate of false
-discoveries, which verdicts.py uses, would let a night in which one case changed in earnest call others out too easily.
-In noise alone, at most LEVEL of all calls shows any change at all. What is found counts only if the medians of both
-sides, up to the next change, differ by more than a margin.
+False alarms: p-values are corrected by Bonferroni, for all places, windows and series. That holds however these depend
+on each other, and the cases of a sweep, which share a machine, do. The false discovery rate of verdicts.py would not do:
+a night in which most cases change in earnest would let one more pass too easily, and what was split is split again. In
+noise alone, at most LEVEL of all calls show any change at all. What is found counts only where the medians of both
+sides, up to the next changes, differ by more than a margin.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _p_value(before: int, after: int, pairs: int) -> float:
 
 @lru_cache(maxsize=512)
 def rank_sum_tail(few: int, many: int) -> Floats:
-    """The probabilities, by chance, that at most 0, 1, 2, ..., few * many / 2 pairs of such sides are the other way round.
+    """The probabilities, by chance, that at most 0, 1, 2, ... pairs of values of such sides are the other way round.
 
     The counts are the coefficients of the Gaussian binomial: the product over i up to `few` of
     (1 - q ** (many + i)) / (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's way takes a hundred times as long.

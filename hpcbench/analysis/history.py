@@ -14,7 +14,7 @@ from hpcbench.analysis.changepoints import FEWEST, SHORTEST, Change, change_poin
 from hpcbench.analysis.comparison import BETTER, TIME, WORSE
 from hpcbench.analysis.factors import PLACE
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import Floats, Interval, median_interval, median_of
+from hpcbench.analysis.statistics import Floats, median_interval, median_of
 from hpcbench.analysis.summary import THROUGHPUT, Row, speaking
 from hpcbench.analysis.two_samples import Ratio, ratio_of_medians
 from hpcbench.analysis.verdicts import FASTER, SLOWER
@@ -60,7 +60,7 @@ class Point(NamedTuple):
     high: float | None
     repetitions: int
     disturbed: int
-    work: str
+    work: tuple[Any, ...]
     on_gpus: bool
     facts: Facts
 
@@ -80,7 +80,7 @@ class Shift(NamedTuple):
 class CaseHistory(NamedTuple):
     """A case over the sweeps that have it, in the order of time.
 
-    `compared` are the points that have a value and did the same work as the latest of these; `changes` are places in it.
+    `compared` are those that have a value and did the same work as the latest of these; `changes` are places in it.
     """
 
     case: str
@@ -123,7 +123,9 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
         first["case"],
         failed["status"] if failed else COMPLETED,
         failed["error"] if failed else None,
-        *value,
+        value.estimate,
+        value.low,
+        value.high,
         len(series),
         sum(row["status"] == COMPLETED and row["interference"] == DISTURBED for row in rows),
         first["work"],
@@ -146,15 +148,15 @@ class _Value(NamedTuple):
     high: float | None
 
 
-def _value(series: list[Floats], intervals: bool) -> Interval | _Value:
+def _value(series: list[Floats], intervals: bool) -> _Value:
     if not series:
         return _Value(None, None, None)
     if intervals:
-        return median_interval(series)
+        return _Value(*median_interval(series))
     return _Value(median_of(np.array([median_of(samples) for samples in series])), None, None)
 
 
-def _rate(time: Interval | _Value, items: float | None) -> _Value:
+def _rate(time: _Value, items: float | None) -> _Value:
     """Items per second, whose lower limit comes from the longest time."""
     if items is None or not time.estimate:
         return _Value(None, None, None)
@@ -186,8 +188,10 @@ def _values(history: CaseHistory) -> Floats:
     return np.array([point.value for point in history.compared], dtype=np.float64)
 
 
-def shifts(history: CaseHistory, better: str | None, drivers: Mapping[str, tuple[str, ...]], of_time: bool) -> list[Shift]:
-    """The changes of a case with what changed beside them; `drivers` are those of the GPUs in the sweeps around them."""
+def shifts(
+    history: CaseHistory, better: str | None, drivers: Mapping[str, tuple[str, ...]], of_time: bool
+) -> list[Shift]:
+    """The changes of a case with what changed beside them; `drivers` are those in the sweeps around them."""
     return [_shift(history, change, better, drivers, of_time) for change in history.changes]
 
 
@@ -235,7 +239,9 @@ def _stays(compared: Sequence[Point], place: int) -> bool:
 def _packages(before: tuple[str, ...], after: tuple[str, ...]) -> Beside:
     """Of two lists of software, as `python 3.11.2, numpy 2.4.6`, the packages that differ."""
     old, new = _versions(before), _versions(after)
-    names = [name for name in dict.fromkeys((*old, *new)) if old and new and not old.get(name, set()) & new.get(name, set())]
+    names = [
+        name for name in dict.fromkeys((*old, *new)) if old and new and not old.get(name, set()) & new.get(name, set())
+    ]
     return {name: tuple("; ".join(sorted(side.get(name, {"none"}))) for side in (old, new)) for name in names}  # type: ignore[misc]
 
 
@@ -250,8 +256,9 @@ def _versions(lists: tuple[str, ...]) -> dict[str, set[str]]:
 def history_points(
     histories: Iterable[CaseHistory], notes: Mapping[tuple[str, str], str], labels: Mapping[str, str]
 ) -> pd.DataFrame:
-    """What a plot needs, a row for each sweep and case: `notes` are said of the first sweep after a change, by sweep and
-    case; `labels` are the cases in words."""
+    """What a plot needs, a row for each sweep and case. `notes` are said of the first sweep after a change, by sweep and
+    case; `labels` are the cases in words.
+    """
     rows = [
         {
             "sweep": point.sweep,
@@ -267,5 +274,7 @@ def history_points(
         for history in histories
         for point in history.points
     ]
-    frame = pd.DataFrame(rows, columns=["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"])
+    frame = pd.DataFrame(
+        rows, columns=["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"]
+    )
     return frame.astype({"value": float, "low": float, "high": float, "is_change": bool})

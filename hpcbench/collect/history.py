@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +60,7 @@ def heads(workspace: Workspace) -> Heads:
     for folder in sorted((workspace.root / "results").glob("[!.]*/records")):
         paths = workspace.paths(folder.parent.name)
         record = first_record(paths)
-        if record is None:
+        if record is None:  # just submitted, or damaged
             if any(folder.rglob("*.jsonl")):
                 left_out[paths.name] = _NO_RECORDS
             continue
@@ -87,8 +86,8 @@ def read_past(sweeps: Sequence[Head], report: Report) -> Past:
 def _add(past: Past, head: Head) -> None:
     read = read_records(head.paths)
     attempts: dict[tuple[str, int], list[Record]] = {}
-    for record in read.records:
-        attempts.setdefault((record["job"], record["element"]), []).append(record)
+    for made in read.records:
+        attempts.setdefault((made["job"], made["element"]), []).append(made)
     best = [record for each in attempts.values() if (record := best_attempt(in_order(each))) is not None]
     rows = [_row(record, head) for record in best]
     metrics = metric_columns(best)
@@ -123,10 +122,9 @@ def _row(record: Record, head: Head) -> Row:
     }
 
 
-def _work(work: Record) -> str:
+def _work(work: Record) -> tuple[Any, ...]:
     """What must agree between sweeps beside the parameters, which the id of the case stands for."""
-    told = {name: work.get(name) for name in ("parameter_count", "flops_per_item", "dtype", "math_mode")}
-    return json.dumps(told) if work else ""
+    return tuple(work.get(name) for name in ("parameter_count", "flops_per_item", "dtype", "math_mode"))
 
 
 def drivers(paths: SweepPaths) -> tuple[str, ...]:
