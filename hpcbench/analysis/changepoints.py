@@ -1,19 +1,19 @@
 """Where in a series of values, one for each sweep, the level changes, and stays changed for some sweeps.
 
-What came before a place and what came after are compared by ranks, at every place: the sum of signs over all pairs, as
-Pettitt takes it (1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is the
-statistic of the rank-sum test. His test takes its maximum, which is largest for changes in the middle: one of last week,
-after a year of sweeps, would be found a month later. Here each place has the p-value of its own rank-sum test. And there
-are more windows than all before and all after, since what got slow and was mended looks in the whole like nothing: all
-before beside the next 5, 10, 20, ..., and the last 5, 10, 20, ... beside all after. The smallest p-value splits the
-series; both parts are looked at again, for as long as a split is found (binary segmentation: Scott and Knott, 1974, "A
-cluster analysis method for grouping means in the analysis of variance", Biometrics 30).
+What came before a place and what came after are compared by ranks, at every place: the sum of signs over all pairs,
+as Pettitt takes it (1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is
+the statistic of the rank-sum test. His test takes its maximum, which is largest for changes in the middle: one of
+last week, after a year of sweeps, would be found a month later. Here each place has the p-value of its own rank-sum
+test. And there are more windows than all before and all after, since what got slow and was mended looks in the whole
+like nothing: all before beside the next 5, 10, 20, ..., and the last 5, 10, 20, ... beside all after. The smallest
+p-value splits the series; both parts are looked at again, for as long as a split is found (binary segmentation: Scott
+and Knott, 1974, "A cluster analysis method for grouping means in the analysis of variance", Biometrics 30).
 
-False alarms: p-values are corrected by Bonferroni, for all places, windows and series. That holds however these depend
-on each other, and the cases of a sweep, which share a machine, do. The false discovery rate of verdicts.py would not do:
-a night in which most cases change in earnest would let one more pass too easily, and what was split is split again. In
-noise alone, at most LEVEL of all calls show any change at all. What is found counts only where the medians of both
-sides, up to the next changes, differ by more than a margin.
+False alarms: p-values are corrected by Bonferroni, for all places, windows and series. That holds however these
+depend on each other, and the cases of a sweep, which share a machine, do. The false discovery rate of verdicts.py
+would not do: a night in which most cases change in earnest would let one more pass too easily, and what was split is
+split again. In noise alone, at most LEVEL of all calls show any change at all. What is found counts only where the
+medians of both sides, up to the next changes, differ by more than a margin.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hpcbench.analysis.verdicts import MARGIN
 
 LEVEL = 0.01
 SHORTEST = 5  # values between two changes, as many as repetitions for a verdict
-FEWEST = 11  # values in which a change can be found: five beside six are the fewest whose ranks can be so clear
+FEWEST = 2 * SHORTEST  # values of one series in which a change can be found; of several series, some more
 _EXACT = 10  # on the smaller side: beyond, the normal approximation is close, and too careful where it is not
 
 Whole = NDArray[np.int32]
@@ -118,7 +118,7 @@ def _windows(places: NDArray[np.int64], begin: int, end: int) -> Iterator[tuple[
     first, last = np.full_like(places, begin), np.full_like(places, end)
     yield first, last
     reach = SHORTEST
-    while reach <= (end - begin) // 4:
+    while reach <= (end - begin) // 2 - SHORTEST:  # a longer one says the same as all
         yield first, np.minimum(places + reach, end)
         yield np.maximum(places - reach, begin), last
         reach *= 2

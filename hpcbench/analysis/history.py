@@ -256,8 +256,9 @@ def _versions(lists: tuple[str, ...]) -> dict[str, set[str]]:
 def history_points(
     histories: Iterable[CaseHistory], notes: Mapping[tuple[str, str], str], labels: Mapping[str, str]
 ) -> pd.DataFrame:
-    """What a plot needs, a row for each sweep and case. `notes` are said of the first sweep after a change, by sweep and
-    case; `labels` are the cases in words.
+    """What a plot needs, a row for each sweep and case.
+
+    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words.
     """
     rows = [
         {

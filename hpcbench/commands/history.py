@@ -36,7 +36,7 @@ Examples:
   hpcbench history nightly --csv history.csv        a row for each sweep and case, with what changed beside it
   hpcbench history bench --metric rate:higher       a metric of commands
 
-Only the record files of the workspace are read. A change takes 11 sweeps of a case at least, 5 of them after it.
+Only the record files of the workspace are read. A change takes 10 sweeps of a case at least, 5 of them after it.
 
 Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was measured; 2 a mistake.
 """

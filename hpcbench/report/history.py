@@ -67,10 +67,7 @@ class History:
 
 def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, and what else to know."""
-    count = len(history.sweeps)
-    title = f"{history.experiment} on {history.site}: {count:,} sweeps from {_date(history)} on, "
-    title += quantity_name(history.quantity.column, history.metrics) if history.metrics else history.quantity.column
-    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(Text(_title(history), style="italic"), soft_wrap=True)
     _print_table(history, top, console)
     for shift in history.shifts[:top]:
         console.print(_line(history, shift), soft_wrap=True)
@@ -80,8 +77,12 @@ def print_history(history: History, top: int, console: Console) -> None:
     console.print(summary(history), soft_wrap=True)
 
 
-def _date(history: History) -> str:
-    return min(each.points[0].started_at for each in history.histories)[:10]
+def _title(history: History) -> str:
+    count = "1 sweep" if len(history.sweeps) == 1 else f"{len(history.sweeps):,} sweeps"
+    begin = min(each.points[0].started_at for each in history.histories)[:10]
+    column = history.quantity.column
+    named = quantity_name(column, history.metrics) if column == TIME or column in history.metrics else column
+    return f"{history.experiment} on {history.site}: {count} from {begin} on, {named}"
 
 
 def _print_table(history: History, top: int, console: Console) -> None:
