@@ -11,11 +11,11 @@ from hpcbench.analysis.comparison import TIME
 from hpcbench.analysis.history import CaseHistory, Quantity, Shift, case_histories, points, shifts
 from hpcbench.analysis.summary import THROUGHPUT
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
-from hpcbench.collect.table import MetricColumn, repetition_table
+from hpcbench.collect.table import PARAMETERS, MetricColumn, repetition_table
 from hpcbench.commands.common import err, file_in, out, plural, workspace_of
 from hpcbench.commands.patience import shown_after_a_while
-from hpcbench.commands.reading import candidates
 from hpcbench.config.loading import load_yaml
+from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.files import write_text
@@ -192,7 +192,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
     cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
     order = {case: place for place, case in enumerate(cases["case"])}
     found.sort(key=lambda each: order[each.case])
-    shown = telling_apart(cases, [name for name in candidates(cases) if name != "sweep"])
+    shown = telling_apart(cases, [*PARAMETERS, *(name for name in cases if name.startswith(TAG))])
     first = chosen[0]
     read = dict.fromkeys(row["sweep"] for row in past.rows)
     moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})
