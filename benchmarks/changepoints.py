@@ -47,9 +47,7 @@ def found(kind: noise.Noise, where: slice) -> str:
 
 
 def main() -> None:
-    print(
-        f"{SWEEPS} sweeps of {CASES} cases x {REPETITIONS} repetitions. Goals: at most 1 % of calls see a change in noise;"
-    )
+    print(f"{SWEEPS} sweeps of {CASES} cases x {REPETITIONS} repetitions. Goals: noise alone: at most 1 % alarms;")
     print(f"a step by {STEP - 1:.0%} in noise of 1 % is found at its place in over 95 %\n")
     print(f"{'noise':<26}{'alarms':>8}" + "".join(f"{name:>22}" for name in SLOW))
     for kind in KINDS:

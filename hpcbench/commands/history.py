@@ -192,7 +192,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
     cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
     order = {case: place for place, case in enumerate(cases["case"])}
     found.sort(key=lambda each: order[each.case])
-    shown = telling_apart(cases, [*PARAMETERS, *(name for name in cases if name.startswith(TAG))])
+    shown = telling_apart(cases, [*PARAMETERS, *(name for name in map(str, cases) if name.startswith(TAG))])
     first = chosen[0]
     read = dict.fromkeys(row["sweep"] for row in past.rows)
     moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})

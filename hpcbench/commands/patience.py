@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,15 +19,20 @@ REDRAW_S = 0.2
 def shown_after_a_while(what: str) -> Iterator[Callable[[int, int], None]]:
     """To be told how much is done, and of how much."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    draw_at = time.monotonic() + PATIENCE_S
-    with Progress(*columns, console=err, transient=True, auto_refresh=False, disable=not err.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+    bar = Progress(*columns, console=err, transient=True, auto_refresh=False)
+    task = bar.add_task(what, total=None)
+    draw_at = time.monotonic() + PATIENCE_S if err.is_terminal else math.inf
 
-        def report(done: int, of: int) -> None:
-            nonlocal draw_at
-            if time.monotonic() >= draw_at:
-                draw_at = time.monotonic() + REDRAW_S
-                bar.update(task, completed=done, total=of)
-                bar.refresh()
+    def report(done: int, of: int) -> None:
+        nonlocal draw_at
+        if time.monotonic() >= draw_at:
+            draw_at = time.monotonic() + REDRAW_S
+            bar.start()
+            bar.update(task, completed=done, total=of)
+            bar.refresh()
 
+    try:
         yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
