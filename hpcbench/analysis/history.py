@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.sampling import SAMPLES
 
+_NO_VERSION = ("none",)
 SOFTWARE, VERSION, DRIVER = "software", "framework_version", "driver"
 # What may have changed beside a value, in the order in which it is told; the driver comes from elsewhere.
 FACTS = (
@@ -239,18 +239,20 @@ def _stays(compared: Sequence[Point], place: int) -> bool:
 def _packages(before: tuple[str, ...], after: tuple[str, ...]) -> Beside:
     """Of two lists of software, as `python 3.11.2, numpy 2.4.6`, the packages that differ."""
     old, new = _versions(before), _versions(after)
-    names = [
-        name for name in dict.fromkeys((*old, *new)) if old and new and not old.get(name, set()) & new.get(name, set())
-    ]
-    return {name: tuple("; ".join(sorted(side.get(name, {"none"}))) for side in (old, new)) for name in names}  # type: ignore[misc]
+    if not old or not new:
+        return {}
+    told: Beside = {}
+    for name in dict.fromkeys((*old, *new)):
+        told |= _told(name, old.get(name, _NO_VERSION), new.get(name, _NO_VERSION))
+    return told
 
 
-def _versions(lists: tuple[str, ...]) -> dict[str, set[str]]:
+def _versions(lists: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
-    for package in (part for each in lists for part in re.split(", ", each)):
+    for package in (part for each in lists for part in each.split(", ")):
         name, _, version = package.rpartition(" ")
         found.setdefault(name, set()).add(version)
-    return found
+    return {name: tuple(sorted(versions)) for name, versions in found.items()}
 
 
 def history_points(
