@@ -89,6 +89,7 @@ cluster-down:
 
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/history.py
 	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference
 
 bench-scale: $(VENV)/.dev
@@ -102,6 +103,7 @@ bench-interference: $(VENV)/.dev $(VENV)/.torch
 
 bench-comparing: $(VENV)/.dev
 	$(BIN)/python benchmarks/comparing.py
+	$(BIN)/python benchmarks/changepoints.py
 	$(BIN)/python benchmarks/intervals.py
 	$(BIN)/python benchmarks/stopping.py
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "Print the results, best first; write CSV or Parquet.",
     "show": "Tell all about one case: samples, interference, machine, script, log.",
     "compare": "Say of each case whether it is faster or slower than in another sweep.",
+    "history": "Follow an experiment over all its sweeps, and mark where it changed.",
     "archive": "Make one file of a sweep, to keep or to read elsewhere.",
     "env": "Build and check the environments that frameworks run in.",
     "doctor": "Say what works here, and what makes numbers worse.",

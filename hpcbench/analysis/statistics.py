@@ -125,8 +125,10 @@ def _bootstrapped(ordered: list[Floats], sizes: Sequence[int]) -> Floats:
 
 def _resampled(columns: list[Floats]) -> Floats:
     """Medians of repetitions that are drawn with replacement, each with one of its own resampled medians."""
-    chosen = np.column_stack(columns)[_inner_rows(len(columns)), _draws(len(columns))]
-    medians: Floats = np.median(chosen, axis=1)
+    count = len(columns)
+    chosen = np.column_stack(columns)[_inner_rows(count), _draws(count)]
+    chosen.sort(axis=1)  # of so few each, in a third of the time that numpy.median takes
+    medians: Floats = (chosen[:, (count - 1) // 2] + chosen[:, count // 2]) / 2
     return medians
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
-from scipy.stats import mannwhitneyu, rankdata
 
 from hpcbench.analysis.statistics import LEVEL, Floats, exponential, median_of
 
@@ -62,6 +61,8 @@ def rank_sum_p(base: Floats, new: Floats) -> float:
     It assumes nothing of how the values are distributed. Ties count against the difference: however they were broken,
     the p-value would be no larger.
     """
+    from scipy.stats import mannwhitneyu, rankdata  # takes as long to import as a small report to make
+
     ranks = rankdata(np.concatenate((base, new)), method="dense")
     old, now = ranks[: base.size], ranks[base.size :]
     larger = mannwhitneyu(now - 0.5, old, alternative="greater", method="exact").pvalue

@@ -22,8 +22,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.stats import false_discovery_control
-
 from hpcbench.analysis.statistics import LEVEL, Floats
 from hpcbench.analysis.two_samples import (
     FEWEST,
@@ -62,6 +60,8 @@ class Verdict(NamedTuple):
 
 def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
     """A verdict for each pair; a margin of 0.01 takes for the same what differs by a factor of at most 1.01."""
+    from scipy.stats import false_discovery_control  # takes as long to import as a small report to make
+
     ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]
     known = [ratio.p_value for ratio in ratios if ratio.p_value is not None]
     corrected = iter(false_discovery_control(known).tolist() if known else [])

@@ -61,6 +61,17 @@ def _add(found: RecordFiles, line: bytes, place: str) -> None:
         found.records.append(record)
 
 
+def first_record(paths: SweepPaths) -> Record | None:
+    """The first that can be read, of whatever schema; of those that were made up later only where there is no other."""
+    for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
+        with path.open("rb") as file:
+            for line in lines(file):
+                record = _parsed(line)
+                if record is not None:
+                    return record
+    return None
+
+
 def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
     """The records that were written since those were read."""
     return [record for path in _files(paths.records) for record in read_file(path, found.sizes.get(path, 0))]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
 from rich import filesize
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hpcbench.archive.writing import SUFFIX, Report, Written, write
+from hpcbench.archive.writing import SUFFIX, Written, write
 from hpcbench.collect.survey import survey_or_records
 from hpcbench.commands.common import err, plural, sweep_argument, workspace_of
+from hpcbench.commands.patience import shown_after_a_while
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 
-PATIENCE_S = 2.0  # what is done sooner needs no progress bar
-REDRAW_S = 0.2
 MOST_NAMED = 10
 
 EPILOG = """\b
@@ -43,9 +40,8 @@ def archive(context: click.Context, sweep: str, output: str | None) -> int:
     paths = workspace_of(context).find(sweep)
     file = Path(output or f"{paths.name}{SUFFIX}")
     _warn_of_what_is_left(paths)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=err, transient=True, auto_refresh=False, disable=not err.is_terminal) as bar:
-        written = write(paths, file, _shown_after_a_while(bar))
+    with shown_after_a_while("archiving") as report:
+        written = write(paths, file, report)
     _tell(written)
     return 0
 
@@ -59,21 +55,6 @@ def _warn_of_what_is_left(paths: SweepPaths) -> None:
     left = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
     told = f"the sweep has not ended ({left}): what comes later will not be in the file"
     err.print(f"[yellow]warning:[/yellow] {escape(told)}", soft_wrap=True)
-
-
-def _shown_after_a_while(bar: Progress) -> Report:
-    """Draws the bar on a terminal, once it has taken so long that somebody may wonder."""
-    draw_at = time.monotonic() + PATIENCE_S
-    task = bar.add_task("archiving", total=None)
-
-    def report(done: int, files: int) -> None:
-        nonlocal draw_at
-        if time.monotonic() >= draw_at:
-            draw_at = time.monotonic() + REDRAW_S
-            bar.update(task, completed=done, total=files)
-            bar.refresh()
-
-    return report
 
 
 def _tell(written: Written) -> None:

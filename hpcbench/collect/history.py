@@ -1,0 +1,143 @@
+"""All sweeps of an experiment on a site, from their record files alone: no Slurm, no lease, no plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hpcbench.collect.records import Record, best_attempt, first_record, in_order, read_records
+from hpcbench.collect.setup import setup_columns
+from hpcbench.collect.table import MetricColumn, metric_columns
+from hpcbench.config.metrics import column_of
+from hpcbench.contents import content
+from hpcbench.errors import UserError
+from hpcbench.fast_json import decoded
+from hpcbench.node.inventory import SLURM
+from hpcbench.node.sampling import SAMPLES
+from hpcbench.workspace import SweepPaths, Workspace
+
+Row = dict[Any, Any]
+Report = Callable[[int, int], None]  # so many sweeps of so many are read
+_NO_RECORDS = "none of its lines is a record"
+# What a record raises that holds what hpcbench would never write.
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
+
+
+class Head(NamedTuple):
+    """A sweep, as its first record tells of it."""
+
+    paths: SweepPaths
+    experiment: str
+    site: str
+    started_at: str  # ISO 8601, UTC
+
+
+@dataclass
+class Past:
+    """What was read of some sweeps, in the order of time: a row for each repetition, by its best attempt."""
+
+    rows: list[Row] = field(default_factory=list)
+    latest: dict[str, Record] = field(default_factory=dict)  # the last record of each case
+    metrics: dict[str, MetricColumn] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # sweeps that could not be read, and why
+    damaged: list[str] = field(default_factory=list)  # lines
+
+
+class Heads(NamedTuple):
+    """The sweeps of a workspace that have records, the oldest first, and those that could not be read."""
+
+    found: list[Head]
+    left_out: dict[str, str]
+
+
+def heads(workspace: Workspace) -> Heads:
+    """Every sweep, by its first record."""
+    found, left_out = [], {}
+    for folder in sorted((workspace.root / "results").glob("[!.]*/records")):
+        paths = workspace.paths(folder.parent.name)
+        record = first_record(paths)
+        if record is None:  # just submitted, or damaged
+            if any(folder.rglob("*.jsonl")):
+                left_out[paths.name] = _NO_RECORDS
+            continue
+        told = [str(record.get(name)) for name in ("experiment", "site", "started_at")]
+        found.append(Head(paths, *told))
+    return Heads(sorted(found, key=lambda head: (head.started_at, head.paths.name)), left_out)
+
+
+def read_past(sweeps: Sequence[Head], report: Report) -> Past:
+    """The repetitions of these sweeps. A sweep that cannot be read is left out, with the reason."""
+    past = Past()
+    for number, head in enumerate(sweeps):
+        report(number, len(sweeps))
+        try:
+            _add(past, head)
+        except UserError as error:
+            past.left_out[head.paths.name] = error.what
+        except _ODD as error:
+            past.left_out[head.paths.name] = f"holds what hpcbench does not write: {type(error).__name__}: {error}"
+    return past
+
+
+def _add(past: Past, head: Head) -> None:
+    read = read_records(head.paths)
+    attempts: dict[tuple[str, int], list[Record]] = {}
+    for made in read.records:
+        attempts.setdefault((made["job"], made["element"]), []).append(made)
+    best = [record for each in attempts.values() if (record := best_attempt(in_order(each))) is not None]
+    rows = [_row(record, head) for record in best]
+    metrics = metric_columns(best)
+    past.rows += rows
+    past.metrics |= metrics
+    past.latest |= {record["case_id"]: record for record in best}
+    past.damaged += read.damaged
+
+
+def _row(record: Record, head: Head) -> Row:
+    """What a history needs of a repetition: the whole row of a table would take five times as long to make."""
+    work, samples, interference = record["work"] or {}, record["samples"] or {}, record["interference"] or {}
+    setup = setup_columns(record)
+    return {
+        "sweep": head.paths.name,
+        "started_at": head.started_at,
+        "case": record["case_id"],
+        "case_index": record["case_index"],
+        "repetition": record["repetition"],
+        "status": record["status"],
+        "error": (record["error"] or {}).get("message"),
+        "warnings": None,
+        "interference": interference.get("verdict"),
+        "items_per_step": work.get("items_per_step"),
+        "work": _work(work),
+        "on_gpus": bool(record["parameters"]["gpus_per_task"]),
+        "framework_version": record["framework_version"],
+        "nodes_used": ", ".join(sorted(node["hostname"] for node in record["nodes"])) or None,
+        **setup,
+        **{column_of(name, found["unit"]): found["value"] for name, found in (record["metrics"] or {}).items()},
+        SAMPLES: np.asarray(samples.get(SAMPLES, ()), dtype=np.float64),
+    }
+
+
+def _work(work: Record) -> tuple[Any, ...]:
+    """What must agree between sweeps beside the parameters, which the id of the case stands for."""
+    return tuple(work.get(name) for name in ("parameter_count", "flops_per_item", "dtype", "math_mode"))
+
+
+def drivers(paths: SweepPaths) -> tuple[str, ...]:
+    """The versions of the GPU drivers on the nodes of a sweep, as far as these have told."""
+    files = (file for file in (paths.results / "nodes").glob("*/*.json") if file.parent.name != SLURM)
+    return tuple(sorted(set(_drivers(files))))
+
+
+def _drivers(files: Iterable[Path]) -> Iterable[str]:
+    for file in files:
+        try:
+            driver = decoded(content(file))["gpus"]["driver"]
+        except (OSError, *_ODD):
+            continue
+        if isinstance(driver, str):
+            yield driver

@@ -1,0 +1,212 @@
+"""hpcbench history: an experiment over all its sweeps, and where it changed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+import click
+
+from hpcbench.analysis.comparison import TIME
+from hpcbench.analysis.history import CaseHistory, Quantity, Shift, case_histories, points, shifts
+from hpcbench.analysis.summary import THROUGHPUT
+from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
+from hpcbench.collect.table import PARAMETERS, MetricColumn, repetition_table
+from hpcbench.commands.common import err, file_in, out, plural, workspace_of
+from hpcbench.commands.patience import shown_after_a_while
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.parameters import TAG
+from hpcbench.errors import UserError, nearest
+from hpcbench.garbage import without_garbage_collection
+from hpcbench.report.files import write_text
+from hpcbench.report.history import History, history_table, print_history
+from hpcbench.report.history_json import history_json
+from hpcbench.report.tables import write_csv
+from hpcbench.report.terminal import telling_apart
+from hpcbench.workspace import Workspace
+
+OF_TIME = {TIME: "lower", THROUGHPUT: "higher"}
+MOST_NAMED = 5
+
+EPILOG = """\b
+Examples:
+  hpcbench history nightly                          every sweep of the experiment `nightly`, and its changes
+  hpcbench history nightly.yaml --since 2026-05-01  the experiment that this file names
+  hpcbench history nightly --last 100 --fail-on slower
+  hpcbench history nightly --csv history.csv        a row for each sweep and case, with what changed beside it
+  hpcbench history bench --metric rate:higher       a metric of commands
+
+Only the record files of the workspace are read. A change takes 10 sweeps of a case at least, 5 of them after it.
+
+Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was measured; 2 a mistake.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Follow an experiment over all its sweeps, and mark where it changed.")
+@click.argument("experiment")
+@click.option("--site", metavar="NAME", help="Sweeps on this site only.  [default: that of the latest sweep]")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    default=TIME,
+    show_default=True,
+    help=f"What to follow: {', '.join(OF_TIME)}, or a metric of commands, with :higher or :lower where it is not known "
+    "which is better.",
+)
+@click.option("--since", type=click.DateTime(), metavar="DATE", help="Sweeps from this day on, as 2026-05-01 (UTC).")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N sweeps only.")
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Cases and changes to print.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["slower"]),
+    help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
+)
+@click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    help="Write JSON to FILE; to stdout where it is the last word.",
+)
+@click.pass_context
+@without_garbage_collection()
+def history(
+    context: click.Context,
+    experiment: str,
+    site: str | None,
+    metric: str,
+    since: datetime.datetime | None,
+    last: int | None,
+    top: int,
+    fail_on: str | None,
+    csv_file: str | None,
+    json_file: str | None,
+) -> int:
+    """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
+    its median, and what changed beside it. EXPERIMENT is its name, or its file.
+    """
+    if csv_file == json_file == "-":
+        raise UserError("only one of them can be written to stdout", where="--csv - --json -")
+    workspace = workspace_of(context)
+    name = _name(workspace, experiment)
+    all_heads = heads(workspace)
+    chosen = _limited(_on_one_site(_of_experiment(all_heads, name, workspace), site), since, last)
+    with shown_after_a_while("reading sweeps") as report:
+        past = read_past(chosen, report)
+    _tell_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
+    if not past.rows:
+        err.print("nothing was read")
+        return 1
+    made = _history(past, chosen, _quantity(metric, past.metrics, fail_on), intervals=bool(csv_file or json_file))
+    if "-" not in (csv_file, json_file):
+        print_history(made, top, out)
+    if len(made.sweeps) == 1:
+        err.print("it is one sweep only: there is nothing yet that it could differ from")
+    if csv_file:
+        write_csv(history_table(made), csv_file)
+    if json_file:
+        write_text(history_json(made), json_file)
+    for file in (csv_file, json_file):
+        if file and file != "-":
+            err.print(f"wrote {plural(len(made.sweeps), 'sweep')} to {file}", soft_wrap=True, markup=False)
+    measured = any(each.compared for each in made.histories)
+    return int(not measured or bool(fail_on and made.got_worse))
+
+
+def _name(workspace: Workspace, experiment: str) -> str:
+    """The name that stands in a file, or the argument itself."""
+    if not experiment.endswith((".yaml", ".yml")) and "/" not in experiment:
+        return experiment
+    document = load_yaml(file_in(workspace, "experiments", experiment))
+    if not isinstance(document.data.get("name"), str):
+        raise UserError("the file names no experiment: it has no key `name`", where=experiment)
+    return str(document.data["name"])
+
+
+def _of_experiment(all_heads: Heads, name: str, workspace: Workspace) -> list[Head]:
+    """Raises UserError where there is none."""
+    chosen = [head for head in all_heads.found if head.experiment == name]
+    if not chosen:
+        known = {head.experiment for head in all_heads.found}
+        hint = nearest(name, known) or f"there is no record yet: hpcbench sweep {name}"
+        raise UserError(f"no sweep of an experiment '{name}' has records", where=str(workspace.root), hint=hint)
+    return chosen
+
+
+def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
+    """Those on the site, or on that of the latest, which is told where there are others.
+
+    Raises UserError where there is none.
+    """
+    sites = dict.fromkeys(head.site for head in reversed(found))  # the latest first
+    if site is not None and site not in sites:
+        raise UserError(f"no sweep ran on the site '{site}'", where="--site", hint=nearest(site, sites))
+    chosen = site or next(iter(sites))
+    others = [name for name in sites if name != chosen]
+    if site is None and others:
+        told = f"sweeps on {chosen}, where the latest ran; there are others on {', '.join(others)}: --site NAME"
+        err.print(told, soft_wrap=True, markup=False)
+    return [head for head in found if head.site == chosen]
+
+
+def _limited(found: list[Head], since: datetime.datetime | None, last: int | None) -> list[Head]:
+    """Raises UserError where nothing is left."""
+    begin = since.isoformat() if since else ""
+    recent = [head for head in found if head.started_at >= begin]
+    if not recent:
+        hint = f"the latest began at {found[-1].started_at}"
+        raise UserError(f"no sweep has begun since {begin}", where="--since", hint=hint)
+    return recent[-last:] if last else recent
+
+
+def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
+    for sweep, reason in list(left_out.items())[:MOST_NAMED]:
+        err.print(f"left out: {sweep}: {reason}", soft_wrap=True, markup=False)
+    if len(left_out) > MOST_NAMED:
+        err.print(f"and {len(left_out) - MOST_NAMED:,} more sweeps that cannot be read")
+    if damaged:
+        err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
+
+
+def _quantity(asked: str, metrics: Mapping[str, MetricColumn], fail_on: str | None) -> Quantity:
+    """Raises UserError for a name that is no metric, and where a failure depends on what nobody said."""
+    name, _, way = asked.partition(":")
+    if name in OF_TIME and way in ("", OF_TIME[name]):
+        return Quantity(name, OF_TIME[name])
+    found = [column for column, metric in metrics.items() if name in (metric.name, column)]
+    if len(found) != 1 or way not in ("", "higher", "lower"):
+        known = [*OF_TIME, *(found or [metric.name for metric in metrics.values()])]
+        hint = f"it could be {', '.join(found)}" if len(found) > 1 else nearest(name, known)
+        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
+    better = way or metrics[found[0]].better
+    if better is None and fail_on:
+        hint = f"say it: --metric {name}:higher or --metric {name}:lower"
+        raise UserError(f"whether more or less of '{name}' is better is not known", where="--fail-on", hint=hint)
+    return Quantity(found[0], better)
+
+
+def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: bool) -> History:
+    found = case_histories(points(past.rows, quantity, intervals=intervals))
+    cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
+    order = {case: place for place, case in enumerate(cases["case"])}
+    found.sort(key=lambda each: order[each.case])
+    shown = telling_apart(cases, [*PARAMETERS, *(name for name in map(str, cases) if name.startswith(TAG))])
+    first = chosen[0]
+    read = dict.fromkeys(row["sweep"] for row in past.rows)
+    moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})
+    return History(first.experiment, first.site, list(read), quantity, found, moved, cases, shown, past.metrics)
+
+
+def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, Head]) -> list[Shift]:
+    """The latest first."""
+    around = {
+        each.compared[place].sweep
+        for each in found
+        for change in each.changes
+        for place in (change.place - 1, change.place)
+    }
+    versions = {name: drivers(sweeps[name].paths) for name in around}
+    made = [shift for each in found for shift in shifts(each, quantity.better, versions, quantity.column in OF_TIME)]
+    return sorted(made, key=lambda shift: shift.after.started_at, reverse=True)

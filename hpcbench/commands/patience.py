@@ -1,0 +1,38 @@
+"""A bar for what may take long: drawn on a terminal, once it has taken so long that somebody may wonder."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from hpcbench.commands.common import err
+
+PATIENCE_S = 2.0  # what is done sooner needs no progress bar
+REDRAW_S = 0.2
+
+
+@contextmanager
+def shown_after_a_while(what: str) -> Iterator[Callable[[int, int], None]]:
+    """To be told how much is done, and of how much."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, console=err, transient=True, auto_refresh=False)
+    task = bar.add_task(what, total=None)
+    draw_at = time.monotonic() + PATIENCE_S if err.is_terminal else math.inf
+
+    def report(done: int, of: int) -> None:
+        nonlocal draw_at
+        if time.monotonic() >= draw_at:
+            draw_at = time.monotonic() + REDRAW_S
+            bar.start()
+            bar.update(task, completed=done, total=of)
+            bar.refresh()
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()

@@ -1,0 +1,197 @@
+"""The history of an experiment on a terminal and as a table: a row for each case, a line for each change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.changepoints import FEWEST, LEVEL
+from hpcbench.analysis.comparison import BETTER, TIME, WORSE
+from hpcbench.analysis.history import CaseHistory, Point, Quantity, Shift, history_points
+from hpcbench.analysis.verdicts import FASTER, MARGIN, SLOWER
+from hpcbench.collect.table import MetricColumn
+from hpcbench.report.comparison import percent, quantity_name
+from hpcbench.report.sparkline import BLOCKS, PLAIN, sparkline
+from hpcbench.report.terminal import cell, duration, figure, label, table_with
+
+TREND = 20  # characters
+_STYLES = {SLOWER: "red", WORSE: "red", FASTER: "green", BETTER: "green"}
+_COMMIT = 10  # characters that tell one from another
+
+
+@dataclass(frozen=True)
+class History:
+    """All that is told of an experiment: `cases` has a row for each case, whose columns `shown` tell them apart."""
+
+    experiment: str
+    site: str
+    sweeps: list[str]  # the oldest first
+    quantity: Quantity
+    histories: list[CaseHistory]
+    shifts: list[Shift]  # the latest first
+    cases: pd.DataFrame
+    shown: list[str]
+    metrics: Mapping[str, MetricColumn] = field(default_factory=dict)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The cases in words; nothing where there is only one."""
+        rows = self.cases.iterrows()
+        return {row["case"]: label(row, self.shown) if self.shown else "" for _, row in rows}
+
+    @property
+    def gone(self) -> list[str]:
+        """Cases that the latest sweep has not."""
+        return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
+
+    @property
+    def got_worse(self) -> list[Shift]:
+        """The latest change of each case of the latest sweep, where that made it worse."""
+        latest: dict[str, Shift] = {}
+        for shift in self.shifts:
+            latest.setdefault(shift.case, shift)
+        gone = set(self.gone)
+        return [each for case, each in latest.items() if case not in gone and each.word in (SLOWER, WORSE)]
+
+    def written(self, value: float | None) -> str:
+        if value is None:
+            return "-"
+        return duration(value) if self.quantity.column == TIME else figure(value)
+
+
+def print_history(history: History, top: int, console: Console) -> None:
+    """Print the first `top` cases, the latest `top` changes, and what else to know."""
+    console.print(Text(_title(history), style="italic"), soft_wrap=True)
+    _print_table(history, top, console)
+    for shift in history.shifts[:top]:
+        console.print(_line(history, shift), soft_wrap=True)
+    _say_more(len(history.shifts) - top, "changes", console)
+    for line in _remarks(history):
+        console.print(Text(line), soft_wrap=True)
+    console.print(summary(history), soft_wrap=True)
+
+
+def _title(history: History) -> str:
+    count = "1 sweep" if len(history.sweeps) == 1 else f"{len(history.sweeps):,} sweeps"
+    begin = min(each.points[0].started_at for each in history.histories)[:10]
+    column = history.quantity.column
+    named = quantity_name(column, history.metrics) if column == TIME or column in history.metrics else column
+    return f"{history.experiment} on {history.site}: {count} from {begin} on, {named}"
+
+
+def _print_table(history: History, top: int, console: Console) -> None:
+    table = table_with(history.shown)
+    for name in ("sweeps", "first", "latest", "ratio"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("trend", no_wrap=True)
+    characters = _characters(console)
+    rows = {row["case"]: row for _, row in history.cases.iterrows()}
+    for each in history.histories[:top]:
+        values = [point.value for point in each.compared if point.value is not None]
+        first, last = (values[0], values[-1]) if values else (None, None)
+        table.add_row(
+            *(Text(cell(rows[each.case][name])) for name in history.shown),
+            f"{len(values):,}",
+            history.written(first),
+            history.written(last),
+            f"{last / first:.3f}" if first and last and first > 0 else "-",
+            sparkline(values, TREND, characters) if values else "",
+        )
+    console.print(table)
+    _say_more(len(history.histories) - top, "cases", console)
+
+
+def _characters(console: Console) -> str:
+    try:
+        BLOCKS.encode(console.encoding)
+    except UnicodeEncodeError:
+        return PLAIN
+    return BLOCKS if console.is_terminal else PLAIN
+
+
+def _line(history: History, shift: Shift) -> Text:
+    name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
+    text = Text(f"{shift.after.started_at[:10]} {name}: ")
+    text.append(size(shift), style=_STYLES.get(shift.word, ""))
+    return text.append(f"; beside it: {beside(shift)}" if shift.beside else "")
+
+
+def size(shift: Shift) -> str:
+    """`1.12x slower [1.10, 1.14]`, or of a metric `1.12x as much, worse [1.10, 1.14]`: the limits are of 95 %."""
+    ratio, limits = shift.ratio.estimate, [shift.ratio.low, shift.ratio.high]
+    if shift.word in (SLOWER, FASTER):
+        said = f"{max(ratio, 1 / ratio):.2f}x {shift.word}"
+        limits = [limit and 1 / limit for limit in reversed(limits)] if ratio < 1 else limits
+    else:
+        said = f"{ratio:.2f}x as much{', ' * bool(shift.word)}{shift.word}"
+    return f"{said} [{limits[0]:.2f}, {limits[1]:.2f}]" if limits[0] is not None and limits[1] is not None else said
+
+
+def beside(shift: Shift) -> str:
+    """`torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
+    return ", ".join(f"{name} {_short(name, old)} -> {_short(name, new)}" for name, (old, new) in shift.beside.items())
+
+
+def _short(name: str, value: str) -> str:
+    return value[:_COMMIT] if name == "git_commit" else value
+
+
+def note(shift: Shift) -> str:
+    """What a plot says at a change."""
+    return f"{size(shift)}; {beside(shift)}" if shift.beside else size(shift)
+
+
+def notes(history: History) -> dict[tuple[str, str], str]:
+    """By the first sweep after a change, and its case."""
+    return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
+
+
+def _remarks(history: History) -> list[str]:
+    said = []
+    for each in history.histories:
+        last, name = each.points[-1], history.labels[each.case] or history.experiment
+        if last.value is None:
+            said.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
+        if each.other_work:
+            said.append(f"left out: {each.other_work:,} sweeps in which {name} did other work than in the latest")
+        if not each.has_ratios:
+            said.append(f"no changes are looked for of {name}: a value is not above 0, so that there is no ratio")
+    if history.gone:
+        names = ", ".join(history.labels[case] for case in history.gone)
+        said.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
+    return said
+
+
+def summary(history: History) -> str:
+    """In one line: how many changes were found, and by which rule."""
+    judged = sum(len(each.compared) >= FEWEST and each.has_ratios for each in history.histories)
+    if not judged:
+        return f"changes are looked for from {FEWEST} sweeps of a case on"
+    count = len(history.shifts)
+    over = f"{judged:,} cases" if judged > 1 else "1 case"
+    counted = f"{count:,} changes" if count != 1 else "1 change"
+    rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
+    return f"{counted if count else 'no change'} in {over} ({rule})"
+
+
+def _say_more(count: int, what: str, console: Console) -> None:
+    if count > 0:
+        console.print(f"... and {count:,} more {what}: see them all with --top, or in the file of --csv")
+
+
+def history_table(history: History) -> pd.DataFrame:
+    """A row for each sweep and case: the points of the plot, and how each came about."""
+    frame = history_points(history.histories, notes(history), history.labels)
+    more: list[dict[str, Any]] = [_more(point) for each in history.histories for point in each.points]
+    frame.insert(4, "quantity", history.quantity.column)
+    return pd.concat([frame, pd.DataFrame(more, index=frame.index)], axis=1)
+
+
+def _more(point: Point) -> dict[str, Any]:
+    return {name: getattr(point, name) for name in ("repetitions", "disturbed", "status", "error")}

@@ -1,0 +1,244 @@
+"""`hpcbench history` as it is called, on sweeps whose records are written through the node's own code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from hpcbench import cli
+from hpcbench.config.parameters import Parameters
+from hpcbench.node import record, verdict
+from hpcbench.node.planned import PlannedRun
+
+Sweeps = Callable[..., None]
+SLOW_FROM = 12
+
+
+def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str, Any], facts: Any) -> dict[str, Any]:
+    noise = random.Random(f"{name} {run.order}")
+    times = [step_s * noise.gauss(1, 0.003) for _ in range(10)]
+    found = {
+        "status": "completed",
+        "samples": {"times_s": times, "windows": [[0.0, 1.0, 10]], "steps_per_sample": 1, "first_step_s": 0.1},
+        "work": {
+            "parameter_count": 1,
+            "flops_per_item": 2,
+            "items_per_step": 8,
+            "input_shape": [784],
+            "dtype": "float32",
+        },
+        "threads": {"intra_op": 1, "inter_op": 1},
+        "framework_version": "2.5.1",
+        "python": "3.11.2",
+        "packages": {"torch": "2.5.1", "numpy": "2.4.6"},
+        "warnings": [],
+        **facts,
+    }
+    node = {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0"}
+    rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
+    rank |= {"started_at": 86400.0 * day, "ended_at": 86400.0 * day + 1}
+    place = record.Place("job-1", run.order, "job-1", 1)
+    return record.assemble(run, sweep, place, [rank], verdict.Outcome("completed", None), 1.0, {})
+
+
+@pytest.fixture
+def sweeps(command_line) -> Sweeps:
+    """Makes a sweep a day, from 1970 on, of two batch sizes and three repetitions; from a day on, the larger one takes
+    12 % longer, with another torch."""
+
+    def make(
+        count: int = 20, *, slow_from: int = SLOW_FROM, name: str = "nightly", site: str = "here", first: int = 0
+    ) -> None:
+        for day in range(first, first + count):
+            sweep = {
+                "name": f"{name}-{day:02}",
+                "experiment": {"name": name},
+                "site": {"name": site},
+                "hpcbench_version": "0.1.0",
+                "git": None,
+            }
+            path = command_line.workspace / "results" / sweep["name"] / "records" / "job-1" / "local.jsonl"
+            path.parent.mkdir(parents=True)
+            facts = {"framework_version": "2.6.0", "packages": {"torch": "2.6.0", "numpy": "2.4.6"}}
+            made = []
+            for order in range(6):
+                size = 4 << order % 2
+                parameters = Parameters(framework="pytorch", model="mlp", batch_size=size).planned()
+                run = PlannedRun(f"{size:012x}", order % 2, 1 + order // 2, order, parameters, {}, {"repetitions": 3})
+                slow = day >= slow_from and size == 8
+                step_s = 0.01 * (1.12 if slow else 1)
+                made.append(written(sweep["name"], day, run, step_s, sweep, facts if day >= slow_from else {}))
+            path.write_text("".join(json.dumps(each) + "\n" for each in made))
+
+    return make
+
+
+def status(command_line, *arguments: str) -> int:
+    """The exit status, without a process of its own, whose start takes a second."""
+    called = ["-C", str(command_line.workspace), "history", *arguments]
+    result = CliRunner().invoke(cli.group, called, standalone_mode=False, catch_exceptions=False)
+    found: int = result.return_value
+    return found
+
+
+def test_a_change_is_told_with_what_changed_beside_it(command_line, sweeps: Sweeps):
+    sweeps()
+    done = command_line("history", "nightly")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, time"
+    assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
+    assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
+    (told,) = [line for line in lines if "slower" in line]
+    assert told.startswith("1970-01-13 nightly-12 batch_size=8: 1.12x slower [1.1")
+    assert told.endswith("; beside it: torch 2.5.1 -> 2.6.0")
+    assert lines[-1].startswith("1 change in 2 cases (rank-sum tests")
+    assert done.stdout.isascii()
+    assert done.stderr == ""
+
+
+def test_the_table_fits_a_terminal_of_80_columns(command_line, sweeps: Sweeps):
+    sweeps()
+    lines = command_line("history", "nightly", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert max(map(len, lines[1:4])) <= 80
+
+
+@pytest.mark.parametrize(("slow_from", "expect"), [(SLOW_FROM, 1), (99, 0)], ids=["slower", "no change"])
+def test_the_exit_status_is_what_fail_on_asks_for(command_line, sweeps: Sweeps, slow_from: int, expect: int):
+    sweeps(slow_from=slow_from)
+    assert status(command_line, "nightly") == 0
+    assert status(command_line, "nightly", "--fail-on", "slower") == expect
+
+
+def test_what_was_mended_since_does_not_fail(command_line, sweeps: Sweeps):
+    sweeps(20, slow_from=10)
+    sweeps(10, slow_from=99, first=20)
+    document = json.loads(command_line("history", "nightly", "--fail-on", "slower", "--json").stdout)
+    assert [(each["after"], each["verdict"]) for each in document["changes"]] == [
+        ("nightly-20", "faster"),
+        ("nightly-10", "slower"),
+    ]
+    assert document["changes"][1]["beside"] == {"torch": {"before": "2.5.1", "after": "2.6.0"}}
+    assert document["changes"][0]["ratio_ci_low"] < document["changes"][0]["ratio"] < 0.95
+
+
+def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(command_line, sweeps: Sweeps):
+    sweeps()
+    rows = list(csv.DictReader(io.StringIO(command_line("history", "nightly", "--csv", "-").stdout)))
+    assert len(rows) == 40
+    (marked,) = [row for row in rows if row["is_change"] == "True"]
+    assert (marked["sweep"], marked["label"], marked["repetitions"]) == ("nightly-12", "batch_size=8", "3")
+    assert marked["note"].startswith("1.12x slower")
+    assert float(marked["low"]) < float(marked["value"]) < float(marked["high"])
+
+
+def test_throughput_is_slower_where_it_is_less(command_line, sweeps: Sweeps):
+    sweeps()
+    options = ["--metric", "throughput_items_per_s", "--json"]
+    (change,) = json.loads(command_line("history", "nightly", *options).stdout)["changes"]
+    assert (change["verdict"], round(change["ratio"], 2)) == ("slower", 0.89)
+    assert "1.12x slower [1.1" in command_line("history", "nightly", *options[:2]).stdout
+
+
+def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(command_line, sweeps: Sweeps):
+    sweeps(3, site="old")
+    sweeps(2, site="new", first=3)
+    done = command_line("history", "nightly")
+    assert "on new: 2 sweeps" in done.stdout
+    assert "sweeps on new, where the latest ran; there are others on old: --site NAME" in done.stderr
+    assert "on old: 3 sweeps" in command_line("history", "nightly", "--site", "old").stdout
+
+
+def test_other_experiments_do_not_count_and_a_file_names_its_own(command_line, sweeps: Sweeps):
+    sweeps(2)
+    sweeps(3, name="other")
+    file = command_line.experiment("nightly")
+    assert "nightly on here: 2 sweeps" in command_line("history", file).stdout
+
+
+def test_the_last_sweeps_and_those_since_a_day(command_line, sweeps: Sweeps):
+    sweeps()
+    assert ": 5 sweeps from 1970-01-16 on" in command_line("history", "nightly", "--last", "5").stdout
+    assert ": 2 sweeps from 1970-01-19 on" in command_line("history", "nightly", "--since", "1970-01-19").stdout
+
+
+def test_one_sweep_is_shown_and_said_to_be_one(command_line, sweeps: Sweeps):
+    sweeps(1)
+    done = command_line("history", "nightly", "--fail-on", "slower")
+    assert "it is one sweep only" in done.stderr
+    assert "changes are looked for from 10 sweeps of a case on" in done.stdout
+
+
+def test_bad_sweeps_are_told_and_left_out(command_line, sweeps: Sweeps):
+    sweeps(4)
+    results = command_line.workspace / "results"
+    (results / "nightly-01" / "records" / "job-1" / "local.jsonl").write_text(
+        '{"schema": 99, "status": "completed", "experiment": "nightly", "site": "here", "started_at": "1970-01-02"}\n'
+    )
+    (results / "nightly-02" / "records" / "job-1" / "local.jsonl").write_text("no record\n")
+    odd = results / "nightly-03" / "records" / "job-1" / "local.jsonl"
+    odd.write_text(odd.read_text().replace('"gpus_per_task": 0', '"gpus": 0'))
+    done = command_line("history", "nightly")
+    assert ": 1 sweep from" in done.stdout
+    assert "left out: nightly-01: the record has schema 99, and this hpcbench reads" in done.stderr
+    assert "left out: nightly-02: none of its lines is a record" in done.stderr
+    assert "left out: nightly-03: holds what hpcbench does not write: KeyError" in done.stderr
+
+
+def test_a_failure_in_the_latest_sweep_is_told(command_line, sweeps: Sweeps):
+    sweeps(3)
+    path = command_line.workspace / "results" / "nightly-02" / "records" / "job-1" / "local.jsonl"
+    failed = []
+    for line in path.read_text().splitlines():
+        made = json.loads(line)
+        if made["parameters"]["batch_size"] == 8:
+            made |= {"status": "failed", "samples": None, "error": {"type": "E", "message": "it [red]bröke[/red] 日本"}}
+        failed.append(json.dumps(made) + "\n")
+    path.write_text("".join(failed))
+    assert "failed batch_size=8 in nightly-02: it [red]bröke[/red] 日本" in command_line("history", "nightly").stdout
+
+
+def test_metrics_of_commands_are_followed(command_line):
+    experiment = {
+        "name": "rates",
+        "parameters": {"framework": "command", "command": "echo rate: 7"},
+        "metrics": {"rate": {"regex": "rate: (.*)", "unit": "it/s"}, "loss": {"regex": "rate: (.*)"}},
+        "measure": {"repetitions": 1, "retries": 0},
+    }
+    (command_line.workspace / "rates.yaml").write_text(json.dumps(experiment))
+    command_line("sweep", "rates.yaml", "--local")
+    done = command_line("history", "rates", "--metric", "rate")
+    assert "rates on laptop: 1 sweep from" in done.stdout
+    assert done.stdout.splitlines()[0].endswith("on, rate it/s")
+    assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
+    told = command_line("history", "rates", "--metric", "loss", "--fail-on", "slower", expect=2).stderr
+    assert "say it: --metric loss:higher or --metric loss:lower" in told
+    assert "did you mean 'rate'?" in command_line("history", "rates", "--metric", "rat", expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nigtly"], "did you mean 'nightly'?"),
+        (["nightly", "--site", "hree"], "did you mean 'here'?"),
+        (["nightly", "--since", "2030-01-01"], "no sweep has begun since 2030-01-01"),
+        (["nightly", "--since", "yesterday"], "'yesterday' does not match"),
+        (["nightly", "--metric", "time"], "no metric is called 'time'"),
+        (["nightly", "--csv", "-", "--json"], "only one of them can be written to stdout"),
+        (["nothing.yaml"], "there is no such file"),
+        ([], "Missing argument 'EXPERIMENT'"),
+    ],
+)
+def test_a_mistake_is_told(command_line, sweeps: Sweeps, arguments: list[str], said: str):
+    sweeps(1)
+    assert said in " ".join(command_line("history", *arguments, expect=2).stderr.split())
+
+
+def test_a_workspace_without_records_is_told(command_line):
+    assert "there is no record yet" in command_line("history", "nightly", expect=2).stderr
