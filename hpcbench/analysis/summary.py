@@ -215,8 +215,8 @@ def add_speedup(cases: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
         if cases.loc[members[0], "framework"] == COMMAND or (base is not None and base not in members):
             continue
         reference = members[0] if base is None else base
-        speed = _speed(cases.loc[members])
-        result.loc[members, "speedup"] = speed / float(speed[reference])
+        speeds = speed(cases.loc[members])
+        result.loc[members, "speedup"] = speeds / float(speeds[reference])
         result.loc[list(members), "speedup_base"] = names[reference]
     return result
 
@@ -226,7 +226,7 @@ def case_names(cases: pd.DataFrame) -> pd.Series[str]:
     return cases["sweep"] + "/" + cases["case"]
 
 
-def _speed(cases: pd.DataFrame) -> pd.Series[float]:
+def speed(cases: pd.DataFrame) -> pd.Series[float]:
     """Items per second; where a sample is no step of so many items, how often it could be done in a second.
 
     Nothing where the time was too short for the clock: what it is divided by must not be zero.
@@ -237,7 +237,7 @@ def _speed(cases: pd.DataFrame) -> pd.Series[float]:
 
 def ranked(cases: pd.DataFrame, metric: str, ascending: bool) -> pd.DataFrame:
     """The cases best first within each kind of work; what was not measured comes last."""
-    key = _speed(cases) if metric == THROUGHPUT else cases[metric]
+    key = speed(cases) if metric == THROUGHPUT else cases[metric]
     order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max), _key=key)
     order = order.sort_values(["_group", "_key"], ascending=[True, ascending], kind="stable", na_position="last")
     return order.drop(columns=["_group", "_key"]).reset_index(drop=True)
