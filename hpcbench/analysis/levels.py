@@ -28,9 +28,11 @@ class Factor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`intra_op_threads (with cpus_per_task)`."""
+        """`intra_op_threads (with cpus_per_task)`, `batch_size (1,000 values in 8 bins)`."""
         first, *others = (name.removeprefix(TAG) for name in self.names)
-        return f"{first} (with {', '.join(others)})" if others else first
+        more = [f"with {', '.join(others)}"] if others else []
+        more += [f"{self.bins_of:,} values in {BINS} bins"] if self.bins_of else []
+        return f"{first} ({'; '.join(more)})" if more else first
 
 
 def factor_of(name: str, column: pd.Series[Any]) -> Factor:
