@@ -60,7 +60,8 @@ def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
     levels = []
     for place in range(places.size):
         inside = codes[known][bins == place]
-        levels.append(f"{text(values[inside.min()])} to {text(values[inside.max()])}")
+        ends = dict.fromkeys(text(values[end]) for end in (inside.min(), inside.max()))
+        levels.append(" to ".join(ends))
     null = not known.all()
     result = np.zeros_like(codes)
     result[known] = bins + null

@@ -99,5 +99,4 @@ def _is_given(name: str, tunables: Sequence[str]) -> bool:
 
 def _limit(cases: pd.DataFrame, name: str) -> Floats:
     """A limit of the time over the time."""
-    limits: Floats = (cases[name].astype(float) / cases["time_median_s"].astype(float)).to_numpy()
-    return limits
+    return np.array(cases[name].astype(float) / cases["time_median_s"].astype(float), dtype=np.float64)
