@@ -115,6 +115,30 @@ def test_a_rule_that_holds_in_half_of_the_contexts_is_none(matrix: Matrix) -> No
     assert mine(cases) == []
 
 
+def test_a_rule_that_another_one_surpasses_everywhere_is_not_told(matrix: Matrix) -> None:
+    """Two threads are as good as four in 16 of 20 contexts, and four are never worse."""
+
+    def seconds(batch_size: int, intra_op_threads: int) -> float:
+        return {1: 2.0, 2: 1.5 if batch_size > 16 else 1.01, 4: 1.0}[intra_op_threads]
+
+    axes = {"batch_size": list(range(1, 21)), "intra_op_threads": [1, 2, 4]}
+    assert [each.words for each in mine(matrix(steady(seconds), **axes).cases)] == ["intra_op_threads = 4"]
+
+
+def test_a_context_where_every_setting_follows_a_rule_is_no_support(matrix: Matrix) -> None:
+    """In ten contexts more, four threads are all that was tried, with one queue and two."""
+
+    def seconds(batch_size: int, intra_op_threads: int, inter_op_threads: int) -> list[float] | None:
+        tried = batch_size <= 5 or intra_op_threads == 4
+        return steady(lambda: 1 / intra_op_threads)() if tried else None
+
+    axes = {"batch_size": list(range(1, 16)), "intra_op_threads": [1, 4], "inter_op_threads": [1, 2]}
+    cases = matrix(seconds, **axes).cases
+    assert contexts(cases) == 15
+    told = {each.words: each.support for each in mine(cases)}
+    assert told["intra_op_threads = 4"] == 5
+
+
 def test_where_settings_do_not_matter_that_is_the_rule(matrix: Matrix) -> None:
     cases = matrix(steady(lambda **point: 1.0 + 0.001 * point["intra_op_threads"]), **AXES).cases
     told = mine(cases)
