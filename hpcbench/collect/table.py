@@ -52,6 +52,7 @@ _WHOLE += [
     "peak_device_bytes",
     "effective_intra_op_threads",
     "effective_inter_op_threads",
+    "physical_cores_per_task",
 ]
 _WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
@@ -122,6 +123,7 @@ def _row(record: Record) -> dict[str, Any]:
         "build_s": record["build_s"],
         "effective_intra_op_threads": threads.get("intra_op"),
         "effective_inter_op_threads": threads.get("inter_op"),
+        "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),
         "items_per_step": work.get("items_per_step"),
@@ -147,6 +149,12 @@ def _row(record: Record) -> dict[str, Any]:
     row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
     row[SAMPLES] = np.asarray(samples.get(SAMPLES, ()), dtype=np.float64)
     return row
+
+
+def _of_each_task(values: list[int | None] | None) -> int | None:
+    """What all tasks have; None where they differ. Nodes of earlier versions do not tell."""
+    distinct = set(values or ())
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _compile_s(record: Record) -> float | None:

@@ -74,12 +74,14 @@ def facts(
     `complete` says whether the copies hold all that was printed; `exhausted` is how it said that memory ran out; `last`
     is what it said last.
     """
+    cpus = hardware.usable_cpus()
     found: Dict[str, Any] = {
         "python": platform.python_version(),
         "warnings": [],
         "status": outcomes.FAILED if ending["exit_status"] else outcomes.COMPLETED,
         "samples": sampling.of_whole(elapsed_s, end_s, None),
-        "affinity": hardware.usable_cpus(),
+        "affinity": cpus,
+        "physical_cores": hardware.physical_cores(cpus),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "output_complete": complete,
     }

@@ -54,9 +54,20 @@ def cores_first(cpus: List[int]) -> List[int]:
     taken: Dict[str, int] = {}
     turns = {}
     for cpu in cpus:
-        core = "".join(_lines("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)) or "cpu%d" % cpu
+        core = _core_of(cpu) or "cpu%d" % cpu
         turns[cpu] = taken[core] = taken.get(core, 0) + 1
     return sorted(cpus, key=turns.__getitem__)
+
+
+def physical_cores(cpus: List[int]) -> Optional[int]:
+    """How many cores these CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
+    cores = {_core_of(cpu) for cpu in cpus}
+    return None if "" in cores else len(cores)
+
+
+def _core_of(cpu: int) -> str:
+    """The core of a CPU, as the list of all CPUs on it."""
+    return "".join(_lines("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu))
 
 
 def interface_of(address: str) -> Optional[str]:

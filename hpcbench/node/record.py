@@ -99,6 +99,7 @@ def assemble(
         "work": first.get("work"),
         "threads": first.get("threads"),
         "affinity": [fact.get("affinity") for fact in facts],
+        "physical_cores": [fact.get("physical_cores") for fact in facts],
         "weights_crc32": first.get("weights_crc32"),
         "import_s": first.get("import_s"),
         "build_s": first.get("build_s"),

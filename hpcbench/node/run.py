@@ -56,6 +56,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
     """
     allowed = hardware.usable_cpus()
+    facts["physical_cores"] = hardware.physical_cores(allowed)
     start = time.perf_counter()
     adapter = frameworks.load(planned.parameters["framework"])
     facts["import_s"] = time.perf_counter() - start

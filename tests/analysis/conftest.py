@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from hpcbench.analysis.summary import case_table
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
 Row = dict[str, Any]
@@ -123,5 +126,33 @@ def table() -> Callable[..., pd.DataFrame]:
     def make(*rows: Row) -> pd.DataFrame:
         frame = pd.DataFrame(list(rows))
         return frame.astype(dict.fromkeys(WHOLE, "Int64"))
+
+    return make
+
+
+class Tables(NamedTuple):
+    """Those of a report."""
+
+    cases: pd.DataFrame
+    repetitions: pd.DataFrame
+
+
+SETTINGS: Row = dict.fromkeys(("execution", "intra_op_threads", "inter_op_threads", "physical_cores_per_task"))
+
+
+@pytest.fixture
+def matrix(repetition: Callable[..., Row], table: Callable[..., pd.DataFrame]) -> Callable[..., Tables]:
+    """A case for each combination of the axes' values; `times_of` gives the seconds of each of its repetitions, or
+    nothing where there is no such case."""
+
+    def make(times_of: Callable[..., Any], **axes: list[Any]) -> Tables:
+        points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+        rows = [
+            repetition(place, number, [time_s], **{**SETTINGS, **point})
+            for place, point in enumerate(points)
+            for number, time_s in enumerate(times_of(**point) or ())
+        ]
+        repetitions = table(*rows)
+        return Tables(case_table(repetitions), repetitions)
 
     return make

@@ -67,6 +67,24 @@ def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
     assert (row["hpcbench_version"], row["git_commit"], row["git_dirty"]) == ("0.1.0", "f0cfe52", True)
 
 
+@pytest.mark.parametrize(
+    ("told", "cores"), [([4, 4], 4), ([4, 2], None), ([4, None], None), ([None], None), ([], None), (None, None)]
+)
+def test_the_physical_cores_of_a_task_are_told_where_all_tasks_have_as_many(
+    make_record: MakeRecord, told: list[int | None] | None, cores: int | None
+) -> None:
+    records = [make_record(physical_cores=told), make_record(1, physical_cores=[2])]
+    column = repetition_table(records)["physical_cores_per_task"]
+    assert column.dtype == "Int64"
+    assert column.astype(object).where(column.notna(), None).tolist() == [cores, 2]
+
+
+def test_a_record_of_an_earlier_version_tells_no_physical_cores(make_record: MakeRecord) -> None:
+    record = make_record()
+    del record["physical_cores"]
+    assert repetition_table([record])["physical_cores_per_task"].isna().all()
+
+
 def test_what_a_record_does_not_tell_of_its_setup_is_empty(make_record: MakeRecord) -> None:
     """As those that were written before it was asked for."""
     row = repetition_table([make_record(python=None, packages=None)]).iloc[0]

@@ -82,6 +82,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
             "samples": samples,
             "threads": {"intra_op": 1, "inter_op": 1},
             "affinity": [0],
+            "physical_cores": 1,
             "packages": {"torch": "2.13.0+cpu"},
             "work": {"parameter_count": 10, "flops_per_item": 20, "items_per_step": 4},
             "peak_memory_bytes": 1000,

@@ -62,6 +62,23 @@ def topology(monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("siblings", "cpus", "cores"),
+    [
+        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], 2),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 1], 2),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 4], 1),
+        ({0: "0"}, [0, 1], None),
+    ],
+    ids=["all threads", "one thread of each", "two threads of one", "not told of one"],
+)
+def test_physical_cores_are_those_that_the_cpus_are_on(
+    monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str], cpus: list[int], cores: int | None
+) -> None:
+    topology(monkeypatch, siblings)
+    assert hardware.physical_cores(cpus) == cores
+
+
+@pytest.mark.parametrize(
     ("siblings", "cpus", "ordered"),
     [
         ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], [0, 2, 1, 3]),

@@ -184,6 +184,7 @@ def test_an_import_that_changes_the_affinity_is_noticed_and_undone(
     facts = run.run(make_planned(), ALONE)
     assert sorted(os.sched_getaffinity(0)) == allowed
     assert facts["affinity"] == allowed
+    assert facts["physical_cores"] == run.hardware.physical_cores(allowed)  # not that of the one CPU
     assert facts["warnings"] == ["importing stand-in changed the CPU affinity; it was set back"]
 
 

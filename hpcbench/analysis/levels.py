@@ -1,0 +1,101 @@
+"""A parameter of the cases as a factor: its values in order, and which of them each case has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.config.parameters import TAG
+
+MOST_LEVELS = 16  # more make no sentence, and leave too few cases to each
+BINS = 8
+UNSET = "unset"
+
+Codes = NDArray[np.intp]
+
+
+class Factor(NamedTuple):
+    """`codes` are the places in `levels` of what the cases have. A null is a level, too: what nobody set."""
+
+    names: tuple[str, ...]  # the first of them, and those that follow from it
+    levels: tuple[Any, ...]
+    codes: Codes
+    bins_of: int = 0  # so many values were put into bins, if they were
+
+    @property
+    def name(self) -> str:
+        """`intra_op_threads (with cpus_per_task)`, `batch_size (1,000 values in 8 bins)`."""
+        first, *others = (name.removeprefix(TAG) for name in self.names)
+        more = [f"with {', '.join(others)}"] if others else []
+        more += [f"{self.bins_of:,} values in {BINS} bins"] if self.bins_of else []
+        return f"{first} ({'; '.join(more)})" if more else first
+
+
+def factor_of(name: str, column: pd.Series[Any]) -> Factor:
+    """The factor that a column is: numbers in their order, anything else in the order of the rows, null first.
+
+    Numbers of more than MOST_LEVELS values are put into BINS bins of about as many cases each.
+    """
+    codes, found = pd.factorize(column.astype(object))
+    levels = list(found)
+    if levels and all(isinstance(level, (int, float, np.number)) for level in levels):
+        order = np.argsort(np.array(levels, dtype=np.float64), kind="stable")
+        codes = np.append(np.argsort(order), -1)[codes]  # a null has the code -1, and takes the last place
+        levels = [levels[place] for place in order]
+        if len(levels) > MOST_LEVELS:
+            return _binned(name, levels, codes)
+    null = bool((codes < 0).any())
+    return Factor((name,), (*([None] if null else []), *levels), codes + null)
+
+
+def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
+    """`values` in order, and which of them each case has; -1 is null, which is a level of its own."""
+    known = codes >= 0
+    edges = np.unique(np.quantile(codes[known], np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
+    places, bins = np.unique(np.searchsorted(edges, codes[known]), return_inverse=True)
+    levels = []
+    for place in range(places.size):
+        inside = codes[known][bins == place]
+        ends = dict.fromkeys(text(values[end]) for end in (inside.min(), inside.max()))
+        levels.append(" to ".join(ends))
+    null = not known.all()
+    result = np.zeros_like(codes)
+    result[known] = bins + null
+    return Factor((name,), (*([None] if null else []), *levels), result, bins_of=len(values))
+
+
+def follows(factor: Factor, other: Factor) -> bool:
+    """Whether who knows the level of `other` knows that of `factor`."""
+    answer = np.zeros(len(other.levels), dtype=np.intp)
+    answer[other.codes] = factor.codes
+    return bool(np.array_equal(answer[other.codes], factor.codes))
+
+
+def joined(factors: Sequence[Factor]) -> list[Factor]:
+    """The factors, where one follows from another as part of that one: nothing can tell their effects apart."""
+    kept: list[Factor] = []
+    for factor in sorted(factors, key=lambda each: -len(each.levels)):
+        place = next((place for place, other in enumerate(kept) if follows(factor, other)), None)
+        if place is None:
+            kept.append(factor)
+        else:
+            kept[place] = kept[place]._replace(names=(*kept[place].names, *factor.names))
+    return kept
+
+
+def crossed(one: Codes, other: Codes) -> Codes:
+    """A code for each combination that occurs."""
+    combined = one * (int(other.max(initial=0)) + 1) + other
+    codes: Codes = np.unique(combined, return_inverse=True)[1].astype(np.intp)
+    return codes
+
+
+def text(value: Any) -> str:
+    """A value of a parameter in a sentence."""
+    if value is None or value is pd.NA or value != value:
+        return UNSET
+    return f"{value:g}" if isinstance(value, float) else str(value)
