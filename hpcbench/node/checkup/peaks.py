@@ -12,7 +12,7 @@ from ...monitor import host
 from .. import gpus, hardware
 from ..peak import MachinePeaks, Peak
 from . import memory, quota
-from .finding import NOTE, OK, Finding
+from .finding import NOTE, OK, WARNING, Finding
 from .progress import Progress, silent
 from .system import System, counted
 
@@ -28,6 +28,9 @@ PART = 2  # of the memory that is left, half is taken at most
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
+_FEWER = 0.9  # hyperthreads may take a little from each other
+_DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
+_ALONE = "Measure again when the machine is quiet; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
 _MEND = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
 
@@ -117,7 +120,11 @@ def told(subject: str, peaks: List[Peak]) -> Finding:
             moved = "%.3g GB/s" % (peak.bytes_per_s / 1e9)
             numbers[name + "_bytes_per_s"] = peak.bytes_per_s
         parts.append("%s %s, %s" % (where, in_words(peak.flops_per_s), moved))
-    return Finding(subject, OK, "%s (%s)" % ("; ".join(parts), peaks[0].measured_by), numbers=numbers)
+    found = "%s (%s)" % ("; ".join(parts), peaks[0].measured_by)
+    of_cpus = [peak.flops_per_s for peak in peaks if peak.cpus]
+    if any(more < _FEWER * less for less, more in zip(of_cpus, of_cpus[1:])):
+        return Finding(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
+    return Finding(subject, OK, found, numbers=numbers)
 
 
 def in_words(flops_per_s: float) -> str:

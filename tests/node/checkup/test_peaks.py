@@ -13,11 +13,12 @@ import pytest
 
 from hpcbench.node import gpus
 from hpcbench.node.checkup import memory, peak_kernel, peaks
-from hpcbench.node.checkup.finding import NOTE, OK
+from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.system import System, this_system
 from hpcbench.node.peak import Peak
 
 ONE = {"size": 64, "length": 1000}
+MEASURED = (OK, WARNING)  # a machine that runs tests is busy
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +43,19 @@ def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
         assert peak.flops_per_s > 1e6
         assert peak.bytes_per_s is not None
         assert peak.bytes_per_s > 1e6
-    assert (finding.subject, finding.level) == ("CPU peaks", OK)
+    assert finding.subject == "CPU peaks"
+    assert finding.level in MEASURED
     assert finding.found.startswith("1 CPU ")
     assert finding.numbers is not None
     assert finding.numbers["cpu_1_float32_flops_per_s"] == machine.measurements[0].flops_per_s
+
+
+@pytest.mark.parametrize(
+    ("rates", "level"), [([1e11, 2e11, 4e11], OK), ([1e11, 2e11, 1.9e11], OK), ([1e11, 0.8e11, 4e11], WARNING)]
+)
+def test_more_cpus_that_do_less_were_disturbed(rates: list[float], level: str) -> None:
+    found = [Peak("cpu", 2**k, "float32", rate, 1e9, "numpy", "n1", "now") for k, rate in enumerate(rates)]
+    assert peaks.told("CPU peaks", found).level == level
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,7 @@ def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
 def test_the_next_python_measures_where_one_cannot(tmp_path: Path) -> None:
     broken = script(tmp_path, "echo 'Illegal instruction' >&2; exit 132")
     machine, (finding,) = peaks.look(this_system(), [broken, "/nowhere/python", sys.executable])
-    assert finding.level == OK
+    assert finding.level in MEASURED
     assert machine.measurements
     with pytest.raises(peaks.NotMeasured) as caught:
         peaks.of_cpus(this_system(), [broken, "/nowhere/python"])
@@ -173,7 +183,7 @@ def test_the_code_that_nodes_get_measures_in_its_turn(zipapp: Path, tmp_path: Pa
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert [(peak["cpus"], peak["dtype"]) for peak in told["machine"]["measurements"]] == [(1, "float32")]
-    assert [finding["level"] for finding in told["findings"]] == [OK]
+    assert [finding["level"] for finding in told["findings"]] == [OK], "one CPU is no fewer than one"
     assert list(tmp_path.iterdir()) == []
 
 
