@@ -79,6 +79,11 @@ class Workspace:
     def paths(self, sweep: str) -> SweepPaths:
         return SweepPaths(sweep, self.root / "jobs" / sweep, self.root / "results" / sweep)
 
+    @property
+    def machines(self) -> Path:
+        """The folder of what is known of types of nodes, whatever sweep ran there: no sweep can have its name."""
+        return self.root / "results" / ".machines"
+
     def sweeps(self) -> list[str]:
         """The names of all sweeps, the latest last."""
         found = (self.root / "jobs").glob("[!.]*/sweep.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,13 +23,16 @@ from hpcbench.config.slurm_options import check_option_value
 from hpcbench.doctor import on_node as nodes
 from hpcbench.doctor import slurm
 from hpcbench.doctor.cluster import Cluster, ask_cluster
+from hpcbench.doctor.job import Wanted
+from hpcbench.doctor.peaks import keep, pythons
 from hpcbench.doctor.place import Place, counts, machine_in_words
 from hpcbench.doctor.terminal import print_places
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import hardware
 from hpcbench.node.checkup.finding import NOTE, PROBLEM, Finding
-from hpcbench.node.checkup.look import look
+from hpcbench.node.checkup.look import HARDWARE, look
 from hpcbench.node.checkup.noise import LEAST_SECONDS, SECONDS
+from hpcbench.node.checkup.peaks import look as measured_peaks
 from hpcbench.node.checkup.progress import Progress
 from hpcbench.node.checkup.system import this_system
 from hpcbench.submit import probe
@@ -42,6 +46,7 @@ Examples:
   hpcbench doctor                                this machine; on a cluster Slurm and the site file, too
   hpcbench doctor --on-node                      a node of each partition, by a small job
   hpcbench doctor --on-node --partition gpu --wait 600
+  hpcbench doctor --on-node --whole-node         all CPUs of these nodes, and what they can do at most
   hpcbench doctor --json | jq '.places[].findings[] | select(.level == "problem")'
 
 Exit status: 0; 1 something is a problem: it fails, or its numbers would be wrong; 2 a mistake; 130 interrupted.
@@ -67,6 +72,8 @@ Exit status: 0; 1 something is a problem: it fails, or its numbers would be wron
     show_default=True,
     help="How long to look at the noise floor: longer shows what is rarer.",
 )
+@click.option("--whole-node", is_flag=True, help="With --on-node: ask for whole nodes, with all of their CPUs.")
+@click.option("--peaks/--no-peaks", default=True, help="Measure FLOP/s and bandwidth, for rooflines.  [default: do]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def doctor(
@@ -76,11 +83,14 @@ def doctor(
     partitions: tuple[str, ...],
     wait_s: int,
     seconds: int,
+    whole_node: bool,
+    peaks: bool,
     as_json: bool,
 ) -> int:
     """Look at Slurm, the environments and this machine, or with --on-node at the nodes of the cluster.
 
-    Each finding says what it means for the numbers and how to mend it. Nothing is changed, and no rights are needed.
+    Each finding says what it means for the numbers and how to mend it. No rights are needed, and nothing is changed:
+    only what a machine can do at most is kept, in results/.machines/.
 
     \b
     ok       as it should be
@@ -88,8 +98,9 @@ def doctor(
     warning  numbers are worse than they could be
     problem  something fails, or its numbers would be wrong
     """
-    if partitions and not on_node:
-        raise click.UsageError("--partition goes with --on-node", context)
+    for option, given in (("--partition", partitions), ("--whole-node", whole_node)):
+        if given and not on_node:
+            raise click.UsageError(f"{option} goes with --on-node", context)
     workspace = workspace_of(context)
     state = _slurm_state()
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
@@ -98,13 +109,16 @@ def doctor(
     cluster = ask_cluster() if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         about_site = _site(workspace, chosen, cluster, state, progress)
+        wanted = Wanted(seconds, whole_node, pythons(workspace, chosen) if peaks else None)
         if on_node:
             there = _chosen(_with_jobs(chosen, cluster), chosen, partitions)
             check_root(workspace.root, "slurm")
             with hidden_folder(workspace) as folder:
-                machines = nodes.look(workspace, chosen, there, folder, seconds, wait_s, progress)
+                machines = nodes.look(workspace, chosen, there, folder, wanted, wait_s, progress)
         else:
-            machines = [_this_machine(cluster, seconds, progress)]
+            machines = [_this_machine(chosen, cluster, wanted, progress)]
+    for machine in machines:
+        keep(workspace, machine)
     _print(chosen, about_site, machines, as_json)
     return int(PROBLEM in counts([about_site, *machines]))
 
@@ -170,7 +184,7 @@ def _filled(ours: Partition, theirs: Partition | None) -> Partition:
     return theirs.model_copy(update={name: getattr(ours, name) for name in ours.model_fields_set})
 
 
-def _this_machine(cluster: Cluster | None, seconds: int, progress: Progress) -> Place:
+def _this_machine(site: Site, cluster: Cluster | None, wanted: Wanted, progress: Progress) -> Place:
     job = os.environ.get("SLURM_JOB_ID")
     login = cluster is not None and job is None
     title = "this machine, where you are logged in" if login else f"this node, in job {job}" if job else "this machine"
@@ -179,8 +193,11 @@ def _this_machine(cluster: Cluster | None, seconds: int, progress: Progress) -> 
         means = "Cases of this site run elsewhere: what is said here holds for what you build and try here."
         mend = "hpcbench doctor --on-node looks at a node of each partition."
         place.add("this machine", [Finding("login node", NOTE, "jobs run on other machines", means, mend)])
-    for group, finding in look(this_system(), seconds, progress):
+    for group, finding in look(this_system(), wanted.seconds, progress):
         place.add(group, [finding])
+    if wanted.peaks_by is not None and (site.scheduler == "local" or job):  # not where others are logged in
+        place.peaks, found = measured_peaks(this_system(), [sys.executable, *wanted.peaks_by], progress)
+        place.add(HARDWARE, found)
     return place
 
 

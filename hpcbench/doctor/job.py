@@ -11,6 +11,7 @@ from typing import Any
 import hpcbench
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
+from hpcbench.doctor import peaks
 from hpcbench.doctor.binding import Task, judge
 from hpcbench.doctor.place import Place, machine_in_words
 from hpcbench.errors import UserError
@@ -29,6 +30,16 @@ NODE, BINDING = "node", "binding"
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """How to look at each node: for how long at its noise floor, whether at all of its CPUs, and its peaks by which
+    Pythons beside that of the checkup; None: they are not measured."""
+
+    seconds: int
+    whole_node: bool = False
+    peaks_by: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Checkup:
     """The job of one partition, and its files in a folder that the nodes see."""
 
@@ -36,6 +47,7 @@ class Checkup:
     folder: Path
     number: int
     asked: Resources
+    wanted: Wanted
 
     @property
     def name(self) -> str:
@@ -49,7 +61,7 @@ class Checkup:
     def log(self) -> Path:
         return self.folder / f"{self.name}.log"
 
-    def write(self, workspace: Workspace, site: Site, seconds: int) -> None:
+    def write(self, workspace: Workspace, site: Site) -> None:
         """Write the script. Raises UserError where the template of the workspace cannot be used."""
         options = [
             f"job-name={NAME}",
@@ -65,7 +77,9 @@ class Checkup:
                 name=self.name,
                 outside=sys.executable,
                 srun=" ".join(map(quoted, srun_command(self.asked, site))),
-                seconds=seconds,
+                seconds=self.wanted.seconds,
+                peaks=self.wanted.peaks_by is not None,
+                pythons=self.wanted.peaks_by or (),
             )
         except ValueError as error:
             raise UserError(f"the script cannot be written: {error}", where=str(self.script)) from error
@@ -83,6 +97,9 @@ class Checkup:
             place.add(told.pop("group"), [Finding(**told)])
         if not found:
             place.add(NODE, [self._failed()])
+        elif self.wanted.peaks_by is not None:
+            measured = _lines(self.folder / f"{self.name}.peaks")
+            peaks.add(place, measured[-1] if measured else {})
         return place
 
     def _failed(self) -> Finding:
@@ -100,12 +117,17 @@ def of_partition(name: str) -> Place:
     return Place(name, f"partition {name}")
 
 
-def what_to_ask(site: Site, name: str, partition: Partition) -> Resources:
-    """Two tasks with two CPUs each, less where a node has less or tells nothing; for each a GPU where it has some."""
+def what_to_ask(site: Site, name: str, partition: Partition, whole_node: bool = False) -> Resources:
+    """Two tasks with two CPUs each, less where a node has less or tells nothing; for each a GPU where it has some.
+
+    Of a whole node, the tasks have no more, but all CPUs are the job's.
+    """
     cpus, gpus = partition.cpus_per_node or _TASKS, partition.gpus_per_node or 0
     tasks = min(_TASKS, cpus, gpus or _TASKS)
     limit_s = min(walltime_s(LIMIT), partition.max_time_s or walltime_s(LIMIT))
     slurm = site.slurm.model_copy(update={"partition": name, "time": f"{max(1, limit_s // 60)}"})
+    if whole_node:
+        slurm = slurm.model_copy(update={"exclusive": True})
     return Resources(1, tasks, min(2, cpus // tasks), min(1, gpus), "", slurm)
 
 

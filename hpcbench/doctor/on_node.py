@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.doctor.job import LIMIT, NODE, Checkup, of_partition, what_to_ask
+from hpcbench.doctor.job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
 from hpcbench.doctor.place import Place
 from hpcbench.errors import UserError
 from hpcbench.node.checkup.finding import PROBLEM, WARNING, Finding
@@ -46,7 +46,7 @@ def look(
     site: Site,
     partitions: Mapping[str, Partition],
     folder: Path,
-    seconds: int,
+    wanted: Wanted,
     patience_s: float,
     progress: Progress,
 ) -> list[Place]:
@@ -59,8 +59,9 @@ def look(
     jobs: list[_Submitted] = []
     with _cancelled_at_the_end(jobs):
         for number, (name, partition) in enumerate(partitions.items()):
-            checkup = Checkup(name, folder, number, what_to_ask(site, name, partition))
-            checkup.write(workspace, site, seconds)
+            asked = what_to_ask(site, name, partition, wanted.whole_node)
+            checkup = Checkup(name, folder, number, asked, wanted)
+            checkup.write(workspace, site)
             try:
                 jobs.append(_Submitted(checkup, _sbatch(checkup.script)))
             except UserError as error:
@@ -129,7 +130,8 @@ def _seen(checkup: Checkup) -> Place:
     deadline = time.monotonic() + SETTLE_S
     while True:
         place = checkup.read()
-        if NODE not in place.groups or time.monotonic() > deadline:
+        complete = NODE not in place.groups and (checkup.wanted.peaks_by is None or place.peaks is not None)
+        if complete or time.monotonic() > deadline:
             return place
         time.sleep(POLL_S)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpcbench.node.checkup.finding import LEVELS, Finding
+from hpcbench.node.peak import MachinePeaks
 
 
 @dataclass
@@ -17,6 +18,7 @@ class Place:
     title: str
     facts: str = ""  # what the machine is, in a few words
     groups: dict[str, list[Finding]] = field(default_factory=dict)
+    peaks: MachinePeaks | None = None  # what was measured, to be kept
 
     def add(self, group: str, findings: Iterable[Finding]) -> None:
         self.groups.setdefault(group, []).extend(findings)

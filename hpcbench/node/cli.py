@@ -1,6 +1,6 @@
 """The commands of the zipapp that a job script calls: monitor watches the node, spawn and rank run a repetition, record
 writes it down, restarted tells what is left when Slurm starts the job anew. Of `hpcbench doctor --on-node`: checkup
-looks at the node, placement at what a task was given.
+looks at the node, peaks measures what it can do, placement tells what a task was given.
 
 Each imports what it needs when it is called: every repetition waits for it several times.
 """
@@ -108,6 +108,11 @@ def _add_doctor(commands: Any) -> None:
     doctor.add_argument("--seconds", type=int, required=True, help="how long to look at the noise floor")
     doctor.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
     doctor.set_defaults(function=_checkup)
+
+    measurer = commands.add_parser("peaks", help="the most that this machine does in a second, as a line of JSON")
+    measurer.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
+    measurer.add_argument("--python", action="append", default=[], help="another Python that may have numpy or torch")
+    measurer.set_defaults(function=_peaks)
 
     task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
     task.set_defaults(function=_placement)
@@ -301,6 +306,16 @@ def _checkup(arguments: Any) -> int:
         print(json.dumps(hardware.describe()))
         for group, finding in look.look(system.this_system(), arguments.seconds):
             print(json.dumps({"group": group, **finding._asdict()}))
+    return 0
+
+
+def _peaks(arguments: Any) -> int:
+    from .checkup import peaks, system, turn
+
+    with turn.turn(arguments.turns):
+        looked = peaks.look(system.this_system(), [sys.executable, *arguments.python])
+    findings = [finding._asdict() for finding in looked.findings]
+    print(json.dumps({"machine": looked.machine.as_data(), "findings": findings}))
     return 0
 
 

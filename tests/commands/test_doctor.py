@@ -10,8 +10,11 @@ import sys
 
 import pytest
 
+from hpcbench.collect.peaks import read_peaks
+from hpcbench.workspace import Workspace
+
 LAPTOP = {"HPCBENCH_SITE": "laptop"}
-QUICK = ("doctor", "--seconds", "3")
+QUICK = ("doctor", "--seconds", "3", "--no-peaks")
 
 
 def test_this_machine_is_looked_at_and_nothing_is_left_behind(command_line):
@@ -36,6 +39,32 @@ def test_programs_get_json_with_numbers(command_line):
     numbers = {name: value for each in machine["findings"] for name, value in (each["numbers"] or {}).items()}
     assert numbers["timer_cost_ns"] > 0
     assert numbers["noise_smallest_difference"] >= 0
+
+
+def test_what_this_machine_can_do_at_most_is_measured_and_kept(command_line):
+    told = json.loads(command_line("doctor", "--seconds", "3", "--json", env=LAPTOP, expect=None).stdout)
+    found = {finding["subject"]: finding for finding in told["places"][1]["findings"]}
+    assert found["CPU peaks"]["group"] == "CPUs and memory"
+    assert found["CPU peaks"]["numbers"]["cpu_1_float32_flops_per_s"] > 1e8
+    (file,) = command_line.workspace.rglob("*.json")
+    assert found["peaks"]["found"] == f"kept in results/.machines/{file.name}"
+    (machine,) = read_peaks(Workspace(command_line.workspace), pytest.fail)
+    numbers = {f"cpu_{peak.cpus}_float32_flops_per_s": peak.flops_per_s for peak in machine.measurements}
+    assert numbers.items() <= found["CPU peaks"]["numbers"].items()
+
+
+def test_peaks_that_cannot_be_kept_are_told(command_line):
+    (command_line.workspace / "results").write_text("a file")
+    said = command_line("doctor", "--seconds", "3", env=LAPTOP, expect=None).stdout
+    assert "note    peaks: not kept: " in said
+    assert "CPU peaks: 1 CPU " in said
+
+
+def test_a_login_node_is_not_made_to_work(command_line):
+    site = command_line.site(scheduler="slurm")
+    said = command_line("doctor", "--seconds", "3", "--site", site, expect=None).stdout
+    assert "noise floor" in said
+    assert "peaks" not in said
 
 
 def test_a_folder_that_cannot_be_written_to_leaves_the_rest(command_line):
@@ -79,6 +108,7 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     ("arguments", "words"),
     [
         (["--partition", "cpu"], "--partition goes with --on-node"),
+        (["--whole-node"], "--whole-node goes with --on-node"),
         (["--on-node"], "the site 'laptop' has no Slurm that answers"),
         (["--site", "nowhere"], "no file of configs/sites is called 'nowhere'"),
         (["--seconds", "1"], "1 is not in the range"),

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.doctor.job import Checkup, what_to_ask
+from hpcbench.doctor.job import Checkup, Wanted, what_to_ask
 from hpcbench.errors import UserError
 from hpcbench.node.checkup.finding import PROBLEM
+from hpcbench.node.peak import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 
 
@@ -38,9 +39,18 @@ def test_the_job_is_short_and_within_the_limit_of_its_partition(site, most: str 
     assert what_to_ask(site(), "cpu", Partition(max_time=most)).slurm.time == minutes
 
 
-def checkup(site: Any, folder: Path, **sections: Any) -> Checkup:
+USUAL = Wanted(10)
+
+
+def test_a_whole_node_is_asked_for_where_all_of_its_cpus_are_to_be_measured(site) -> None:
+    asked, whole = (what_to_ask(site(), "cpu", Partition(cpus_per_node=64), each) for each in (False, True))
+    assert (asked.slurm.exclusive, whole.slurm.exclusive) == (False, True)
+    assert (whole.tasks, whole.cpus_per_task) == (asked.tasks, asked.cpus_per_task)
+
+
+def checkup(site: Any, folder: Path, wanted: Wanted = USUAL, **sections: Any) -> Checkup:
     asked = what_to_ask(site(**sections), "gpu", Partition(cpus_per_node=8, gpus_per_node=2))
-    return Checkup("gpu", folder, 0, asked)
+    return Checkup("gpu", folder, 0, asked, wanted)
 
 
 def test_the_script_asks_as_the_site_says_and_is_plain_bash(site, tmp_path: Path) -> None:
@@ -57,7 +67,7 @@ def test_the_script_asks_as_the_site_says_and_is_plain_bash(site, tmp_path: Path
         "launcher": {"srun": ["--cpu-bind=cores", "--comment=a b"]},
     }
     job = checkup(site, folder, **sections)
-    job.write(Workspace(tmp_path), site(**sections), 10)
+    job.write(Workspace(tmp_path), site(**sections))
     text = job.script.read_text()
     for option in ("partition=gpu", "account=proj1", "qos=normal", "exclusive", "gres=gpu:v100:2", "wckey=x"):
         assert f"#SBATCH --{option}\n" in text
@@ -77,7 +87,7 @@ def test_the_script_asks_as_the_site_says_and_is_plain_bash(site, tmp_path: Path
 def test_a_folder_that_an_sbatch_line_cannot_carry_is_refused(folder: str, site, tmp_path: Path) -> None:
     job = checkup(site, tmp_path / folder)
     with pytest.raises(UserError, match=r"(?i)sbatch"):
-        job.write(Workspace(tmp_path), site(), 10)
+        job.write(Workspace(tmp_path), site())
 
 
 FINDING = {
@@ -101,7 +111,7 @@ def write_lines(file: Path, *lines: Any) -> None:
 
 
 def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
-    job = Checkup("cpu", tmp_path, 3, what_to_ask(site(), "cpu", Partition()))
+    job = Checkup("cpu", tmp_path, 3, what_to_ask(site(), "cpu", Partition()), Wanted(10))
     write_lines(tmp_path / "job-3.tasks", told(1), told(0))
     write_lines(tmp_path / "job-3.found", NODE, FINDING)
     with (tmp_path / "job-3.found").open("a") as file:
@@ -114,10 +124,51 @@ def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
 
 
 def test_a_job_that_found_nothing_is_a_problem_with_what_it_printed(site, tmp_path: Path) -> None:
-    job = Checkup("cpu", tmp_path, 0, what_to_ask(site(), "cpu", Partition()))
+    job = Checkup("cpu", tmp_path, 0, what_to_ask(site(), "cpu", Partition()), Wanted(10))
     job.log.write_text("one\n\nsrun: error: no such thing\n")
     (finding,) = job.read().groups["node"]
     assert finding.level == PROBLEM
     assert finding.found == "it ended without a result: one / srun: error: no such thing"
     job.log.unlink()
     assert "it printed nothing" in job.read().groups["node"][0].found
+
+
+MEASURED = MachinePeaks("a CPU", 8, None, (Peak("cpu", 4, "float32", 1e11, 1e10, "numpy", "n7", "now"),))
+PEAKS = {"machine": MEASURED.as_data(), "findings": [{**FINDING, "subject": "CPU peaks"}]}
+del PEAKS["findings"][0]["group"]
+
+
+def test_peaks_are_measured_in_the_job_by_these_pythons_too(site, tmp_path: Path) -> None:
+    for wanted, expected in (
+        (Wanted(10), ""),
+        (Wanted(10, peaks_by=()), '"${node[@]}" peaks --turns "$folder" > "$folder/job-0.peaks"'),
+        (
+            Wanted(10, peaks_by=("/a b/python",)),
+            '"${node[@]}" peaks --turns "$folder" --python \'/a b/python\' > "$folder/job-0.peaks"',
+        ),
+    ):
+        job = checkup(site, tmp_path, wanted)
+        job.write(Workspace(tmp_path), site())
+        assert [line for line in job.script.read_text().splitlines() if " peaks " in line] == [expected][
+            : bool(expected)
+        ]
+        assert subprocess.run(["bash", "-n", job.script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "peaks", "words"),
+    [
+        ([PEAKS], MEASURED, ("CPU peaks", "none")),
+        ([], None, ("peaks", "not measured: the job has left none")),
+        ([{**PEAKS, "machine": {"cpu_model": 1}}], None, ("peaks", "not measured: the job has left none")),
+    ],
+)
+def test_what_a_job_measured_is_read(
+    site, tmp_path: Path, lines: list[Any], peaks: MachinePeaks | None, words: tuple[str, str]
+) -> None:
+    job = checkup(site, tmp_path, Wanted(10, peaks_by=()))
+    write_lines(tmp_path / "job-0.found", NODE, FINDING)
+    write_lines(tmp_path / "job-0.peaks", *lines)
+    place = job.read()
+    assert place.peaks == peaks
+    assert [(finding.subject, finding.found) for finding in place.groups["CPUs and memory"]] == [words]

@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.config.site import Partition
 from hpcbench.doctor import on_node
+from hpcbench.doctor.job import Wanted
 from hpcbench.doctor.place import Place
 from hpcbench.node.checkup.finding import PROBLEM, WARNING
 from hpcbench.workspace import Workspace
@@ -29,7 +30,9 @@ def looked_at(
     folder = tmp_path / "shared"
     folder.mkdir()
     workspace = Workspace(tmp_path)
-    return on_node.look(workspace, site(), partitions, folder, 3, patience_s, lambda what, how_far: said.append(what))
+    return on_node.look(
+        workspace, site(), partitions, folder, Wanted(3), patience_s, lambda what, how_far: said.append(what)
+    )
 
 
 def test_a_job_that_is_refused_is_a_problem_with_sbatchs_words_with_fake_slurm_commands(
@@ -98,5 +101,5 @@ def test_what_interrupts_the_waiting_cancels_the_jobs_with_fake_slurm_commands(
     folder = tmp_path / "shared"
     folder.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        on_node.look(Workspace(tmp_path), site(), ONE, folder, 3, 30, interrupt)
+        on_node.look(Workspace(tmp_path), site(), ONE, folder, Wanted(3), 30, interrupt)
     assert (commands / "scancel.called").read_text() == "71\n"

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-QUICK = ("doctor", "--seconds", "3")
+from hpcbench.collect.peaks import read_peaks
+from hpcbench.workspace import Workspace
+
+QUICK = ("doctor", "--seconds", "3", "--no-peaks")
 MINE = {"mine": {"python": sys.executable}}
 several_cpus = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a node has one CPU, and so one task")
 
@@ -66,6 +69,16 @@ def test_a_node_of_each_partition_is_looked_at_by_a_small_job(cluster, slurm):
     assert "asked: 2 GPUs; given: 0,1 and 0,1; the driver shows 0 GPUs" in found["gpu"]["GPU binding"]["found"]
     assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""
     assert not (cluster.workspace / "jobs").exists()
+
+
+def test_a_job_measures_what_its_node_can_do_at_most(cluster):
+    sections = {"partitions": {"debug": {"cpus_per_node": 2, "gpus_per_node": 0}}}
+    found = places(cluster, "--on-node", "--whole-node", "--peaks", expect=0, **sections)["debug"]
+    assert level(found, "CPU peaks") in ("ok", "warning"), "other tests may disturb it"
+    (machine,) = read_peaks(Workspace(cluster.workspace), pytest.fail)
+    numbers = {f"cpu_{peak.cpus}_float32_flops_per_s": peak.flops_per_s for peak in machine.measurements}
+    assert numbers.items() <= found["CPU peaks"]["numbers"].items()
+    assert found["peaks"]["found"].startswith("kept in results/.machines/")
 
 
 @several_cpus

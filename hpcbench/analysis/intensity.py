@@ -1,0 +1,63 @@
+"""Arithmetic intensity: operations of a step over the bytes that its layers must at least move to and from memory.
+
+Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
+Communications of the ACM 52(4), 65-76, call it operational intensity: after the caches, for DRAM. Here it is counted,
+not measured. For a batch of B items, numbers of s bytes, and layers that in a forward pass move M numbers for each item
+and read R of P weights (node/traffic.py):
+
+    inference   s (B M + R)
+    training    s (3 B M + 2 R) + 4 (6 P)
+
+- Every layer reads its input and its weights once and writes its output once. No layer finds in a cache what the one
+  before has left, no layers are fused, and within a layer the caches are ideal.
+- Training does three passes, as its operations are counted: forward, the gradient of the input, the gradient of the
+  weights. Each moves as much as the forward pass, and the first two read the weights. Layers without weights need a
+  little less (5 numbers of an elementwise one, where 6 are counted).
+- The gradient of the weights is written, and the optimizer (SGD with momentum) reads gradient, momentum and weight and
+  writes the last two: six numbers for each weight, in float32 whatever the dtype, since training in 16 bits is mixed.
+- Operations are those of matrix products and convolutions alone.
+
+What fuses layers (a compiler, attention that never writes its scores), or caches that hold a small network from layer
+to layer, moves less: such a case can be faster than its roof. Communication and sharded optimizers are not counted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from hpcbench.fast_json import decoded
+from hpcbench.node import catalog, layers, traffic
+
+SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes of a number
+_MASTER = SIZES["float32"]  # of the weights that are trained
+_UPDATE = 6  # numbers moved for each
+
+
+class StepWork(NamedTuple):
+    """Operations, and bytes moved at least, of one step of one task."""
+
+    flops: int
+    moved_bytes: int
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte."""
+        return self.flops / self.moved_bytes
+
+
+@lru_cache(maxsize=1024)
+def step_work(model: str, model_options: str, task: str, batch_size: int, dtype: str) -> StepWork:
+    """Of a model with these options (JSON, as in the table). Raises ValueError for what is no such model or dtype."""
+    if model not in catalog.MODELS or dtype not in SIZES:
+        raise ValueError(f"there is no model {model} in {dtype}")
+    given: dict[str, Any] = decoded(model_options)
+    chain, shape = catalog.network(model, catalog.resolved_options(model, given))
+    training = task != "inference"
+    moved = batch_size * traffic.total_moved(chain, shape, training)
+    read = traffic.total_weights_read(chain, shape, batch_size)
+    flops = batch_size * catalog.flops_of(chain, shape, task)
+    if not training:
+        return StepWork(flops, SIZES[dtype] * (moved + read))
+    update = _MASTER * _UPDATE * layers.parameter_count(chain, shape)
+    return StepWork(flops, SIZES[dtype] * (3 * moved + 2 * read) + update)
