@@ -1,7 +1,7 @@
 """The report page as one HTML file: styles, scripts, charts and data inside, nothing from a network.
 
-What comes from data is text: Jinja escapes it, the scripts set it as text content, and the page's Content Security Policy
-allows only the scripts and styles whose hashes it names, and no connection.
+What comes from data is text: Jinja escapes it, the scripts set it as text content, and the page's Content Security
+Policy allows only the scripts and styles whose hashes it names, and no connection.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -30,24 +31,25 @@ _IN_SCRIPTS = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"
 
 def render(page: Page) -> str:
     """The file's text, which depends on the page and the installed Vega only."""
+    folder = shipped("templates") / "report"
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(shipped("templates") / "report"),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_printable,
     )
-    style = _source(templates, "page.css")
-    scripts = ["\n".join(_source(templates, name) for name in SCRIPTS)]
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]
     if page.figures:
         scripts.append(_vega())
     return templates.get_template("page.html.j2").render(
         page=page,
         version=hpcbench.__version__,
         policy=_policy(style, scripts),
-        style=Markup(style),  # noqa: S704  (these are ours and Vega's, without data)
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        style=style,
+        scripts=scripts,
         data=_data(page),
     )
 
@@ -56,11 +58,7 @@ def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _source(templates: jinja2.Environment, name: str) -> str:
-    assert templates.loader is not None
-    return templates.loader.get_source(templates, name)[0]
-
-
+@cache
 def _vega() -> str:
     """Vega, Vega-Lite and vegaEmbed, which it makes known to scripts, as vl-convert brings them."""
     import vl_convert  # late: it takes a while
@@ -82,7 +80,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _data(page: Page) -> Markup:
+def _data(page: Page) -> str:
     """What the scripts read: the table, and the charts with the data that they share."""
     columns = page.table.columns
     specs, datasets = _charts(page)
@@ -95,7 +93,7 @@ def _data(page: Page) -> Markup:
         "datasets": datasets,
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # in ASCII: no separators of lines, either
-    return Markup(text.translate(_IN_SCRIPTS))  # noqa: S704  (no < is left in it)
+    return text.translate(_IN_SCRIPTS)
 
 
 def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -121,4 +119,4 @@ def _value(value: Cell, column: Column) -> Cell:
         return None
     if column.kind == "text":
         return cell(value)
-    return str(value) if abs(value) > _WHOLE_IN_JAVASCRIPT and isinstance(value, int) else value
+    return str(value) if isinstance(value, int) and abs(value) > _WHOLE_IN_JAVASCRIPT else value

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-BEST, WITHIN_NOISE, BEHIND = "best", "within noise of the best", ""
 Standing = Literal["best", "within noise of the best", ""]
+BEST: Standing = "best"
+WITHIN_NOISE: Standing = "within noise of the best"
+BEHIND: Standing = ""
 
 # How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of terminal.py do.
 Kind = Literal["text", "number", "time", "bytes"]

@@ -13,12 +13,16 @@ const CONFIG = {
   rule: { color: "var(--ink)" },
   tick: { color: "var(--ink)" },
   text: { color: "var(--ink)", fontSize: 12 },
-  axis: { ...TEXT, gridColor: "var(--line)", domainColor: "var(--line)", tickColor: "var(--line)", labelLimit: 220, titlePadding: 10 },
+  axis: { ...TEXT, gridColor: "var(--line)", domainColor: "var(--line)", tickColor: "var(--line)", labelLimit: 220, labelSeparation: 8, titlePadding: 10 },
   axisXDiscrete: { labelAngle: 0, labelOverlap: "greedy" },
   legend: { ...TEXT, orient: "top", direction: "horizontal", titlePadding: 6, symbolStrokeColor: "var(--muted)" },
   header: TEXT,
   title: { color: "var(--ink)", fontSize: 13, fontWeight: 500, anchor: "start" },
-  range: { category: Array.from({ length: 8 }, (_, place) => `var(--series-${place + 1})`) },
+  range: {
+    category: Array.from({ length: 8 }, (_, place) => `var(--series-${place + 1})`),
+    ramp: { scheme: "viridis" },
+    heatmap: { scheme: "viridis" },
+  },
 };
 const COMPOSED = ["facet", "repeat", "concat", "hconcat", "vconcat"];
 const FACETS = ["facet", "row", "column"];
@@ -95,8 +99,10 @@ const waiting = new Map();  // places of charts that are not drawn yet
 async function draw(place) {
   const id = waiting.get(place);
   if (!waiting.delete(place)) return;
+  const inner = element("div", "");  // Vega gives it the role of a graphic
+  place.append(inner);
   try {
-    await embed(place, complete(data.charts[id], "container"), configFor(place.clientWidth));
+    await embed(inner, complete(data.charts[id], "container"), configFor(place.clientWidth));
     place.parentElement.append(saveButtons(id));
   } catch (error) {
     place.textContent = `This chart could not be drawn: ${error.message}`;

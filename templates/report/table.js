@@ -99,7 +99,7 @@ function heading(column) {
   button.addEventListener("click", () => sortBy(column));
   const kind = column.kind === "text" ? "text" : "number";
   const made = element("th", button, { scope: "col", class: kind, title: printable(column.key) });
-  if (kind === "text") made.style.minWidth = `min(${widest(column)}ch, 22ch)`;
+  if (kind === "text") made.style.minWidth = `calc(${Math.min(widest(column), 22)}ch + 1.4rem)`;
   return made;
 }
 
