@@ -98,9 +98,7 @@ function heading(column) {
   if (column.unit) button.append(" ", element("span", printable(column.unit), { class: "unit" }));
   button.addEventListener("click", () => sortBy(column));
   const kind = column.kind === "text" ? "text" : "number";
-  const made = element("th", button, { scope: "col", class: kind, title: printable(column.key) });
-  if (kind === "text") made.style.minWidth = `calc(${Math.min(widest(column), 22)}ch + 1.4rem)`;
-  return made;
+  return element("th", button, { scope: "col", class: kind, title: printable(column.key) });
 }
 
 function filterField(column) {
@@ -114,7 +112,9 @@ function filterField(column) {
     typed ? filters.set(column.index, typed) : filters.delete(column.index);
     update();
   });
-  return element("td", field);
+  const made = element("td", field);
+  if (column.kind === "text") made.style.minWidth = `calc(${Math.min(widest(column), 22)}ch + 1.4rem)`;
+  return made;
 }
 
 function showColumns() {

@@ -12,6 +12,10 @@ function printable(text) {
     "\n\t ".includes(character) ? character : /\s/u.test(character) ? " " : "?");
 }
 
+/** With commas between thousands, and so many decimals at most; made once each, which takes long. */
+const WITH_DECIMALS = Array.from({ length: 14 }, (_, most) =>
+  new Intl.NumberFormat("en-US", { maximumFractionDigits: most }));
+
 /** As toExponential, but halves go to the even digit. */
 function rounded(value, digits) {
   const up = value.toExponential(digits - 1);
@@ -31,7 +35,7 @@ function general(value, digits) {
     return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
   }
   const decimals = Math.max(0, digits - 1 - exponent);
-  return Number(`${mantissa}e${exponent}`).toLocaleString("en-US", { maximumFractionDigits: decimals });
+  return WITH_DECIMALS[decimals].format(`${mantissa}e${exponent}`);
 }
 
 function whole(value) {
@@ -42,7 +46,7 @@ function whole(value) {
 
 function figure(value) {
   const size = Math.abs(value);
-  return size >= 9999.5 && size < 1e15 ? whole(value).toLocaleString("en-US") : general(value, 4);
+  return size >= 9999.5 && size < 1e15 ? WITH_DECIMALS[0].format(whole(value)) : general(value, 4);
 }
 
 function duration(seconds) {
