@@ -26,7 +26,7 @@ help:
 	@echo "make soak          what seldom happens: hpcbench killed 200 times (a quarter of an hour); 10,000 cases on"
 	@echo "                   64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that need neither Slurm nor a framework (five minutes)"
+	@echo "make unit          only the tests that need neither Slurm, nor a framework, nor a browser (five minutes)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
@@ -67,7 +67,7 @@ environments-all: environments
 	$(BIN)/hpcbench env build --no-check $(LONG_ENVIRONMENTS) || [ "$$CI" != true ]
 
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not slurm and not torch and not framework and not system and not pip and not hostile and not soak"
+	$(PYTEST) -m "not slurm and not torch and not framework and not system and not browser and not pip and not hostile and not soak"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

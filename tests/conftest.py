@@ -224,7 +224,7 @@ def with_environments(
 
 
 def _made_by(tool: str) -> Path:
-    """The folder that a script of tools/ makes for the tests, or finds made, and prints."""
+    """The folder or file that a script of tools/ makes for the tests, or finds made, and prints."""
     made = subprocess.run(["flock", TOOLS / tool, TOOLS / tool], capture_output=True, text=True)  # one worker at a time
     if made.returncode:
         reason = f"tools/{tool} cannot work here: {made.stderr.strip()}"
@@ -250,6 +250,12 @@ def module_packages() -> Path:
 def mpi_compilers() -> Path:
     """The folder with mpicc.mpich and mpicc.openmpi, which are installed."""
     return _made_by("mpi")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The program of a Chromium, which is installed where there is none."""
+    return _made_by("browser")
 
 
 @pytest.fixture

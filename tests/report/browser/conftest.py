@@ -1,0 +1,67 @@
+"""A real Chromium without a screen, and pages opened in it from a file, as a reader opens them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page as Tab
+
+from hpcbench.report.html import render
+from hpcbench.report.page import Page
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: Path) -> Iterator[Browser]:
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not run as root
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=sandbox)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
+    """Open a page, its options those of a browser context. After the test nothing may have been said on the console or
+    asked of a network by any page."""
+    complaints: list[str] = []
+    contexts = []
+
+    def note_request(url: str) -> None:
+        if not url.startswith((tmp_path.as_uri(), "blob:")):
+            complaints.append(f"asked for {url}")
+
+    def open_page(page: Page, **options: Any) -> Tab:
+        file = tmp_path / f"{len(contexts)}.html"
+        file.write_text(render(page), encoding="utf-8")
+        contexts.append(browser.new_context(**options))
+        tab = contexts[-1].new_page()
+        tab.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: note_request(request.url))
+        tab.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("#sheet tbody tr")
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def with_charts() -> Callable[[Tab], Tab]:
+    """Scroll through a page until its charts are drawn."""
+
+    def draw(tab: Tab) -> Tab:
+        for place in tab.query_selector_all("[data-chart]"):
+            place.scroll_into_view_if_needed()
+            tab.wait_for_function("place => 'drawn' in place.dataset", arg=place)
+        return tab
+
+    return draw

@@ -1,0 +1,95 @@
+"""A small report page, for tests of how it is rendered; none of its numbers was measured."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from hpcbench.report.page import (
+    BEST,
+    WITHIN_NOISE,
+    Again,
+    Answer,
+    Bar,
+    Cell,
+    Column,
+    Command,
+    Fact,
+    Failure,
+    Figure,
+    Heading,
+    Machine,
+    Page,
+    Place,
+    Ranking,
+    RuleKept,
+    Table,
+    Trust,
+)
+
+COLUMNS = (
+    Column("case", "case"),
+    Column("framework", "framework"),
+    Column("intra_op_threads", "threads", "number"),
+    Column("time_median_s", "time", "time"),
+    Column("throughput_items_per_s", "throughput", "number", "items/s"),
+    Column("peak_memory_bytes", "peak memory", "bytes", shown=False),
+)
+ROWS: tuple[tuple[Cell, ...], ...] = (
+    ("a1", "pytorch", 2, 0.00906, 7062.0, 2**30),
+    ("b2", "jax", 10, 0.0109, 5865.25, 3 * 2**29),
+    ("c3", "mxnet", 1, None, None, None),
+    ("d4", "jax", 2, 0.0000291, 1234567.0, 2**28),
+)
+
+
+def chart(**changes: Any) -> dict[str, Any]:
+    """Bars, as `altair.Chart.to_dict` gives them."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.1.0.json",
+        "data": {"name": "data-of-bars"},
+        "datasets": {"data-of-bars": [{"framework": "pytorch", "rate": 7062}, {"framework": "jax", "rate": 5865}]},
+        "mark": "bar",
+        "height": 160,
+        "encoding": {
+            "x": {"field": "rate", "type": "quantitative", "title": "items per second"},
+            "y": {"field": "framework", "type": "nominal"},
+            "color": {"field": "framework", "type": "nominal"},
+            "tooltip": [{"field": "framework"}, {"field": "rate"}],
+        },
+        **changes,
+    }
+
+
+def figure(number: int = 1, **spec: Any) -> Figure:
+    return Figure(f"bars-{number}", f"Bars {number}", "Medians of five runs.", "PyTorch is ahead.", chart(**spec))
+
+
+def table(*rows: tuple[Cell, ...], columns: tuple[Column, ...] = COLUMNS) -> Table:
+    return Table(columns, rows or ROWS)
+
+
+def page(**changes: Any) -> Page:
+    """A page that has something in each section, but for what is changed."""
+    places = (
+        Place(("pytorch", "9.06 ms"), Bar(0.9, 0.85, 1.0), BEST),
+        Place(("jax", "10.9 ms"), Bar(0.8, 0.7, 0.9), WITHIN_NOISE),
+        Place(("mxnet", "20 ms"), Bar(0.4)),
+    )
+    given: dict[str, Any] = {
+        "title": "study-20261122-022252",
+        "created_at": datetime(2026, 11, 22, 2, 40, tzinfo=timezone.utc),
+        "table": table(),
+        "subtitle": ("4 cases on laptop (AMD EPYC)",),
+        "answers": (Answer("PyTorch is the fastest: 9.06 ms a step.", "95 % interval 8.5 ms - 9.9 ms"),),
+        "notices": ("Each row stands for 100 cases.",),
+        "rankings": (Ranking("mlp training", (Heading("framework", False), Heading("time")), places, "and 1 more"),),
+        "figures": (figure(),),
+        "failures": (Failure("timeout", "stopped after 60 s", 5, ("nodes=1", "nodes=2"), "jobs/study/12.out"),),
+        "trust": Trust(
+            (Fact("runs", "12"),), (RuleKept(2, "subsets", False, ("1 case did not complete",)),), ("A note",)
+        ),
+        "machines": (Machine("n1", (Fact("processor", "AMD EPYC"),)),),
+        "again": Again((Command("hpcbench sweep study.yaml", "The same once more:"),), (Fact("Python", "3.11.2"),)),
+    }
+    return Page(**{**given, **changes})
