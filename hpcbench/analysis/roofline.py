@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from hpcbench.analysis.intensity import step_work
-from hpcbench.analysis.summary import THROUGHPUT
+from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.node.catalog import MODELS
 from hpcbench.node.peak import MachinePeaks, Peak
 
@@ -88,7 +88,7 @@ class Roofline(NamedTuple):
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     """Each case under its roof; the cases are those of case_table."""
     roofs = _roofs(peaks)
-    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEPS) & cases[THROUGHPUT].notna()]
+    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEPS) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
     points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
     points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})
@@ -124,7 +124,7 @@ def _ground(row: Row) -> Ground:
 def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
     ground = _ground(row)
     shares = row["nodes"] if ground.device == "cpu" else row["nodes"] * row["tasks_per_node"]  # a task uses one GPU
-    rate = float(row["flops_per_item"] * row[THROUGHPUT] / shares)
+    rate = float(row["flops_per_item"] * row[THROUGHPUT.column] / shares)
     low, high = (_scaled(rate, row["time_median_s"], row[name]) for name in ("time_ci_high_s", "time_ci_low_s"))
     point = {
         **dict.fromkeys(POINT),
