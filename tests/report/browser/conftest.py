@@ -18,6 +18,7 @@ from hpcbench.report.page import Page
 @pytest.fixture(scope="session")
 def browser(chromium: Path) -> Iterator[Browser]:
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not run as root
+    expect.set_options(timeout=30_000)  # machines that run tests are busy
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=sandbox)
         yield running
