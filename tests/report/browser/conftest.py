@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from hpcbench.report.html import render
-from hpcbench.report.page import Page
+from hpcbench.report.page.html import render
+from hpcbench.report.page.model import Page
 
 
 @pytest.fixture(scope="session")

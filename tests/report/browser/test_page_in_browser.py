@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.page import Answer, Cell, Column
+from hpcbench.report.page.model import Answer, Cell, Column
 from tests.report.pages import chart, figure, page, table
 from tests.report.test_page import HOSTILE, everywhere
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.page import Cell, Column
+from hpcbench.report.page.model import Cell, Column
 from hpcbench.report.terminal import duration, figure
 from tests.report.pages import page, table
 

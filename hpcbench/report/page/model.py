@@ -1,6 +1,6 @@
 """What the report page says, before it is HTML: plain texts and numbers, in the order in which they are read.
 
-Texts are data and may hold anything; `hpcbench.report.html.render` makes the file of it.
+Texts are data and may hold anything; `hpcbench.report.page.html.render` makes the file of it.
 """
 
 from __future__ import annotations
