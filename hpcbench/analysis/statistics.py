@@ -47,16 +47,16 @@ class Interval(NamedTuple):
         return Interval(self.estimate * factor, low, high)
 
 
-def effective_sizes(repetitions: Iterable[Floats]) -> list[int]:
-    """How many independent samples those of each repetition are worth, which are in the order of time."""
-    return [round(effective_size(samples, median_of(samples))) for samples in repetitions]
+def effective_size_of(samples: Floats) -> int:
+    """How many independent samples those of a repetition are worth, which are in the order of time."""
+    return round(effective_size(samples, median_of(samples))) if samples.size else 0
 
 
 def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Interval:
     """The median of the repetitions' medians, with its interval.
 
-    `repetitions` holds the samples of each repetition in the order of time, of any number above 0; `sizes` their
-    effective_sizes, where these are known already.
+    `repetitions` holds the samples of each repetition in the order of time, of any number above 0; `sizes` what
+    effective_size_of says of each, where that is known already.
     Raises ValueError where there is no sample, or one is not a number.
     """
     ordered = _ordered(repetitions)
@@ -66,7 +66,7 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
         return Interval(estimate, None, None)
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_interval(centres, estimate)
-    return _middle_of(_bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes), estimate)
+    return _middle_of(_bootstrapped(ordered, _sizes(repetitions) if sizes is None else sizes), estimate)
 
 
 def interval_of_values(values: Sequence[float]) -> Interval:
@@ -95,12 +95,16 @@ def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None
         return None
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_medians(_centres(ordered))
-    return _bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes)
+    return _bootstrapped(ordered, _sizes(repetitions) if sizes is None else sizes)
 
 
 def _middle_of(resampled: Floats, estimate: float) -> Interval:
     ordered, tail = np.sort(resampled), (1 - LEVEL) / 2
     return Interval(estimate, quantile_of_sorted(ordered, tail), quantile_of_sorted(ordered, 1 - tail))
+
+
+def _sizes(repetitions: Sequence[Floats]) -> list[int]:
+    return [effective_size_of(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
 
 
 def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
