@@ -210,29 +210,29 @@ def quantile_of_sorted(ordered: Floats, quantile: float) -> float:
 
 
 def _bootstrap_medians(ordered: Floats, size: int, column: int) -> Floats:
-    """Medians of RESAMPLES bootstrap samples, each of `size` of the sorted samples.
-
-    A uniform number u picks the sample of rank floor(n u).
-    """
-    lower, upper = (np.minimum((u * ordered.size).astype(np.intp), ordered.size - 1) for u in _middle(size, column))
+    """Medians of RESAMPLES bootstrap samples, each of `size` of the sorted samples."""
+    lower, upper = _middle(ordered.size, size, column)
     medians: Floats = (ordered[lower] + ordered[upper]) / 2
     return medians
 
 
 @lru_cache(maxsize=512)
-def _middle(size: int, column: int) -> tuple[Floats, Floats]:
-    """The two middle ones of `size` uniform numbers (equal where it is odd), RESAMPLES times.
+def _middle(samples: int, size: int, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the sorted samples are the two in the middle of a resample of `size` (one, where it is odd), RESAMPLES
+    times.
 
-    The k-th smallest of n uniform numbers is Beta(k, n - k + 1); of the n - k above it, the next is the smallest of
-    that many uniform numbers on what is left.
+    A uniform number u picks the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k, n - k + 1);
+    of the n - k above it, the next is the smallest of that many uniform numbers on what is left.
     """
     generator = np.random.default_rng([_SEED, size, column])
     middle = (size + 1) // 2
     first = generator.beta(middle, size - middle + 1, RESAMPLES)
+    lower = np.minimum((first * samples).astype(np.intp), samples - 1)
     if size % 2:
-        return first, first
+        return lower, lower
     above = size - middle
-    return first, 1 - (1 - first) * (1 - generator.random(RESAMPLES)) ** (1 / above)
+    second = 1 - (1 - first) * (1 - generator.random(RESAMPLES)) ** (1 / above)
+    return lower, np.minimum((second * samples).astype(np.intp), samples - 1)
 
 
 @lru_cache(maxsize=64)
