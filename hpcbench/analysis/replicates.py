@@ -24,7 +24,7 @@ _KEPT = 1024  # of 8 kB each
 
 
 class Replicates:
-    """Of the cases of a table of repetitions, as by_case groups it; made when they are asked for, the last ones kept."""
+    """Of the cases of a table of repetitions, as by_case groups it; made when asked for, and the last ones kept."""
 
     def __init__(self, cases: Cases) -> None:
         self._cases = cases

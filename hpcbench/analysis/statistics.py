@@ -221,8 +221,8 @@ def _middle(samples: int, size: int, column: int) -> tuple[NDArray[np.intp], NDA
     """Which of the sorted samples are the two in the middle of a resample of `size` (one, where it is odd), RESAMPLES
     times.
 
-    A uniform number u picks the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k, n - k + 1);
-    of the n - k above it, the next is the smallest of that many uniform numbers on what is left.
+    A uniform number u picks the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k,
+    n - k + 1); of the n - k above it, the next is the smallest of that many uniform numbers on what is left.
     """
     generator = np.random.default_rng([_SEED, size, column])
     middle = (size + 1) // 2

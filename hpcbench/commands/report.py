@@ -25,6 +25,7 @@ from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
+from hpcbench.report.insights import insights
 from hpcbench.report.use import use_in_words
 from hpcbench.workspace import Workspace
 
@@ -144,6 +145,7 @@ def report(
     elif csv_file != "-":
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
+        terminal.print_insights(insights(results), out)
         for progress in progresses:
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
         (print_rules if all_rules else print_findings)(check(Evidence(results)), out)

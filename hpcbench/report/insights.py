@@ -15,5 +15,6 @@ def insights(results: Results) -> list[str]:
     names = [name for name in results.shown if name != "sweep"]
     if len(names) < FEWEST_FACTORS or not results.works:
         return []
-    rules = [guideline.sentence for guideline in mine(results.cases)]
-    return [*sentences(importance(results.cases, results.repetitions, names)), *rules]
+    found = importance(results.cases, results.repetitions, names)
+    told = [] if found.reason else sentences(found)
+    return [*told, *(guideline.sentence for guideline in mine(results.cases))]

@@ -189,8 +189,13 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
 def test_what_others_disturbed_is_counted_beside_what_is_shown(make_cases: MakeCases, verdict: str, said: str) -> None:
     header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[2:5]
     assert header.split()[-2:] == ["n", "disturbed"]
-    assert first.split("1.00x")[1].split() == ["3", *said.split()]
-    assert second.rstrip().endswith("3")
+    assert first.split("1.00x")[1].split() == ["3", *said.split(), "##########"]
+    assert second.split("1.00x")[1].split() == ["3", "##########"]
+
+
+def test_a_bar_says_how_good_a_case_is_beside_the_best(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 2}, {"nodes": 1, "time_median_s": 0.0582}))
+    assert [line.count("#") for line in text.splitlines() if " ms - " in line] == [10, 5]
 
 
 @pytest.mark.parametrize(("repetitions", "said"), [(1, True), (3, False), (5, False), (6, True)])
