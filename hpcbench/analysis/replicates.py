@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
 from hpcbench.analysis.summary import Row, by_case, speaking
 from hpcbench.node.sampling import SAMPLES
 
-TIME = "time_median_s"
 Key = tuple[str, str]  # a case: its sweep and its id
 
 
@@ -33,7 +33,7 @@ class Replicates:
     def _cases(self) -> dict[tuple[str, str], list[Row]]:
         return by_case(self._repetitions)
 
-    def of(self, case: Key, column: str = TIME) -> Floats | None:
+    def of(self, case: Key, column: str = TIME.column) -> Floats | None:
         """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
         there is nothing, or a single value, of which no spread is known."""
         key = (*case, column)
@@ -41,7 +41,7 @@ class Replicates:
             self._made[key] = _shuffled(_values(speaking(self._cases.get(case, [])), column), "/".join(key))
         return self._made[key]
 
-    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME) -> Interval:
+    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME.column) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""
         above, below = self.of(upper, column), self.of(lower, column)
         if above is None or below is None or not np.all(below > 0):
@@ -58,7 +58,7 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
 
 def _values(repetitions: list[Row], column: str) -> list[Floats]:
     """What each repetition has measured: its samples, or the one value that it has of anything but the time."""
-    if column == TIME:
+    if column == TIME.column:
         return [row[SAMPLES] for row in repetitions if row[SAMPLES].size]
     return [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]
 

@@ -10,6 +10,7 @@ from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.metrics import quantities_of
 from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
@@ -95,10 +96,9 @@ def compare(
         raise UserError(f"both are the sweep {old.name}", where="BASE NEW", hint="name two sweeps")
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
-    metrics = metric_columns([*records[0], *records[1]])
-    describing = [name for name in candidates(pd.concat(tables)) if name != "sweep"]
-    better = {column: metric.better for column, metric in metrics.items()}
-    found = compare_sweeps(*tables, margin, better, ["experiment", *describing])
+    metrics = quantities_of(metric_columns([*records[0], *records[1]]))
+    describing = candidates(pd.concat(tables))
+    found = compare_sweeps(*tables, margin, metrics.values(), ["experiment", *describing])
     failing = {word for name in fail_on for word in FAILING[name]}
     if "-" not in (junit_file, json_file):
         print_comparison(found, describing, metrics, top, out)

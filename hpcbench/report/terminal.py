@@ -15,6 +15,7 @@ from hpcbench.analysis.summary import differing_work
 from hpcbench.report.answers import sentence
 from hpcbench.report.columns import as_table, fitting
 from hpcbench.report.failures import failures_of
+from hpcbench.report.more import say_more
 from hpcbench.report.ranking import columns_of
 
 MOST_ANSWERS = 6
@@ -28,7 +29,7 @@ def print_report(results: Results, top: int, console: Console) -> None:
         console.print(Text(work.title, style="italic"), soft_wrap=True)
         columns = columns_of(replace(work, cases=work.cases.head(top)), results.quantity, results.metrics)
         console.print(as_table(fitting(columns, console.width)))
-        _say_more(len(work.cases) - top, console)
+        say_more(len(work.cases) - top, console, "--csv")
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -71,8 +72,3 @@ def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
             "the column effective_samples of --csv says for how many.",
             soft_wrap=True,
         )
-
-
-def _say_more(count: int, console: Console) -> None:
-    if count > 0:
-        console.print(f"... and {count:,} more: see them all with --top, or in the file of --csv")
