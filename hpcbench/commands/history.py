@@ -12,7 +12,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
-from hpcbench.commands.common import err, file_in, out, plural, workspace_of
+from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
 from hpcbench.commands.reading import candidates
@@ -62,14 +62,7 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
     help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
-@click.option(
-    "--json",
-    "json_file",
-    metavar="[FILE]",
-    is_flag=False,
-    flag_value="-",
-    help="Write JSON to FILE; to stdout where it is the last word.",
-)
+@json_option()
 @click.pass_context
 @without_garbage_collection()
 def history(
@@ -109,9 +102,7 @@ def history(
         write_csv(history_table(made), csv_file)
     if json_file:
         write_text(history_json(made), json_file)
-    for file in (csv_file, json_file):
-        if file and file != "-":
-            err.print(f"wrote {plural(len(made.sweeps), 'sweep')} to {file}", soft_wrap=True, markup=False)
+    tell_written(plural(len(made.sweeps), "sweep"), csv_file, json_file)
     measured = any(each.compared for each in made.histories)
     return int(not measured or bool(fail_on and made.got_worse))
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from hpcbench.analysis.latency import PERCENTILES
 from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.quantities import QUANTITIES
+from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.report.columns import Column, as_table
@@ -309,5 +309,7 @@ def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCas
     cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]
     if metric in PERCENTILES:
         cases["time_median_s"], cases[metric] = [0.1, 0.1], [0.3, 0.5]
+    if metric in (PRICE.column, ENERGY.column):
+        cases[metric] = [37.25, 50.0]
     lines = [line for line in printed(cases, metric=metric).splitlines() if " ms" in line]
-    assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3(00 ms|\.00x|0\.0)"), lines[0])
+    assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3(00 ms|\.00x|0\.0|7\.25)"), lines[0])
