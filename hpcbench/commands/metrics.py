@@ -31,8 +31,8 @@ def named(
     found = [metric for metric in metrics.values() if name in (metric.title, metric.column)]
     if len(found) != 1 or way not in ("", HIGHER, LOWER):
         columns = [metric.column for metric in found]
-        others = columns or [metric.title for metric in metrics.values()]
-        hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, [*known, *others])
+        names = [*known, *(metric.title for metric in metrics.values())]
+        hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, names)
         raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
     if quantity.more_is_better is None and needed_by:

@@ -49,7 +49,7 @@ def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
     ("asked", "hint"),
     [
         ("rat", "did you mean 'rate'?"),
-        ("rate:more", "did you mean 'metric_rate_it_per_s'?"),
+        ("rate:more", "did you mean 'rate'?"),
         ("time_median_s:higher", "did you mean 'time_median_s'?"),
     ],
 )
