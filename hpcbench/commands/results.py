@@ -14,7 +14,7 @@ from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, 
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.collect.records import Record
 from hpcbench.collect.table import metric_columns, repetition_table
 from hpcbench.commands.cases import row_of_case
@@ -26,8 +26,9 @@ from hpcbench.errors import UserError
 def results_of(records: list[Record], metric: str | None = None, base: str | None = None) -> Results:
     """The tables of these records, ranked. Raises UserError for a metric or a base case that is not there."""
     repetitions = repetition_table(records)
-    replicates = Replicates(repetitions)
-    cases = add_costs(case_table(repetitions), repetitions)
+    grouped = by_case(repetitions)
+    replicates = Replicates(grouped)
+    cases = add_costs(case_table(repetitions, grouped), repetitions)
     cases = cases.assign(**pareto(cases))
     cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
     columns = metric_columns(records)

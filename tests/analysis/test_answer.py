@@ -13,7 +13,7 @@ from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.report.answers import sentence
 
 Ask = Callable[..., list[Answer]]
@@ -43,7 +43,7 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
             for run, part in enumerate(spread)
         ]
         repetitions = table(*rows)
-        replicates = Replicates(repetitions)
+        replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
         shown = ["framework", "intra_op_threads"] if "framework" in columns else ["intra_op_threads"]
         return answers(Results(repetitions, cases, quantity, shown, replicates, base is not None))

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.report.html import render
-from hpcbench.report.page import Again, Answer, Column, Command, Fact, Failure, Figure, Machine, Trust
+from hpcbench.report.page.html import render
+from hpcbench.report.page.model import Again, Answer, Column, Command, Fact, Failure, Figure, Machine, Trust
 from tests.report.pages import figure, page, table
 
 HOSTILE = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,11 @@ def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, 
     return Measure(f"{title} ({shown})" if shown else title, factor, is_log)
 
 
+def slug(words: str) -> str:
+    """As a file may be called."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].rstrip("-") or "figure"
+
+
 def measured(quantity: Quantity, frame: pd.DataFrame) -> Measure:
     return measure(quantity.title, quantity.unit, frame[quantity.column])
 
@@ -116,25 +122,26 @@ def x_of_axis(column: str, values: pd.Series[Any]) -> alt.X:
     return alt.X("x:Q", title=header_of(column), scale=scale, axis=ticks)
 
 
-def colour(column: str, values: pd.Series[str], *, legend: bool = True) -> alt.Color:
-    """By the field `colour`; frameworks have their own."""
+def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:
+    """By the field `colour`; frameworks have their own. The legend has the `title`, else that of the column."""
     domain = in_order(values)
-    title = alt.Legend(title=header_of(column)) if legend else None
+    shown = alt.Legend(title=title or header_of(column)) if legend else None
     if set(domain) <= set(theme.OF_FRAMEWORK):
         scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in domain])
     elif len(domain) <= len(theme.COLOURS):
         scale = alt.Scale(domain=domain, range=list(theme.COLOURS[: len(domain)]))
     else:
         scale = alt.Scale(domain=domain, scheme="turbo")
-    return alt.Color("colour:N", scale=scale, legend=title, sort=domain)
+    return alt.Color("colour:N", scale=scale, legend=shown, sort=domain)
 
 
-def shape(column: str, values: pd.Series[str]) -> alt.Shape:
+def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.Shape:
     """By the field `colour`, so that it can be told in grey, too."""
     domain = in_order(values)
     shapes = [theme.SHAPES[place % len(theme.SHAPES)] for place in range(len(domain))]
     scale = alt.Scale(domain=domain, range=shapes)
-    return alt.Shape("colour:N", scale=scale, legend=alt.Legend(title=header_of(column)), sort=domain)
+    legend = alt.Legend(title=title or header_of(column))
+    return alt.Shape("colour:N", scale=scale, legend=legend, sort=domain)
 
 
 def dashes(values: pd.Series[str]) -> alt.StrokeDash:

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from hpcbench.report.html import render
-from hpcbench.report.page import Page
+from hpcbench.report.page.html import render
+from hpcbench.report.page.model import Page
 
 
 @pytest.fixture(scope="session")
 def browser(chromium: Path) -> Iterator[Browser]:
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's own does not run as root
+    expect.set_options(timeout=30_000)  # machines that run tests are busy
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=sandbox)
         yield running
@@ -59,9 +60,9 @@ def with_charts() -> Callable[[Tab], Tab]:
     """Scroll through a page until its charts are drawn."""
 
     def draw(tab: Tab) -> Tab:
-        for place in tab.query_selector_all("[data-chart]"):
+        for place in tab.locator("[data-chart]").all():
             place.scroll_into_view_if_needed()
-            tab.wait_for_function("place => 'drawn' in place.dataset", arg=place)
+            expect(place).to_have_attribute("data-drawn", "")
         return tab
 
     return draw

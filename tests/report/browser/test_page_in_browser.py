@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
 
-from hpcbench.report.page import Answer, Cell, Column
+from hpcbench.report.page.model import Answer, Cell, Column
 from tests.report.pages import chart, figure, page, table
 from tests.report.test_page import HOSTILE, everywhere
 
@@ -180,7 +181,7 @@ def test_the_answer_and_the_ranking_are_on_the_first_screen(opened: Opened) -> N
 def test_a_command_can_be_copied(opened: Opened) -> None:
     tab = opened(page(), permissions=["clipboard-read", "clipboard-write"])
     tab.locator(".command button").click()
-    tab.wait_for_function("document.querySelector('.command button').textContent === 'Copied'")
+    expect(tab.locator(".command button")).to_have_text("Copied")
     assert tab.evaluate("navigator.clipboard.readText()") == "hpcbench sweep study.yaml"
 
 

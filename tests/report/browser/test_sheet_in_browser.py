@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
 
-from hpcbench.report.page import Cell, Column
+from hpcbench.report.page.model import Cell, Column
 from hpcbench.report.terminal import duration, figure
 from tests.report.pages import page, table
 
@@ -184,9 +185,8 @@ def test_what_is_shown_can_be_copied(opened: Opened, allowed: bool) -> None:
     if not allowed:
         tab.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not here')); }")
     fill(tab, "case", "b2")
-    copy = tab.locator("#copy")
-    copy.click()
-    tab.wait_for_function("document.getElementById('copy').textContent === 'Copied'")
+    tab.locator("#copy").click()
+    expect(tab.locator("#copy")).to_have_text("Copied")
     expected = "case\tframework\tintra_op_threads\ttime_median_s\tthroughput_items_per_s\nb2\tjax\t10\t0.0109\t5865.25"
     assert tab.evaluate("navigator.clipboard.readText()") == expected
 

@@ -21,7 +21,7 @@ from markupsafe import Markup
 import hpcbench
 from hpcbench.analysis.naming import cell
 from hpcbench.printable import printable
-from hpcbench.report.page import Cell, Column, Page
+from hpcbench.report.page.model import Cell, Column, Page
 from hpcbench.resources import shipped
 
 SCRIPTS = ("page.js", "values.js", "sheet.js", "table.js", "charts.js", "commands.js")

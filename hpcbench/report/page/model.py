@@ -1,6 +1,6 @@
 """What the report page says, before it is HTML: plain texts and numbers, in the order in which they are read.
 
-Texts are data and may hold anything; `hpcbench.report.html.render` makes the file of it.
+Texts are data and may hold anything; `hpcbench.report.page.html.render` makes the file of it.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ class Page:
     answers: tuple[Answer, ...] = ()
     notices: tuple[str, ...] = ()  # what the reader has to know first, such as that rows stand for several cases
     rankings: tuple[Ranking, ...] = ()
+    insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
     figures: tuple[Figure, ...] = ()
     failures: tuple[Failure, ...] = ()
     trust: Trust = field(default_factory=Trust)

@@ -1,0 +1,94 @@
+"""Figures of what cases take: energy and money against time, and how close they come to what their machine can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from hpcbench.analysis.cost import ENERGY, ENERGY_DELAY, PRICE
+from hpcbench.analysis.naming import plain
+from hpcbench.analysis.pareto import FRONT
+from hpcbench.analysis.quantities import QUANTITIES, Quantity
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.roofline import Roofline, roofline
+from hpcbench.config.metrics import interval_columns
+from hpcbench.node.peak import MachinePeaks
+from hpcbench.report.charts import cases, trade
+from hpcbench.report.charts import roofline as roofs
+from hpcbench.report.charts.base import Figure, slug
+from hpcbench.report.charts.encoding import choose
+
+MOST_WORKS = 4  # kinds of work with figures of their own
+_J_PER_ITEM = 3.6  # of a kWh for a million items
+OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
+DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
+
+
+def figures_of_resources(results: Results, peaks: Sequence[MachinePeaks]) -> list[Figure]:
+    """Of each kind of work, as far as something is known."""
+    found = roofline(results.cases, peaks)
+    each = [figure for work in results.works[:MOST_WORKS] for figure in _of_work(work)]
+    return [*each, *_of_roofline(results, found)]
+
+
+def _of_work(work: Work) -> Iterator[Figure]:
+    price = replace(QUANTITIES[PRICE], unit=next(iter(work.cases["currency"].dropna()), ""))
+    for quantity in (QUANTITIES[ENERGY], price):
+        if work.cases["pareto"].notna().sum() > 1 and work.cases[quantity.column].notna().sum() > 1:
+            yield _of_trade(work, quantity)
+    for quantity in (OF_ITEM, DELAY):
+        known = _with_joules(work)
+        if known.cases[quantity.column].notna().sum() > 1:
+            yield from _of_energy(known, quantity)
+
+
+def _with_joules(work: Work) -> Work:
+    """With the energy of an item in joules."""
+    kwh = (ENERGY, *interval_columns(ENERGY))
+    joules = (OF_ITEM.column, *OF_ITEM.limits)
+    told = {name: work.cases[old] * _J_PER_ITEM for name, old in zip(joules, kwh, strict=True)}
+    return replace(work, cases=work.cases.assign(**told))
+
+
+def _of_energy(work: Work, quantity: Quantity) -> Iterator[Figure]:
+    encoding = choose(work, quantity)
+    if encoding:
+        title = f"{quantity.title.capitalize()}{_of(work)}"
+        scopes = ", ".join(work.cases["energy_scope"].dropna().unique())
+        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % intervals."
+        name = slug(f"{quantity.column} {work.short_title}")
+        yield Figure(name, title, caption, caption, partial(cases.draw, work, encoding))
+
+
+def _of_trade(work: Work, quantity: Quantity) -> Figure:
+    title = f"Time against {quantity.title.removesuffix(' of a million items')}{_of(work)}"
+    front = work.cases[work.cases["pareto"] == FRONT]
+    what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
+    caption = f"{work.title}. {len(front)} of {len(work.cases)} cases are on the Pareto front of {what}: no other case "
+    caption += "is better in one of these without being worse in another."
+    name = slug(f"time-{quantity.title} {work.short_title}")
+    return Figure(name, title, caption, caption, partial(trade.draw, work, quantity))
+
+
+def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
+    known = found.points[found.points["attainable_flops_per_s"].notna()]
+    if known.empty:
+        return
+    cases = results.cases.loc[found.points.index]
+    telling = ("framework", "model", *results.shown)
+    by = next((name for name in telling if cases[name].astype(str).nunique() > 1), "model")
+    best = known.sort_values("share_of_attainable").iloc[-1]
+    bound = known["bound"].value_counts()
+    said = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
+    caption = f"Roofs: what hpcbench doctor measured on as many CPUs. {said}; the closest case reaches "
+    caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
+    caption += "weights and output once (docs/roofline.md)."
+    remarks = found.points["remark"].dropna().unique()
+    caption += f" Note: {'; '.join(remarks[:2])}." if len(remarks) else ""
+    drawn = partial(roofs.draw, found, cases, list(results.shown), by)
+    yield Figure("roofline", f"Roofline by {plain(by)}", caption, caption, drawn)
+
+
+def _of(work: Work) -> str:
+    return f": {work.short_title}" if work.short_title else ""

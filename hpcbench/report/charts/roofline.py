@@ -1,0 +1,83 @@
+"""Achieved operations a second against arithmetic intensity, below what the machine was measured to do at most.
+
+After Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52, figure 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.naming import label
+from hpcbench.analysis.roofline import Roofline
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.base import colour, measure, names, shape, sized
+from hpcbench.report.charts.theme import Place
+
+MOST_ROOFS = 6
+_POINTS = 50
+_ROOM = 4.0  # times the range of the points, on each side
+_FLOPS = "FLOP/s"
+
+
+def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: Place) -> Any:
+    """`by` is the column of the cases that colours tell; roofs are those that some case stands below."""
+    points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
+    points = points.loc[points.index.intersection(cases.index)]
+    roofs = _roofs(found.ceilings.head(MOST_ROOFS), points["intensity_flops_per_byte"])
+    axis = measure(
+        "achieved rate of one node or GPU", _FLOPS, pd.concat([points["flops_per_s"], roofs["value"]]), log=True
+    )
+    frame = _frame(points, cases.loc[points.index], shown, by, axis.factor)
+    x = alt.X("x:Q", title="arithmetic intensity (FLOP/byte)", scale=alt.Scale(type="log", nice=False, padding=8))
+    y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
+    roofs["value"] /= axis.factor
+    lines = alt.Chart(roofs).mark_line(color=theme.QUIET, strokeWidth=1.5).encode(x, y, alt.Detail("roof:N"))
+    ends = roofs.loc[roofs.groupby("roof")["x"].idxmax()]
+    said = alt.Chart(ends).mark_text(
+        align="right", dy=-7, color=theme.QUIET, fontSize=11 if place.theme == "screen" else 7
+    )
+    base = alt.Chart(frame).encode(x, colour(by, frame["colour"]))
+    rules = base.mark_rule().encode(alt.Y("low:Q", title=axis.title, scale=axis.scale), alt.Y2("high:Q"))
+    tooltip = [
+        alt.Tooltip("name:N", title="case"),
+        alt.Tooltip("x:Q", title="FLOP/byte", format=".3~g"),
+        alt.Tooltip("value:Q", title=axis.title, format=".4~g"),
+        alt.Tooltip("share:Q", title="of what is attainable", format=".1%"),
+        alt.Tooltip("bound:N", title="bound by"),
+    ]
+    dots = base.mark_point(opacity=1).encode(y, shape(by, frame["colour"]), tooltip=tooltip)
+    return sized(lines + said.encode(x, y, text="roof:N") + rules + dots, place)
+
+
+def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
+    """Points of each roof: the slope of the bandwidth, and the peak."""
+    ridges = ceilings["ridge_flops_per_byte"].dropna()
+    around = pd.concat([intensities, ridges])
+    x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)
+    parts = []
+    for _, ceiling in ceilings.iterrows():
+        name = f"{ceiling['cpus']} CPUs" if pd.notna(ceiling["cpus"]) else "one GPU"
+        peak, moved = float(ceiling["peak_flops_per_s"]), ceiling["peak_bytes_per_s"]
+        at = np.unique(np.append(x, ceiling["ridge_flops_per_byte"])) if pd.notna(moved) else x
+        value = np.minimum(peak, at * float(moved)) if pd.notna(moved) else np.full_like(at, peak)
+        parts.append(pd.DataFrame({"x": at, "value": value, "roof": f"{name}, {ceiling['dtype']}"}))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"x": [], "value": [], "roof": []})
+
+
+def _frame(points: pd.DataFrame, cases: pd.DataFrame, shown: list[str], by: str, factor: float) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "x": points["intensity_flops_per_byte"],
+            "value": points["flops_per_s"] / factor,
+            "low": points["flops_per_s_ci_low"] / factor,
+            "high": points["flops_per_s_ci_high"] / factor,
+            "share": points["share_of_attainable"],
+            "bound": points["bound"],
+            "colour": names(cases[by]),
+            "name": names(pd.Series([label(case, shown) for _, case in cases.iterrows()], index=cases.index)),
+        }
+    )
