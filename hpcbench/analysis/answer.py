@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hpcbench.analysis.naming import phrase
-from hpcbench.analysis.quantities import OF_TIME, Quantity
-from hpcbench.analysis.replicates import TIME, Key
+from hpcbench.analysis.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.replicates import Key
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.statistics import LEVEL, Interval
 from hpcbench.analysis.summary import case_names
@@ -89,7 +89,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     estimate = values[better] / values[worse]
     if quantity not in OF_TIME:
         return results.replicates.ratio(better, worse, estimate, quantity.column)
-    times = results.replicates.ratio(two, one, float(other[TIME]) / float(case[TIME]))
+    times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))
     return times.scaled(estimate / times.estimate)  # items per second, where the items of a step differ
 
 

@@ -17,6 +17,7 @@ from hpcbench.report.answers import sentence
 from hpcbench.report.blocks import bar, shows_blocks
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.failures import failures_of
+from hpcbench.report.more import say_more
 from hpcbench.report.ranking import columns_of
 
 MOST_ANSWERS = 6
@@ -34,7 +35,7 @@ def print_report(results: Results, top: int, console: Console) -> None:
         columns = columns_of(best, results.quantity, results.metrics)
         columns.append(_bars(best.cases, results.quantity, console))
         console.print(as_table(fitting(columns, console.width)))
-        _say_more(len(work.cases) - top, console)
+        say_more(len(work.cases) - top, console, "--csv")
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -94,8 +95,3 @@ def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
             "the column effective_samples of --csv says for how many.",
             soft_wrap=True,
         )
-
-
-def _say_more(count: int, console: Console) -> None:
-    if count > 0:
-        console.print(f"... and {count:,} more: see them all with --top, or in the file of --csv")
