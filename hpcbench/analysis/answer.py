@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from hpcbench.analysis.naming import phrase
-from hpcbench.analysis.quantities import OF_TIME, Quantity
-from hpcbench.analysis.replicates import TIME, Key
+from hpcbench.analysis.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.replicates import Key
 from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.statistics import LEVEL, Interval
 from hpcbench.analysis.summary import case_names
 
 MOST_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
@@ -32,15 +34,11 @@ class Answer:
     alike: tuple[str, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
     runs: int  # the fewest repetitions that the best and the base rest on
+    is_certain: bool  # that the best is better than the base, though it was chosen as the best of so many
 
     @property
     def best_is_base(self) -> bool:
         return self.best == self.base
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the interval leaves no doubt that the best is better than the base."""
-        return self.gain.low is not None and self.gain.low > 1
 
 
 def answers(results: Results) -> list[Answer]:
@@ -53,6 +51,7 @@ def _answer(results: Results, work: Work) -> Answer:
     measured = work.cases[work.cases[quantity.column].notna()]
     best, base = measured.iloc[0], _base(measured)
     others = [other for _, other in measured.iloc[1:MOST_COMPARED].iterrows()]
+    gained = gain(results, best, base)
     alike = [other for other in others if _is_alike(gain(results, best, other))]
     return Answer(
         work.short_title,
@@ -61,11 +60,22 @@ def _answer(results: Results, work: Work) -> Answer:
         Interval(float(best[quantity.column]), *(_limit(best, column) for column in quantity.limits)),
         phrase(base, work.shown),
         results.base_given,
-        gain(results, best, base),
+        gained,
         tuple(phrase(other, work.shown) for other in alike),
         len(measured),
         int(min(best["repetitions"], base["repetitions"])),
+        _is_certain(gained, len(measured) - 1),
     )
+
+
+def _is_certain(interval: Interval, rivals: int) -> bool:
+    """Whether it is above 1 also at a level that is divided by the number of cases that could have been the best one
+    (Bonferroni). The interval is widened as if its logarithms were normal: no bootstrap reaches so far out."""
+    if interval.low is None or interval.low <= 1:
+        return False
+    tail = (1 - LEVEL) / 2
+    wider = float(ndtri(tail / rivals)) / float(ndtri(tail))
+    return math.log(interval.estimate) > wider * (math.log(interval.estimate) - math.log(interval.low))
 
 
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
@@ -79,7 +89,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     estimate = values[better] / values[worse]
     if quantity not in OF_TIME:
         return results.replicates.ratio(better, worse, estimate, quantity.column)
-    times = results.replicates.ratio(two, one, float(other[TIME]) / float(case[TIME]))
+    times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))
     return times.scaled(estimate / times.estimate)  # items per second, where the items of a step differ
 
 

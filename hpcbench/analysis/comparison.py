@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.analysis import verdicts
+from hpcbench.analysis.quantities import TIME, Quantity
 from hpcbench.analysis.statistics import Floats, median_of
 from hpcbench.analysis.summary import WORK, Row, by_case, case_table, speaking
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
@@ -18,7 +19,6 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 from hpcbench.node.sampling import SAMPLES
 
-TIME = "time_median_s"
 BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, which may count anything
 MISSING, NOT_COMPARED = "missing", "not compared"
 WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
@@ -88,16 +88,15 @@ def compare(
     base: pd.DataFrame,
     new: pd.DataFrame,
     margin: float,
-    better: Mapping[str, str | None],
+    metrics: Collection[Quantity] = (),
     carried: Sequence[str] = (),
 ) -> Comparison:
     """Compare two sweeps by their repetition tables.
 
-    The quantities are the time and the columns of `better`, metrics of commands, of which it says whether `higher` or
-    `lower` is better. `carried` are columns that describe a case.
+    The quantities are the time and these metrics of commands. `carried` are columns that describe a case.
     """
     sides = _Side.of(base), _Side.of(new)
-    rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, better)]
+    rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, metrics)]
     judged = iter(verdicts.judge([row.pair for row in rows if row.pair], margin))
     made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
     frame = pd.DataFrame(made)
@@ -108,17 +107,17 @@ def compare(
         base["sweep"].iloc[0],
         new["sweep"].iloc[0],
         margin,
-        _worst_first(frame, better),
+        _worst_first(frame, metrics),
         _differing(base, new, MACHINE),
         _differing(base, new, VERSIONS),
         [*_warnings("BASE", *sides), *_warnings("NEW", *reversed(sides))],
     )
 
 
-def _worst_first(frame: pd.DataFrame, better: Mapping[str, str | None]) -> pd.DataFrame:
-    less_is_better = frame["quantity"].map(lambda quantity: better.get(quantity) != "higher")
+def _worst_first(frame: pd.DataFrame, metrics: Collection[Quantity]) -> pd.DataFrame:
+    more_is_better = frame["quantity"].isin([metric.column for metric in metrics if metric.more_is_better])
     ratios = frame["ratio"].astype(float)
-    costs = ratios.where(less_is_better, 1 / ratios)
+    costs = ratios.mask(more_is_better, 1 / ratios)
     order = frame.assign(_place=frame["verdict"].map(WORST_FIRST.index), _gain=-costs)
     order = order.sort_values(["_place", "_gain"], kind="stable")
     return order.drop(columns=["_place", "_gain"]).reset_index(drop=True)
@@ -154,45 +153,45 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
     """The quantities of a repetition."""
-    yield TIME, median_of(row[SAMPLES])
+    yield TIME.column, median_of(row[SAMPLES])
     for name, value in row.items():
         if name.startswith(PREFIX) and not pd.isna(value):
             yield name, float(value)
 
 
-def _rows(case: str, base: _Side, new: _Side, better: Mapping[str, str | None]) -> Iterator[_Row]:
+def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> Iterator[_Row]:
     """The quantities of a case; a single row where the case as a whole cannot be compared."""
     refused = _refused(base.cases.get(case), new.cases.get(case))
     if refused:
-        yield _Row(case, TIME, None, *refused)
+        yield _Row(case, TIME.column, None, *refused)
         return
-    for quantity, way in {TIME: "lower", **better}.items():
-        old, now = base.values.get((case, quantity)), new.values.get((case, quantity))
+    for quantity in (TIME, *metrics):
+        old, now = base.values.get((case, quantity.column)), new.values.get((case, quantity.column))
         if old is not None and now is not None:
-            yield _row(case, quantity, Pair(old, now, more_is_better=way == "higher"), way)
+            yield _row(case, quantity, old, now)
         elif old is not None:
-            yield _Row(case, quantity, None, MISSING, "not measured in NEW")
+            yield _Row(case, quantity.column, None, MISSING, "not measured in NEW")
         elif now is not None:
-            yield _Row(case, quantity, None, NOT_COMPARED, "not measured in BASE")
+            yield _Row(case, quantity.column, None, NOT_COMPARED, "not measured in BASE")
 
 
-def _row(case: str, quantity: str, pair: Pair, way: str | None) -> _Row:
-    if way is None:
+def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
+    if quantity.more_is_better is None:
         reason = "whether more or less is better is not known: give the metric `better` in the experiment"
-        return _Row(case, quantity, None, NOT_COMPARED, reason)
-    if min(pair.base.min(), pair.new.min()) <= 0:
-        return _Row(case, quantity, None, NOT_COMPARED, "a value is not above 0, so that there is no ratio")
-    return _Row(case, quantity, pair)
+        return _Row(case, quantity.column, None, NOT_COMPARED, reason)
+    if min(old.min(), now.min()) <= 0:
+        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is not above 0, so that there is no ratio")
+    return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
 
 
 def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     """The word and the reason where a case is not in both sweeps, not measured in both, or not the same work."""
     if new is None or base is None:
         return (NOT_COMPARED, "only in NEW") if base is None else (MISSING, "only in BASE")
-    if pd.isna(base[TIME]):
-        both = " nor in NEW" if pd.isna(new[TIME]) else ""
+    if pd.isna(base[TIME.column]):
+        both = " nor in NEW" if pd.isna(new[TIME.column]) else ""
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
-    if pd.isna(new[TIME]):
+    if pd.isna(new[TIME.column]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
     disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
     if disturbed:
@@ -226,7 +225,7 @@ def _as_row(row: _Row, verdict: Verdict | None, base: _Side, new: _Side, carried
 
 def _judged(row: _Row, verdict: Verdict) -> Row:
     return {
-        "verdict": verdict.word if row.quantity == TIME else _OF_A_METRIC.get(verdict.word, verdict.word),
+        "verdict": verdict.word if row.quantity == TIME.column else _OF_A_METRIC.get(verdict.word, verdict.word),
         "ratio": verdict.ratio.estimate,
         "ratio_ci_low": verdict.ratio.low,
         "ratio_ci_high": verdict.ratio.high,

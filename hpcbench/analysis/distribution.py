@@ -13,7 +13,7 @@ from hpcbench.analysis.statistics import (
     LEVEL,
     Floats,
     Interval,
-    effective_sizes,
+    effective_size_of,
     fewest_samples,
     median_interval,
     quantile_of_sorted,
@@ -53,7 +53,7 @@ def quantiles(repetitions: Sequence[Floats], parts: Sequence[float] = QUANTILES)
 
 def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float, estimate: float) -> Interval:
     if len(repetitions) == 1:
-        low, high = order_limits(effective_sizes(repetitions)[0], part)
+        low, high = order_limits(effective_size_of(repetitions[0]), part)
         limits = (_at(ordered, low), _at(ordered, high) if high <= 1 else math.inf)
     else:
         own = [np.array([quantile_of_sorted(np.sort(samples), part)]) for samples in repetitions]

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.changepoints import FEWEST, SHORTEST, Change, change_points
-from hpcbench.analysis.comparison import BETTER, TIME, WORSE
+from hpcbench.analysis.comparison import BETTER, WORSE
 from hpcbench.analysis.factors import PLACE
+from hpcbench.analysis.quantities import OF_TIME, THROUGHPUT, Quantity
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import Floats, median_interval, median_of
-from hpcbench.analysis.summary import THROUGHPUT, Row, speaking
+from hpcbench.analysis.summary import Row, speaking
 from hpcbench.analysis.two_samples import Ratio, ratio_of_medians
 from hpcbench.analysis.verdicts import FASTER, SLOWER
 from hpcbench.monitor.interference import DISTURBED
@@ -38,13 +39,6 @@ FACTS = (
 )
 Facts = Mapping[str, tuple[str, ...]]
 Beside = dict[str, tuple[str, str]]  # by name, what it was and what it is
-
-
-class Quantity(NamedTuple):
-    """A column, and whether `higher` or `lower` is better, if that is known."""
-
-    column: str
-    better: str | None
 
 
 class Point(NamedTuple):
@@ -113,9 +107,9 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
     used = speaking(rows)
     failed = next((row for row in rows if row["status"] != COMPLETED), None)
     first = (used or rows)[0]
-    series = _series(used, quantity.column)
+    series = _series(used, quantity)
     value = _value(series, intervals)
-    if quantity.column == THROUGHPUT:
+    if quantity == THROUGHPUT:
         value = _rate(value, first["items_per_step"])
     return Point(
         first["sweep"],
@@ -134,11 +128,11 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
     )
 
 
-def _series(rows: list[Row], column: str) -> list[Floats]:
+def _series(rows: list[Row], quantity: Quantity) -> list[Floats]:
     """The samples of each repetition; of a metric, the one number that each gave."""
-    if column in (TIME, THROUGHPUT):
+    if quantity in OF_TIME:
         return [row[SAMPLES] for row in rows]
-    numbers = [row.get(column) for row in rows]
+    numbers = [row.get(quantity.column) for row in rows]
     return [np.array([float(number)]) for number in numbers if number is not None and math.isfinite(number)]
 
 
@@ -188,26 +182,27 @@ def _values(history: CaseHistory) -> Floats:
     return np.array([point.value for point in history.compared], dtype=np.float64)
 
 
-def shifts(
-    history: CaseHistory, better: str | None, drivers: Mapping[str, tuple[str, ...]], of_time: bool
-) -> list[Shift]:
+def shifts(history: CaseHistory, quantity: Quantity, drivers: Mapping[str, tuple[str, ...]]) -> list[Shift]:
     """The changes of a case with what changed beside them; `drivers` are those in the sweeps around them."""
-    return [_shift(history, change, better, drivers, of_time) for change in history.changes]
+    return [_shift(history, change, quantity, drivers) for change in history.changes]
 
 
-def _shift(
-    history: CaseHistory, change: Change, better: str | None, drivers: Mapping[str, tuple[str, ...]], of_time: bool
-) -> Shift:
+def _shift(history: CaseHistory, change: Change, quantity: Quantity, drivers: Mapping[str, tuple[str, ...]]) -> Shift:
     ratio = ratio_of_medians(*change.sides(_values(history)))
     before, after = history.compared[change.place - 1], history.compared[change.place]
-    word = ""
-    if better:
-        improved = (ratio.estimate > 1) == (better == "higher")
-        word = (FASTER if improved else SLOWER) if of_time else (BETTER if improved else WORSE)
     beside = dict(_beside(history, change))
     if before.on_gpus:
         beside |= _told(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
-    return Shift(history.case, before, after, ratio, change.p_value, word, beside)
+    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), beside)
+
+
+def _word(quantity: Quantity, ratio: Ratio) -> str:
+    if quantity.more_is_better is None:
+        return ""
+    improved = (ratio.estimate > 1) == quantity.more_is_better
+    if quantity in OF_TIME:
+        return FASTER if improved else SLOWER
+    return BETTER if improved else WORSE
 
 
 def _beside(history: CaseHistory, change: Change) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -10,12 +10,15 @@ from hpcbench.config.metrics import interval_columns
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column. `better` is the word for what has more or less of it, as in faster."""
+    """A column. `better` is the word for what has more or less of it, as in faster.
+
+    Of a metric of commands, nobody may have said whether more is better: then `more_is_better` is None.
+    """
 
     column: str
     title: str
     unit: str = ""  # none of a ratio
-    more_is_better: bool = False
+    more_is_better: bool | None = False
     better: str = "better"
     irregular: tuple[str, str] | None = None  # the columns of its interval, where they are not called as others' are
 

@@ -9,37 +9,39 @@ to five repetitions, what Student's t takes them for. So a speedup assumes no mo
 from __future__ import annotations
 
 import zlib
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
-from hpcbench.analysis.summary import Row, by_case, speaking
+from hpcbench.analysis.summary import EFFECTIVE, Cases, Row, speaking
 from hpcbench.node.sampling import SAMPLES
 
 TIME = "time_median_s"
 Key = tuple[str, str]  # a case: its sweep and its id
+_KEPT = 1024  # of 8 kB each
 
 
 class Replicates:
-    """Of the cases of a table of repetitions, each made when it is first asked for."""
+    """Of the cases of a table of repetitions, as by_case groups it; made when asked for, and the last ones kept."""
 
-    def __init__(self, repetitions: pd.DataFrame) -> None:
-        self._repetitions = repetitions
-        self._made: dict[tuple[str, str, str], Floats | None] = {}
-
-    @cached_property
-    def _cases(self) -> dict[tuple[str, str], list[Row]]:
-        return by_case(self._repetitions)
+    def __init__(self, cases: Cases) -> None:
+        self._cases = cases
+        self._made = lru_cache(maxsize=_KEPT)(self._make)
 
     def of(self, case: Key, column: str = TIME) -> Floats | None:
         """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
         there is nothing, or a single value, of which no spread is known."""
-        key = (*case, column)
-        if key not in self._made:
-            self._made[key] = _shuffled(_values(speaking(self._cases.get(case, [])), column), "/".join(key))
-        return self._made[key]
+        return self._made(case, column)
+
+    def _make(self, case: Key, column: str) -> Floats | None:
+        """In an order of the case's own, the same in every report: cases are independent of each other."""
+        medians = _medians(speaking(self._cases.get(case, [])), column)
+        if medians is None:
+            return None
+        order = np.random.default_rng(zlib.crc32("/".join((*case, column)).encode())).permutation(RESAMPLES)
+        return medians[order]
 
     def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""
@@ -56,17 +58,10 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
     return Interval(estimate, min(float(ordered[outside]), estimate), max(float(ordered[-1 - outside]), estimate))
 
 
-def _values(repetitions: list[Row], column: str) -> list[Floats]:
-    """What each repetition has measured: its samples, or the one value that it has of anything but the time."""
+def _medians(repetitions: list[Row], column: str) -> Floats | None:
+    """Of what each repetition has measured: its samples, or the one value that it has of anything but the time."""
     if column == TIME:
-        return [row[SAMPLES] for row in repetitions if row[SAMPLES].size]
-    return [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]
-
-
-def _shuffled(values: list[Floats], name: str) -> Floats | None:
-    """In an order of the case's own, the same in every report: cases are independent of each other."""
-    medians = plausible_medians(values) if values else None
-    if medians is None:
-        return None
-    order = np.random.default_rng(zlib.crc32(name.encode())).permutation(RESAMPLES)
-    return medians[order]
+        timed = [row for row in repetitions if row[SAMPLES].size]
+        return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None
+    values = [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]
+    return plausible_medians(values) if values else None

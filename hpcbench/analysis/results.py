@@ -56,4 +56,11 @@ class Results:
         return self.cases[self.cases["status"] != COMPLETED]
 
     def label(self, case: pd.Series[Any]) -> str:
-        return naming.label(case, list(self.shown))
+        """A case in words: by what tells it from others of its work; one that was not measured, from all."""
+        return naming.label(case, self._told.get((case["sweep"], case["case"]), list(self.shown)))
+
+    @cached_property
+    def _told(self) -> dict[tuple[str, str], list[str]]:
+        return {
+            key: work.shown for work in self.works for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
+        }

@@ -53,7 +53,7 @@ RULES = {
     9: Rule("factors", "what differs between cases was asked for, and the setup is in the records"),
     10: Rule("parallel time", "tasks that wait for each other: the slowest; replicas that infer: their rates added"),
     11: Rule("bounds", "among cases on one kind of device, no speedup is over one with fewer or more CPUs or GPUs"),
-    12: Rule("plots", "nothing is drawn; every sample is there to plot: --level sample"),
+    12: Rule("plots", "figures show medians with their intervals, join what is on one axis only, and name their units"),
 }
 
 
@@ -279,7 +279,8 @@ def missing_bounds(evidence: Evidence) -> Finding | None:
     if ideal.eq(1).all():
         return None
     lacking = "speedups on more or fewer CPUs or GPUs than the base's stand without a bound"
-    return Finding(11, lacking, f"hold them against ideal scaling, here {ideal.min():g}x to {ideal.max():g}x")
+    bound = f"hold them against ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
+    return Finding(11, lacking, f"{bound}: the figures of --html and --figures do")
 
 
 def unknown_factors(evidence: Evidence) -> Finding | None:

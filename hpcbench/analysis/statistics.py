@@ -47,16 +47,16 @@ class Interval(NamedTuple):
         return Interval(self.estimate * factor, low, high)
 
 
-def effective_sizes(repetitions: Iterable[Floats]) -> list[int]:
-    """How many independent samples those of each repetition are worth, which are in the order of time."""
-    return [round(effective_size(samples, median_of(samples))) for samples in repetitions]
+def effective_size_of(samples: Floats) -> int:
+    """How many independent samples those of a repetition are worth, which are in the order of time."""
+    return round(effective_size(samples, median_of(samples))) if samples.size else 0
 
 
 def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Interval:
     """The median of the repetitions' medians, with its interval.
 
-    `repetitions` holds the samples of each repetition in the order of time, of any number above 0; `sizes` their
-    effective_sizes, where these are known already.
+    `repetitions` holds the samples of each repetition in the order of time, of any number above 0; `sizes` what
+    effective_size_of says of each, where that is known already.
     Raises ValueError where there is no sample, or one is not a number.
     """
     ordered = _ordered(repetitions)
@@ -66,7 +66,7 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
         return Interval(estimate, None, None)
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_interval(centres, estimate)
-    return _middle_of(_bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes), estimate)
+    return _middle_of(_bootstrapped(ordered, _sizes(repetitions) if sizes is None else sizes), estimate)
 
 
 def interval_of_values(values: Sequence[float]) -> Interval:
@@ -95,12 +95,16 @@ def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None
         return None
     if 1 < len(ordered) < FEWEST_TO_RESAMPLE:
         return _student_medians(_centres(ordered))
-    return _bootstrapped(ordered, effective_sizes(repetitions) if sizes is None else sizes)
+    return _bootstrapped(ordered, _sizes(repetitions) if sizes is None else sizes)
 
 
 def _middle_of(resampled: Floats, estimate: float) -> Interval:
     ordered, tail = np.sort(resampled), (1 - LEVEL) / 2
     return Interval(estimate, quantile_of_sorted(ordered, tail), quantile_of_sorted(ordered, 1 - tail))
+
+
+def _sizes(repetitions: Sequence[Floats]) -> list[int]:
+    return [effective_size_of(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
 
 
 def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
@@ -206,29 +210,29 @@ def quantile_of_sorted(ordered: Floats, quantile: float) -> float:
 
 
 def _bootstrap_medians(ordered: Floats, size: int, column: int) -> Floats:
-    """Medians of RESAMPLES bootstrap samples, each of `size` of the sorted samples.
-
-    A uniform number u picks the sample of rank floor(n u).
-    """
-    lower, upper = (np.minimum((u * ordered.size).astype(np.intp), ordered.size - 1) for u in _middle(size, column))
+    """Medians of RESAMPLES bootstrap samples, each of `size` of the sorted samples."""
+    lower, upper = _middle(ordered.size, size, column)
     medians: Floats = (ordered[lower] + ordered[upper]) / 2
     return medians
 
 
 @lru_cache(maxsize=512)
-def _middle(size: int, column: int) -> tuple[Floats, Floats]:
-    """The two middle ones of `size` uniform numbers (equal where it is odd), RESAMPLES times.
+def _middle(samples: int, size: int, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the sorted samples are the two in the middle of a resample of `size` (one, where it is odd), RESAMPLES
+    times.
 
-    The k-th smallest of n uniform numbers is Beta(k, n - k + 1); of the n - k above it, the next is the smallest of
-    that many uniform numbers on what is left.
+    A uniform number u picks the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k,
+    n - k + 1); of the n - k above it, the next is the smallest of that many uniform numbers on what is left.
     """
     generator = np.random.default_rng([_SEED, size, column])
     middle = (size + 1) // 2
     first = generator.beta(middle, size - middle + 1, RESAMPLES)
+    lower = np.minimum((first * samples).astype(np.intp), samples - 1)
     if size % 2:
-        return first, first
+        return lower, lower
     above = size - middle
-    return first, 1 - (1 - first) * (1 - generator.random(RESAMPLES)) ** (1 / above)
+    second = 1 - (1 - first) * (1 - generator.random(RESAMPLES)) ** (1 / above)
+    return lower, np.minimum((second * samples).astype(np.intp), samples - 1)
 
 
 @lru_cache(maxsize=64)

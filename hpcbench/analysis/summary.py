@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
 from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import effective_sizes, interval_of_values, median_interval
+from hpcbench.analysis.statistics import effective_size_of, interval_of_values, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
@@ -22,12 +22,14 @@ from hpcbench.node.sampling import SAMPLES
 # Cases may be compared only where all of these agree: equal work or no comparison.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
 
+EFFECTIVE = "effective_samples"  # what the samples are worth: of a case, and of each row of by_case
+
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
 _COUNTS = ["repetitions", "disturbed", "unmonitored", "attempts"]
 _OF_TIMES = [
     "samples",
-    "effective_samples",
+    EFFECTIVE,
     "time_median_s",
     "time_ci_low_s",
     "time_ci_high_s",
@@ -67,15 +69,21 @@ _SENTENCES = (
 _TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy", "price_per_hour")
 _ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
+
 Row = dict[Any, Any]
+Cases = dict[tuple[str, str], list[Row]]
 
 
-def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see speedup.py."""
+def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.DataFrame:
+    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see speedup.py.
+
+    `grouped` is what by_case makes of the table, where that has been done already.
+    """
     names = [str(name) for name in repetitions]
     medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
     found = [name for name in names if name.startswith(PREFIX)]
-    frame = pd.DataFrame([_case(rows, medians, found) for rows in by_case(repetitions).values()])
+    groups = by_case(repetitions) if grouped is None else grouped
+    frame = pd.DataFrame([_case(rows, medians, found) for rows in groups.values()])
     sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
     frame = frame.sort_values(
         ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
@@ -90,13 +98,15 @@ def case_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     return frame[[*_FRONT, *parameters, *_MEASURED, *metrics, *rest[len(parameters) :], "error", "case_index"]]
 
 
-def by_case(repetitions: pd.DataFrame) -> dict[tuple[str, str], list[Row]]:
-    """The rows of each case, by its sweep and its id. Thousands of small frames would take far longer."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+def by_case(repetitions: pd.DataFrame) -> Cases:
+    """The rows of each case, by its sweep and its id, with what their samples are worth. Thousands of small frames
+    would take far longer."""
+    groups: Cases = {}
     names = list(repetitions)
     columns = [repetitions[name].tolist() for name in names]  # to_dict("records") looks at each value, and takes longer
     for values in zip(*columns, strict=True):
         row = with_times_only(dict(zip(names, values, strict=True)))
+        row[EFFECTIVE] = effective_size_of(row[SAMPLES])
         groups.setdefault((row["sweep"], row["case"]), []).append(row)
     return groups
 
@@ -150,7 +160,7 @@ def _case(rows: list[Row], medians: list[str], metrics: list[str]) -> Row:
     case["unmonitored"] = sum(row["interference"] == UNMONITORED for row in completed)
     case["attempts"] = sum(_present(rows, "attempts"))
     case["disturbed_by"] = ", ".join(dict.fromkeys(", ".join(_present(rows, "disturbed_by")).split(", "))) or None
-    return {**case, **_times([row[SAMPLES] for row in used], case["items_per_step"]), **latency(used)}
+    return {**case, **_times(used), **latency(used)}
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
@@ -171,16 +181,16 @@ def _metric(column: str, values: list[Any]) -> Row:
     return {column: interval.estimate, low: interval.low, high: interval.high}
 
 
-def _times(repetitions: list[Any], items_per_step: Any) -> Row:
+def _times(rows: list[Row]) -> Row:
     measured: Row = dict.fromkeys(_OF_TIMES)
-    measured["repetitions"] = len(repetitions)
-    measured["samples"] = sum(len(samples) for samples in repetitions)
-    sizes = effective_sizes(repetitions)
-    measured["effective_samples"] = sum(sizes)
+    measured["repetitions"] = len(rows)
+    measured["samples"] = sum(len(row[SAMPLES]) for row in rows)
+    measured[EFFECTIVE] = sum(row[EFFECTIVE] for row in rows)
     if not measured["samples"]:
         return measured
+    repetitions, items_per_step = [row[SAMPLES] for row in rows], rows[0]["items_per_step"]
     pooled = np.concatenate(repetitions)
-    estimate, low, high = median_interval(repetitions, sizes)
+    estimate, low, high = median_interval(repetitions, [row[EFFECTIVE] for row in rows])
     known = estimate > 0 and not pd.isna(items_per_step)
     measured.update(
         time_median_s=estimate,

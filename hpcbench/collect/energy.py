@@ -32,7 +32,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
     unwatched = _unwatched(record)
     reasons = [f"nothing was seen of {host}" for host in unwatched]
     for kind in KINDS:
-        parts = [part for node in record["watched"] for part in _parts(record, node, kind)]
+        parts = [part for node in record["watched"] for part in parts_of(record, node, kind)]
         missing = [part for part in parts if part["joules"] is None]
         reasons += [f"{part['domain']}: {part['reason']}" for part in missing]
         if parts and not missing and not unwatched:
@@ -79,7 +79,7 @@ def _unwatched(record: Record) -> list[str]:
     return [host for host in hosts if host not in watched] if record["samples"] else []
 
 
-def _parts(record: Record, node: dict[str, Any], kind: str) -> list[Energy]:
+def parts_of(record: Record, node: dict[str, Any], kind: str) -> list[Energy]:
     """All parts of a kind on a node, told by one source: what another tells is the same energy once more.
 
     It is the first source that knows all of them, else the first of all.

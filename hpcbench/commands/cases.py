@@ -30,7 +30,7 @@ def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
 
 def any_of(cases: pd.DataFrame) -> str:
     """A hint that names these cases, or the first of them, in words that find them."""
-    shown = [name for name in telling_apart(cases, candidates(cases)) if name != "sweep"]
+    shown = telling_apart(cases, candidates(cases))
     several_sweeps = cases["sweep"].nunique() > 1
     named = []
     for _, case in cases.head(MOST_NAMED).iterrows():

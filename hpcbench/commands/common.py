@@ -74,6 +74,19 @@ def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], 
     return click.argument(name, shell_complete=complete_sweep, **settings)
 
 
+def json_option() -> Callable[[Command], Command]:
+    """`--json FILE`, or `--json` as the last word, for stdout: the parameter is `json_file`."""
+    text = "Write JSON to FILE; to stdout where it is the last word."
+    return click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help=text)
+
+
+def tell_written(what: str, *files: str | None) -> None:
+    """Into which files, of those that were asked for; of stdout nothing is told."""
+    for file in files:
+        if file and file != "-":
+            err.print(f"wrote {what} to {file}", soft_wrap=True, markup=False)
+
+
 def open_sweep(context: click.Context, workspace: Workspace, name: str) -> SweepPaths:
     """A sweep of the workspace, or the one in an archive, which is unpacked until the command has ended.
 

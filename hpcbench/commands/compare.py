@@ -9,7 +9,8 @@ from hpcbench.analysis import comparison as words
 from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
-from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.common import err, json_option, open_sweep, out, sweep_argument, tell_written, workspace_of
+from hpcbench.commands.metrics import quantities_of
 from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
@@ -65,14 +66,7 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
 )
 @click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
 @click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE, or to stdout for -.")
-@click.option(
-    "--json",
-    "json_file",
-    metavar="[FILE]",
-    is_flag=False,
-    flag_value="-",
-    help="Write JSON to FILE; to stdout where it is the last word.",
-)
+@json_option()
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -95,10 +89,9 @@ def compare(
         raise UserError(f"both are the sweep {old.name}", where="BASE NEW", hint="name two sweeps")
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
-    metrics = metric_columns([*records[0], *records[1]])
-    describing = [name for name in candidates(pd.concat(tables)) if name != "sweep"]
-    better = {column: metric.better for column, metric in metrics.items()}
-    found = compare_sweeps(*tables, margin, better, ["experiment", *describing])
+    metrics = quantities_of(metric_columns([*records[0], *records[1]]))
+    describing = candidates(pd.concat(tables))
+    found = compare_sweeps(*tables, margin, metrics.values(), ["experiment", *describing])
     failing = {word for name in fail_on for word in FAILING[name]}
     if "-" not in (junit_file, json_file):
         print_comparison(found, describing, metrics, top, out)
@@ -106,9 +99,7 @@ def compare(
         write_text(junit(found, describing, metrics, failing | {SLOWER, words.WORSE}), junit_file)
     if json_file:
         write_text(comparison_json(found), json_file)
-    for file in (junit_file, json_file):
-        if file and file != "-":
-            err.print(f"wrote {len(found.rows)} comparisons to {file}", soft_wrap=True, markup=False)
+    tell_written(f"{len(found.rows)} comparisons", junit_file, json_file)
     if not found.compared:
         err.print("nothing could be compared")
     return int(not found.compared or bool(failing & set(found.rows["verdict"])))

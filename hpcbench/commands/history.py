@@ -7,25 +7,25 @@ from collections.abc import Mapping
 
 import click
 
-from hpcbench.analysis.comparison import TIME
-from hpcbench.analysis.history import CaseHistory, Quantity, Shift, case_histories, points, shifts
-from hpcbench.analysis.summary import THROUGHPUT
+from hpcbench.analysis.history import CaseHistory, Shift, case_histories, points, shifts
+from hpcbench.analysis.naming import telling_apart
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
-from hpcbench.collect.table import PARAMETERS, MetricColumn, repetition_table
-from hpcbench.commands.common import err, file_in, out, plural, workspace_of
+from hpcbench.collect.table import repetition_table
+from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
+from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
+from hpcbench.commands.reading import candidates
 from hpcbench.config.loading import load_yaml
-from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
 from hpcbench.report.tables import write_csv
-from hpcbench.report.terminal import telling_apart
 from hpcbench.workspace import Workspace
 
-OF_TIME = {TIME: "lower", THROUGHPUT: "higher"}
+FOLLOWED = {each.column: each for each in (TIME, THROUGHPUT)}
 MOST_NAMED = 5
 
 EPILOG = """\b
@@ -48,10 +48,10 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
 @click.option(
     "--metric",
     metavar="NAME",
-    default=TIME,
+    default=TIME.column,
     show_default=True,
-    help=f"What to follow: {', '.join(OF_TIME)}, or a metric of commands, with :higher or :lower where it is not known "
-    "which is better.",
+    help=f"What to follow: {', '.join(FOLLOWED)}, or a metric of commands, with :higher or :lower where it is not "
+    "known which is better.",
 )
 @click.option("--since", type=click.DateTime(), metavar="DATE", help="Sweeps from this day on, as 2026-05-01 (UTC).")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N sweeps only.")
@@ -62,14 +62,7 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
     help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
-@click.option(
-    "--json",
-    "json_file",
-    metavar="[FILE]",
-    is_flag=False,
-    flag_value="-",
-    help="Write JSON to FILE; to stdout where it is the last word.",
-)
+@json_option()
 @click.pass_context
 @without_garbage_collection()
 def history(
@@ -99,7 +92,8 @@ def history(
     if not past.rows:
         err.print("nothing was read")
         return 1
-    made = _history(past, chosen, _quantity(metric, past.metrics, fail_on), intervals=bool(csv_file or json_file))
+    quantity = named(metric, FOLLOWED, quantities_of(past.metrics), "--fail-on" if fail_on else None)
+    made = _history(past, chosen, quantity, intervals=bool(csv_file or json_file))
     if "-" not in (csv_file, json_file):
         print_history(made, top, out)
     if len(made.sweeps) == 1:
@@ -108,9 +102,7 @@ def history(
         write_csv(history_table(made), csv_file)
     if json_file:
         write_text(history_json(made), json_file)
-    for file in (csv_file, json_file):
-        if file and file != "-":
-            err.print(f"wrote {plural(len(made.sweeps), 'sweep')} to {file}", soft_wrap=True, markup=False)
+    tell_written(plural(len(made.sweeps), "sweep"), csv_file, json_file)
     measured = any(each.compared for each in made.histories)
     return int(not measured or bool(fail_on and made.got_worse))
 
@@ -170,33 +162,16 @@ def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
         err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
 
 
-def _quantity(asked: str, metrics: Mapping[str, MetricColumn], fail_on: str | None) -> Quantity:
-    """Raises UserError for a name that is no metric, and where a failure depends on what nobody said."""
-    name, _, way = asked.partition(":")
-    if name in OF_TIME and way in ("", OF_TIME[name]):
-        return Quantity(name, OF_TIME[name])
-    found = [column for column, metric in metrics.items() if name in (metric.name, column)]
-    if len(found) != 1 or way not in ("", "higher", "lower"):
-        known = [*OF_TIME, *(found or [metric.name for metric in metrics.values()])]
-        hint = f"it could be {', '.join(found)}" if len(found) > 1 else nearest(name, known)
-        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
-    better = way or metrics[found[0]].better
-    if better is None and fail_on:
-        hint = f"say it: --metric {name}:higher or --metric {name}:lower"
-        raise UserError(f"whether more or less of '{name}' is better is not known", where="--fail-on", hint=hint)
-    return Quantity(found[0], better)
-
-
 def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: bool) -> History:
     found = case_histories(points(past.rows, quantity, intervals=intervals))
     cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
     order = {case: place for place, case in enumerate(cases["case"])}
     found.sort(key=lambda each: order[each.case])
-    shown = telling_apart(cases, [*PARAMETERS, *(name for name in map(str, cases) if name.startswith(TAG))])
+    shown = telling_apart(cases, candidates(cases))
     first = chosen[0]
     read = dict.fromkeys(row["sweep"] for row in past.rows)
     moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})
-    return History(first.experiment, first.site, list(read), quantity, found, moved, cases, shown, past.metrics)
+    return History(first.experiment, first.site, list(read), quantity, found, moved, cases, shown)
 
 
 def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, Head]) -> list[Shift]:
@@ -208,5 +183,5 @@ def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, H
         for place in (change.place - 1, change.place)
     }
     versions = {name: drivers(sweeps[name].paths) for name in around}
-    made = [shift for each in found for shift in shifts(each, quantity.better, versions, quantity.column in OF_TIME)]
+    made = [shift for each in found for shift in shifts(each, quantity, versions)]
     return sorted(made, key=lambda shift: shift.after.started_at, reverse=True)

@@ -94,5 +94,5 @@ def _place(run: RunProgress) -> Element:
 
 
 def candidates(table: pd.DataFrame) -> list[str]:
-    """The columns that may tell the cases of a table apart."""
-    return ["sweep", *PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]
+    """The columns that may tell the cases of a sweep apart."""
+    return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pandas as pd
@@ -14,6 +14,7 @@ from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
 from hpcbench.collect.occupied import used
+from hpcbench.collect.progress import Progress
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
@@ -24,7 +25,12 @@ from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.findings import print_findings, print_rules
+from hpcbench.report.insights import insights
 from hpcbench.report.use import use_in_words
+from hpcbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from hpcbench.report.charts.base import Figure
 
 FORMATS = ("svg", "png", "pdf")
 THEMES = ("screen", "paper")
@@ -139,12 +145,16 @@ def report(
     elif csv_file != "-":
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
+        terminal.print_insights(insights(results), out)
         for progress in progresses:
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
         (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
     _write_tables(results, level, csv_file, parquet_file)
+    drawn = _figures(results, plot, workspace) if figures or html_file else []
     if figures:
-        _write_figures(results, Path(figures), wanted, theme, plot)
+        _write_figures(drawn, Path(figures), wanted, theme)
+    if html_file:
+        _write_page(results, drawn, progresses, html_file)
     return int((results.cases["status"] != outcomes.COMPLETED).any())
 
 
@@ -180,11 +190,27 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
             _say(f"wrote {len(frame)} rows to {file}")
 
 
-def _write_figures(results: Results, folder: Path, formats: list[str], theme: Any, plot: str | None) -> None:
-    from hpcbench.report import figures
+def _figures(results: Results, plot: str | None, workspace: Workspace) -> list[Figure]:
+    from hpcbench.collect.peaks import read_peaks
+    from hpcbench.report.charts.resources import figures_of_resources
     from hpcbench.report.charts.selection import chosen
 
-    written = figures.write(chosen(results, plot), folder, formats, theme)
+    found = chosen(results, plot)
+    return found if plot else [*found, *figures_of_resources(results, read_peaks(workspace, _say))]
+
+
+def _write_page(results: Results, figures: list[Figure], progresses: list[Progress], file: str) -> None:
+    from hpcbench.commands.page import write_page
+
+    write_page(results, figures, progresses, file)
+    if file != "-":
+        _say(f"wrote {file}")
+
+
+def _write_figures(drawn: list[Figure], folder: Path, formats: list[str], theme: Any) -> None:
+    from hpcbench.report import figures
+
+    written = figures.write(drawn, folder, formats, theme)
     for path in written:
         _say(f"wrote {path}")
     if not written:

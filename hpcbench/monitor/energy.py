@@ -80,7 +80,8 @@ def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
     window = _Window(start_s, end_s)
     found: List[Energy] = []
     for kind, domains, sources in _KINDS:
-        meters = [(name, meter) for name in sources for meter in _meters(timeline, name, domains)]
+        meters = [(name, meter) for name in sources for meter in _meters(timeline, name)]
+        meters = [(name, meter) for name, meter in meters if meter.domain.startswith(domains)]
         found += [_of_meter(timeline, meter, window, Energy(kind, name, meter.domain)) for name, meter in meters]
         if not meters:
             reasons = dict.fromkeys(timeline.absent[name] for name in sources if name in timeline.absent)
@@ -88,9 +89,13 @@ def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
     return found
 
 
-def _meters(timeline: Timeline, source: str, domains: Tuple[str, ...]) -> List[Meter]:
-    meters = [Meter(**given) for given in timeline.facts.get(source, {}).get("meters", ())]
-    return [meter for meter in meters if meter.domain.startswith(domains)]
+def meter_of(timeline: Timeline, source: str, domain: str) -> Optional[Meter]:
+    """The one by which a source tells of a domain."""
+    return next((meter for meter in _meters(timeline, source) if meter.domain == domain), None)
+
+
+def _meters(timeline: Timeline, source: str) -> List[Meter]:
+    return [Meter(**given) for given in timeline.facts.get(source, {}).get("meters", ())]
 
 
 def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -> Energy:

@@ -9,15 +9,18 @@ it could not be read. The last line, where the monitor came to its end, is an ob
 import contextlib
 import gzip
 import json
+import zlib
 from bisect import bisect_left, bisect_right
 from math import isfinite
-from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .appending import appending, write_all
 from .writing import no_link
 
 SCHEMA = 1
 PREFIX, SUFFIX = "monitor-", ".jsonl"
+# Characters of a line, and of all lines: a file may come from anybody. A monitor writes some 30 MB in a day.
+LONGEST_LINE, MOST_READ = 2**20, 2**30
 
 
 def file_name(host: str) -> str:
@@ -61,6 +64,7 @@ class Timeline:
 
     def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
         self.host: str = header["host"]
+        self.run: str = header.get("run", "")
         self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
         self.facts: Dict[str, Any] = header["facts"]
         self.absent: Dict[str, str] = header["absent"]  # why, by source
@@ -114,36 +118,90 @@ def _at(series: Series, time_s: float) -> float:
     return series.values[place - 1] + part * (series.values[place] - series.values[place - 1])
 
 
-def read(path: str) -> Optional[Timeline]:
-    """The timeline in a file, also one that was cut off; None where there is not even a header."""
-    lines = _lines(path)
-    header = next(lines, None)
-    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        return None
-    columns: List[List[Tuple[str, Series]]] = [
-        [(name, Series([], [])) for name in source] for source in header["sources"].values()
-    ]
-    ended = None
-    for line in lines:
+class _Reading:
+    """A timeline, as its lines come."""
+
+    def __init__(self, header: Dict[str, Any]) -> None:
+        self._header = header
+        self._columns: List[List[Tuple[str, Series]]] = [
+            [(name, Series([], [])) for name in source] for source in header["sources"].values()
+        ]
+        self._ended: Optional[Dict[str, Any]] = None
+
+    def add(self, line: Any) -> None:
         if isinstance(line, dict):
-            ended = line
-            continue
-        if not isinstance(line, list) or not line or line[0] not in range(len(columns)):
-            continue
-        for (_, series), value in zip(columns[line[0]], line[2:]):
+            self._ended = line
+            return
+        if not isinstance(line, list) or not line or line[0] not in range(len(self._columns)):
+            return
+        for (_, series), value in zip(self._columns[line[0]], line[2:]):
             if value is not None:
                 series.times_s.append(line[1])
                 series.values.append(value)
-    return Timeline(header, {name: series for source in columns for name, series in source}, ended)
+
+    def timeline(self) -> Timeline:
+        series = {name: series for source in self._columns for name, series in source}
+        return Timeline(self._header, series, self._ended)
 
 
-def _lines(path: str) -> Iterator[Any]:
-    """What the whole lines hold; the last may have been cut off, and a full disk or a crash leaves holes."""
+def read(path: str) -> Optional[Timeline]:
+    """The timeline in a file, also one that was cut off; None where there is not even a header."""
+    lines = (line for line in map(_parsed, _lines(path)) if line is not None)
+    header = next(lines, None)
+    if not _is_header(header):
+        return None
+    reading = _Reading(header)
+    for line in lines:
+        reading.add(line)
+    return reading.timeline()
+
+
+def read_kept(path: str, wanted: Callable[[Dict[str, Any]], bool]) -> List[Timeline]:
+    """Of the timelines in a file that `keep` has made, those whose header is wanted; of no other a reading is parsed.
+
+    What lies behind damage is lost; nothing is left of a file that is not there, or cannot be read.
+    """
+    found: List[_Reading] = []
+    reading: Optional[_Reading] = None
+    with contextlib.suppress(OSError, EOFError, zlib.error):
+        for text in _lines(path):
+            if not text.startswith("{"):
+                if reading:
+                    reading.add(_parsed(text))
+                continue
+            line = _parsed(text)
+            if _is_header(line):
+                reading = _Reading(line) if wanted(line) else None
+                found += [reading] if reading else []
+            elif reading and isinstance(line, dict):
+                reading.add(line)
+                reading = None  # what comes without a header of its own is nobody's
+    return [each.timeline() for each in found]
+
+
+def _is_header(line: Any) -> bool:
+    return isinstance(line, dict) and line.get("schema") == SCHEMA
+
+
+def _parsed(text: str) -> Any:
+    """None for what is no JSON: the last line may have been cut off, and a full disk or a crash leaves holes."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(path: str) -> Iterator[str]:
+    """A longer one comes in pieces, which are no JSON."""
     opener: Any = gzip.open if path.endswith(".gz") else open
+    left = MOST_READ
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            with contextlib.suppress(ValueError):
-                yield json.loads(line)
+        while left > 0:
+            text: str = file.readline(LONGEST_LINE)
+            if not text:
+                return
+            left -= len(text)
+            yield text
 
 
 def keep(path: str, kept: str) -> None:

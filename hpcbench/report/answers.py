@@ -32,7 +32,9 @@ def _beginning(answer: Answer) -> str:
         return f"{best} is {gain} ({value})"
     if answer.gain.low is None:
         return f"{best} is {gain} ({value}), without an interval"
-    return f"{best} is best ({value}), but that may be noise: {gain}"
+    lucky = answer.gain.low > 1
+    chance = f"the best of {answer.cases:,} may be so by chance" if lucky else "that may be noise"
+    return f"{best} is best ({value}), but {chance}: {gain}"
 
 
 def _alike(answer: Answer) -> str:

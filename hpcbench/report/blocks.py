@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from rich.console import Console
 
@@ -49,8 +50,16 @@ def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None
     return "".join(levels[_level(value, low, high)] if math.isfinite(value) else _UNKNOWN for value in values)
 
 
+def around(values: Sequence[float], narrowest: float) -> tuple[float, float]:
+    """Limits for a sparkline: from the lowest of some values to the highest, and no closer to each other than this part
+    of their median, so that what differs by little does not look like much."""
+    low, high = min(values), max(values)
+    spare = max(0.0, narrowest * abs(median(values)) - (high - low)) / 2
+    return low - spare, high + spare
+
+
 def _level(value: float, low: float, high: float) -> int:
     """Of eight."""
-    if high <= low:
+    if not 0 < high - low < math.inf:
         return 3
     return min(7, int(8 * (min(max(value, low), high) - low) / (high - low)))

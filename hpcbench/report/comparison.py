@@ -9,13 +9,16 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from hpcbench.analysis.comparison import BETTER, MISSING, NOT_COMPARED, TIME, WORSE, Comparison
-from hpcbench.analysis.naming import cell, label, telling_apart
+from hpcbench.analysis.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
+from hpcbench.analysis.naming import label, telling_apart
+from hpcbench.analysis.quantities import TIME, Quantity
 from hpcbench.analysis.verdicts import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
-from hpcbench.collect.table import MetricColumn
 from hpcbench.report.columns import Column, as_table
-from hpcbench.report.formats import duration, figure
-from hpcbench.report.ranking import INTERVAL, header_of
+from hpcbench.report.formats import factor, formatter, percent
+from hpcbench.report.more import say_more
+from hpcbench.report.ranking import INTERVAL, columns_in_words, heading
+
+Metrics = Mapping[str, Quantity]  # of commands, by their columns
 
 _STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
 
@@ -23,7 +26,7 @@ _STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", 
 def print_comparison(
     comparison: Comparison,
     candidates: list[str],
-    metrics: Mapping[str, MetricColumn],
+    metrics: Metrics,
     top: int,
     console: Console,
 ) -> None:
@@ -34,13 +37,14 @@ def print_comparison(
     compared = rows[rows["ratio"].notna()]
     if len(compared):
         _print_table(compared.head(top), shown, metrics, console)
-        _say_more(len(compared) - top, console)
+        say_more(len(compared) - top, console, "--json")
     doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
     for _, row in doubtful.head(top).iterrows():
-        name = f"{label(row, shown)}{_quantity_label(row['quantity'], metrics)}"
+        quantity = quantity_of(row, metrics)
+        name = label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
         word = (row["verdict"], _STYLES.get(row["verdict"], ""))
         console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
-    _say_more(len(doubtful) - top, console)
+    say_more(len(doubtful) - top, console, "--json")
     _print_settings(comparison, console)
     console.print(summary(comparison), soft_wrap=True)
 
@@ -54,41 +58,32 @@ def summary(comparison: Comparison) -> str:
     return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
 
 
-def in_words(row: pd.Series[Any]) -> str:
+def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
     """`29.1 ms in BASE, 30.1 ms in NEW, ratio 1.034 (1.021 - 1.047)`, and the reason if there is one."""
     if pd.isna(row["ratio"]):
         return str(row["reason"])
-    base, new = _written(row, "base_median"), _written(row, "new_median")
-    said = f"{base} in BASE, {new} in NEW, ratio {_factor(row['ratio'])}"
+    base, new = (_written(row, name, metrics) for name in ("base_median", "new_median"))
+    said = f"{base} in BASE, {new} in NEW, ratio {factor(row['ratio'])}"
     said += f" ({_interval(row)})" if _interval(row) else ""
     return said if pd.isna(row["reason"]) else f"{said}; {row['reason']}"
 
 
-def percent(part: float) -> str:
-    """`2 %`, `0.5 %`."""
-    return f"{100 * part:g} %"
+def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
+    """The metric of this row, or the time."""
+    return metrics.get(row["quantity"], TIME)
 
 
-def quantity_name(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
-    """`time`, or a metric with its unit, as in `rate it/s`."""
-    if quantity == TIME:
-        return "time"
-    return f"{metrics[quantity].name} {metrics[quantity].unit}".strip()
-
-
-def _quantity_label(quantity: str, metrics: Mapping[str, MetricColumn]) -> str:
-    return "" if quantity == TIME else f" {quantity_name(quantity, metrics)}"
-
-
-def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, MetricColumn], console: Console) -> None:
-    columns = [Column(header_of(name), tuple(map(cell, rows[name])), is_text=True) for name in shown]
-    if (rows["quantity"] != TIME).any():
-        columns.append(Column("quantity", tuple(quantity_name(each, metrics) for each in rows["quantity"])))
+def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console: Console) -> None:
+    columns = columns_in_words(rows, shown)
     each = [row for _, row in rows.iterrows()]
+    quantities = [quantity_of(row, metrics) for row in each]
+    if any(quantity != TIME for quantity in quantities):
+        columns.append(Column("quantity", tuple(map(heading, quantities))))
     columns += [
-        Column(side.upper(), tuple(_written(row, f"{side}_median") for row in each)) for side in ("base", "new")
+        Column(side.upper(), tuple(_written(row, f"{side}_median", metrics) for row in each))
+        for side in ("base", "new")
     ]
-    columns += [Column("ratio", tuple(map(_factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
+    columns += [Column("ratio", tuple(map(factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
     counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
     same = all(old == new for old, new in counts)
     told = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
@@ -98,17 +93,13 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Mapping[str, Met
     console.print(as_table(columns))
 
 
-def _written(row: pd.Series[Any], name: str) -> str:
-    return duration(row[name]) if row["quantity"] == TIME else figure(row[name])
+def _written(row: pd.Series[Any], name: str, metrics: Metrics) -> str:
+    return formatter(quantity_of(row, metrics))(row[name])
 
 
 def _interval(row: pd.Series[Any]) -> str:
     limits = row["ratio_ci_low"], row["ratio_ci_high"]
-    return "" if pd.isna(limits[0]) else " - ".join(map(_factor, limits))
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
+    return "" if pd.isna(limits[0]) else " - ".join(map(factor, limits))
 
 
 def _print_settings(comparison: Comparison, console: Console) -> None:
@@ -119,8 +110,3 @@ def _print_settings(comparison: Comparison, console: Console) -> None:
         console.print(Text.assemble(("warning", "yellow"), said), soft_wrap=True)
     for warning in comparison.warnings:
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
-
-
-def _say_more(count: int, console: Console) -> None:
-    if count > 0:
-        console.print(f"... and {count:,} more: see them all with --top, or in the file of --json")

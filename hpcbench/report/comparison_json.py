@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any
-
-import pandas as pd
-
 from hpcbench.analysis.comparison import Comparison
 from hpcbench.analysis.statistics import LEVEL
 from hpcbench.analysis.verdicts import FALSE_DISCOVERY_RATE, RANK_SUM_LEVEL
+from hpcbench.report.json_text import json_text
 
 
 def comparison_json(comparison: Comparison) -> str:
@@ -27,10 +22,6 @@ def comparison_json(comparison: Comparison) -> str:
         "compared": comparison.compared,
         "differing": {**comparison.versions, **comparison.machines},
         "warnings": comparison.warnings,
-        "comparisons": [_nulled(row) for row in comparison.rows.to_dict("records")],
+        "comparisons": comparison.rows.to_dict("records"),
     }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _nulled(row: dict[Any, Any]) -> dict[Any, Any]:
-    return {name: None if pd.isna(value) or value in (math.inf, -math.inf) else value for name, value in row.items()}
+    return json_text(document)

@@ -10,6 +10,8 @@ import pandas as pd
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.statistics import Interval
 
+SCALED = ("s", "B", "")  # units that are written beside each number, where there is one
+
 
 def figure(value: float) -> str:
     """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
@@ -40,6 +42,16 @@ def times(ratio: float) -> str:
     return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
 
 
+def factor(ratio: float) -> str:
+    """`1.034`: of what may differ by little."""
+    return "-" if pd.isna(ratio) else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
+
+
+def percent(part: float) -> str:
+    """`2 %`, `0.5 %`."""
+    return f"{100 * part:g} %"
+
+
 def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
     """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where they are not known."""
     return "" if pd.isna(low) or pd.isna(high) else f"{written(low)} - {written(high)}"
@@ -57,8 +69,7 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
 def value_in_words(quantity: Quantity, value: float) -> str:
     """With its unit: `4.35 ms`, `30,266 items/s`."""
     written = formatter(quantity)(value)
-    scaled = quantity.unit in ("s", "B", "")
-    return written if scaled else f"{written} {quantity.unit}"
+    return written if quantity.unit in SCALED else f"{written} {quantity.unit}"
 
 
 def in_brackets(interval: Interval) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +12,22 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.changepoints import FEWEST, LEVEL
-from hpcbench.analysis.comparison import BETTER, TIME, WORSE
-from hpcbench.analysis.history import CaseHistory, Point, Quantity, Shift, history_points
+from hpcbench.analysis.comparison import BETTER, WORSE
+from hpcbench.analysis.history import CaseHistory, Point, Shift, history_points
+from hpcbench.analysis.naming import label
+from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.verdicts import FASTER, MARGIN, SLOWER
-from hpcbench.collect.table import MetricColumn
-from hpcbench.report.comparison import percent, quantity_name
-from hpcbench.report.sparkline import BLOCKS, PLAIN, sparkline
-from hpcbench.report.terminal import cell, duration, figure, label, table_with
+from hpcbench.node.steadiness import medians_of_parts
+from hpcbench.report.blocks import around, shows_blocks, sparkline
+from hpcbench.report.columns import Column, as_table, fitting
+from hpcbench.report.formats import factor, formatter, percent
+from hpcbench.report.more import say_more
+from hpcbench.report.ranking import columns_in_words, heading
 
 TREND = 20  # characters
+NARROWEST = 0.1  # of the median: the least that a trend shows as a rise from the lowest character to the highest
+# Which column gives way first, where there is no room for all: the one with the highest number.
+_TREND, _FIRST, _SWEEPS = 1, 2, 3
 _STYLES = {SLOWER: "red", WORSE: "red", FASTER: "green", BETTER: "green"}
 _COMMIT = 10  # characters that tell one from another
 
@@ -37,7 +44,6 @@ class History:
     shifts: list[Shift]  # the latest first
     cases: pd.DataFrame
     shown: list[str]
-    metrics: Mapping[str, MetricColumn] = field(default_factory=dict)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -59,19 +65,15 @@ class History:
         gone = set(self.gone)
         return [each for case, each in latest.items() if case not in gone and each.word in (SLOWER, WORSE)]
 
-    def written(self, value: float | None) -> str:
-        if value is None:
-            return "-"
-        return duration(value) if self.quantity.column == TIME else figure(value)
-
 
 def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, and what else to know."""
     console.print(Text(_title(history), style="italic"), soft_wrap=True)
-    _print_table(history, top, console)
+    console.print(as_table(fitting(_columns(history, top, plain=not shows_blocks(console)), console.width)))
+    say_more(len(history.histories) - top, console, "--csv", "cases")
     for shift in history.shifts[:top]:
         console.print(_line(history, shift), soft_wrap=True)
-    _say_more(len(history.shifts) - top, "changes", console)
+    say_more(len(history.shifts) - top, console, "--csv", "changes")
     for line in _remarks(history):
         console.print(Text(line), soft_wrap=True)
     console.print(summary(history), soft_wrap=True)
@@ -80,39 +82,31 @@ def print_history(history: History, top: int, console: Console) -> None:
 def _title(history: History) -> str:
     count = "1 sweep" if len(history.sweeps) == 1 else f"{len(history.sweeps):,} sweeps"
     begin = min(each.points[0].started_at for each in history.histories)[:10]
-    column = history.quantity.column
-    named = quantity_name(column, history.metrics) if column == TIME or column in history.metrics else column
-    return f"{history.experiment} on {history.site}: {count} from {begin} on, {named}"
+    return f"{history.experiment} on {history.site}: {count} from {begin} on, {heading(history.quantity)}"
 
 
-def _print_table(history: History, top: int, console: Console) -> None:
-    table = table_with(history.shown)
-    for name in ("sweeps", "first", "latest", "ratio"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("trend", no_wrap=True)
-    characters = _characters(console)
-    rows = {row["case"]: row for _, row in history.cases.iterrows()}
-    for each in history.histories[:top]:
-        values = [point.value for point in each.compared if point.value is not None]
-        first, last = (values[0], values[-1]) if values else (None, None)
-        table.add_row(
-            *(Text(cell(rows[each.case][name])) for name in history.shown),
-            f"{len(values):,}",
-            history.written(first),
-            history.written(last),
-            f"{last / first:.3f}" if first and last and first > 0 else "-",
-            sparkline(values, TREND, characters) if values else "",
-        )
-    console.print(table)
-    _say_more(len(history.histories) - top, "cases", console)
+def _columns(history: History, top: int, *, plain: bool) -> list[Column]:
+    """What tells the cases apart, and of those that did the same work the first value, the latest and the trend."""
+    written = formatter(history.quantity)
+    shown = history.histories[:top]
+    known = [[point.value for point in each.compared if point.value is not None] for each in shown]
+    ratios = [
+        values[-1] / values[0] if values and each.has_ratios else math.nan
+        for each, values in zip(shown, known, strict=True)
+    ]
+    return [
+        *columns_in_words(history.cases.head(top), history.shown),
+        Column("sweeps", tuple(f"{len(values):,}" for values in known), _SWEEPS),
+        Column("first", tuple(written(values[0]) if values else "-" for values in known), _FIRST),
+        Column("latest", tuple(written(values[-1]) if values else "-" for values in known)),
+        Column("ratio", tuple(map(factor, ratios))),
+        Column("trend", tuple(_trend(values, plain=plain) for values in known), _TREND),
+    ]
 
 
-def _characters(console: Console) -> str:
-    try:
-        BLOCKS.encode(console.encoding)
-    except UnicodeEncodeError:
-        return PLAIN
-    return BLOCKS if console.is_terminal else PLAIN
+def _trend(values: list[float], *, plain: bool) -> str:
+    parts = medians_of_parts(values, TREND)
+    return sparkline(parts, around(parts, NARROWEST), plain=plain) if parts else ""
 
 
 def _line(history: History, shift: Shift) -> Text:
@@ -178,11 +172,6 @@ def summary(history: History) -> str:
     counted = f"{count:,} changes" if count != 1 else "1 change"
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{counted if count else 'no change'} in {over} ({rule})"
-
-
-def _say_more(count: int, what: str, console: Console) -> None:
-    if count > 0:
-        console.print(f"... and {count:,} more {what}: see them all with --top, or in the file of --csv")
 
 
 def history_table(history: History) -> pd.DataFrame:

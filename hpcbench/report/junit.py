@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 from xml.etree import ElementTree  # nosec B405
 
 import pandas as pd
 
-from hpcbench.analysis.comparison import BETTER, TIME, Comparison
+from hpcbench.analysis.comparison import BETTER, Comparison
 from hpcbench.analysis.naming import label, telling_apart
+from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.verdicts import FASTER, SAME
-from hpcbench.collect.table import MetricColumn
-from hpcbench.report.comparison import in_words, quantity_name, summary
+from hpcbench.report.comparison import Metrics, in_words, quantity_of, summary
+from hpcbench.report.ranking import heading
 
 _PASSES = (FASTER, SAME, BETTER)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
 
-def junit(
-    comparison: Comparison, candidates: list[str], metrics: Mapping[str, MetricColumn], failing: Collection[str]
-) -> str:
+def junit(comparison: Comparison, candidates: list[str], metrics: Metrics, failing: Collection[str]) -> str:
     """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict.
 
     And a failure of its own where nothing could be compared at all.
@@ -48,19 +47,18 @@ def _test(
     suite: ElementTree.Element,
     row: pd.Series[Any],
     shown: list[str],
-    metrics: Mapping[str, MetricColumn],
+    metrics: Metrics,
     failing: Collection[str],
 ) -> None:
-    name = " ".join(
-        filter(None, (row["case"], label(row, shown) if shown else "", quantity_name(row["quantity"], metrics)))
-    )
+    quantity = quantity_of(row, metrics)
+    name = " ".join(filter(None, (row["case"], label(row, shown) if shown else "", heading(quantity))))
     test = ElementTree.SubElement(suite, "testcase", classname=_clean(row["experiment"]), name=_clean(name))
-    if row["quantity"] == TIME and not pd.isna(row["new_median"]):
+    if quantity == TIME and not pd.isna(row["new_median"]):
         test.set("time", f"{row['new_median']:.9f}")
     word = row["verdict"]
     if word not in failing and word in _PASSES:
         return
-    said = _clean(f"{word}: {in_words(row)}")
+    said = _clean(f"{word}: {in_words(row, metrics)}")
     element = ElementTree.SubElement(test, "failure" if word in failing else "skipped", message=said)
     if word in failing:
         element.set("type", word)

@@ -15,7 +15,7 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 from hpcbench.report.columns import NEVER, Column
-from hpcbench.report.formats import between, duration, formatter, memory, times
+from hpcbench.report.formats import SCALED, between, duration, formatter, memory, times
 
 TAIL = "time_p99_s"  # of inference, beside the median
 INTERVAL = "95 % interval"
@@ -27,16 +27,28 @@ _TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
 def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
     """What tells the cases apart, what they are ranked by, their times with intervals, and of how many runs."""
     cases = work.cases
-    told = [Column(header_of(name), _cells(cases[name], _writer(name)), is_text=True) for name in work.shown]
     measured = _of_commands(cases, metrics) if cases.iloc[0]["framework"] == COMMAND else _of_models(cases)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*_measured(cases, quantity), *measured]
-    return [*told, *measured, *_counts(cases)]
+    return [*columns_in_words(cases, work.shown), *measured, *_counts(cases)]
+
+
+def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
+    """What tells the cases apart."""
+    return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=True) for name in shown]
+
+
+def heading(quantity: Quantity) -> str:
+    """A quantity as a table heads it, with its unit where that does not stand beside each number: `rate it/s`."""
+    if quantity == TIME:
+        return "time"
+    name = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
+    return name if quantity.unit in SCALED else f"{name} {quantity.unit}"
 
 
 def _of_models(cases: pd.DataFrame) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
-    columns = _measured(cases, TIME, "time")
+    columns = _measured(cases, TIME)
     if cases.iloc[0]["task"] == INFERENCE and cases[TAIL].notna().any():
         columns.append(Column(short_name(TAIL), _cells(cases[TAIL], duration), _TAIL))
     if learning:
@@ -54,15 +66,16 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
         return [*columns, Column("time", _cells(cases["time_median_s"], duration), _TIME_OF_COMMANDS)]
-    return _measured(cases, TIME, "time")
+    return _measured(cases, TIME)
 
 
-def _measured(cases: pd.DataFrame, quantity: Quantity, name: str | None = None) -> list[Column]:
+def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     """A quantity, and its interval where it has one."""
     written = formatter(quantity)
-    unit = quantity.unit if quantity.unit not in ("s", "B") else ""
-    header = name or " ".join(filter(None, (_short(quantity), unit)))
-    return [Column(header, _cells(cases[quantity.column], written)), *_interval(cases, quantity.limits, written)]
+    return [
+        Column(heading(quantity), _cells(cases[quantity.column], written)),
+        *_interval(cases, quantity.limits, written),
+    ]
 
 
 def _interval(
@@ -73,12 +86,6 @@ def _interval(
         return []
     cells = tuple(between(*pair, written) for pair in zip(cases[low], cases[high], strict=True))
     return [Column(INTERVAL, cells, gives_way)]
-
-
-def _short(quantity: Quantity) -> str:
-    if quantity.column in PERCENTILES:
-        return short_name(quantity.column)
-    return quantity.title.replace("_", " ")
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:

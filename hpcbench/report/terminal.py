@@ -9,16 +9,21 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.answer import answers
+from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE
 from hpcbench.analysis.summary import differing_work
 from hpcbench.report.answers import sentence
-from hpcbench.report.columns import as_table, fitting
+from hpcbench.report.blocks import bar, shows_blocks
+from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.failures import failures_of
+from hpcbench.report.more import say_more
 from hpcbench.report.ranking import columns_of
 
 MOST_ANSWERS = 6
 MOST_FAILURES = 4  # kinds
+MOST_INSIGHTS = 3
+_BAR, _FIRST = 10, 9  # characters; before all others
 
 
 def print_report(results: Results, top: int, console: Console) -> None:
@@ -26,9 +31,11 @@ def print_report(results: Results, top: int, console: Console) -> None:
     _print_answers(results, console)
     for work in results.works:
         console.print(Text(work.title, style="italic"), soft_wrap=True)
-        columns = columns_of(replace(work, cases=work.cases.head(top)), results.quantity, results.metrics)
+        best = replace(work, cases=work.cases.head(top))
+        columns = columns_of(best, results.quantity, results.metrics)
+        columns.append(_bars(best.cases, results.quantity, console))
         console.print(as_table(fitting(columns, console.width)))
-        _say_more(len(work.cases) - top, console)
+        say_more(len(work.cases) - top, console, "--csv")
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -38,6 +45,23 @@ def print_report(results: Results, top: int, console: Console) -> None:
         differing = ", ".join(differing_work(cases))
         console.print(f"Ranked apart, because their work differs in: {differing}.", soft_wrap=True)
     _print_failures(results, console)
+
+
+def print_insights(insights: list[str], console: Console) -> None:
+    """What makes the difference, the strongest first."""
+    for insight in insights[:MOST_INSIGHTS]:
+        console.print(Text(insight), soft_wrap=True)
+    if len(insights) > MOST_INSIGHTS:
+        console.print(f"... and {len(insights) - MOST_INSIGHTS} more such: --html FILE")
+
+
+def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
+    """How good each case is, beside the best; the first that gives way where there is no room."""
+    values = cases[quantity.column].astype(float)
+    shares = values / values.max() if quantity.more_is_better else values.min() / values
+    plain = not shows_blocks(console)
+    cells = tuple(bar(share, _BAR, plain=plain).ljust(_BAR) for share in shares)
+    return Column("", cells, gives_way=_FIRST)
 
 
 def _print_answers(results: Results, console: Console) -> None:
@@ -71,8 +95,3 @@ def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
             "the column effective_samples of --csv says for how many.",
             soft_wrap=True,
         )
-
-
-def _say_more(count: int, console: Console) -> None:
-    if count > 0:
-        console.print(f"... and {count:,} more: see them all with --top, or in the file of --csv")

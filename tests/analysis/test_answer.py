@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,7 @@ from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.report.answers import sentence
 
 Ask = Callable[..., list[Answer]]
@@ -43,7 +44,7 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
             for run, part in enumerate(spread)
         ]
         repetitions = table(*rows)
-        replicates = Replicates(repetitions)
+        replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
         shown = ["framework", "intra_op_threads"] if "framework" in columns else ["intra_op_threads"]
         return answers(Results(repetitions, cases, quantity, shown, replicates, base is not None))
@@ -109,3 +110,16 @@ def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
 
 def test_a_single_case_is_compared_with_nothing(ask: Ask) -> None:
     assert "there is no other case to compare it with" in sentence(ask(0.4)[0])
+
+
+def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(ask: Ask) -> None:
+    """Sixty cases that are equal: the interval of the best one over the first may well lie above 1."""
+    generator = np.random.default_rng(11)
+    lucky = 0
+    for _ in range(10):
+        (answer,) = ask(*(0.2 * generator.lognormal(0, 0.007, 60)))
+        lucky += answer.gain.low is not None and answer.gain.low > 1
+        assert not answer.is_certain
+        if answer.gain.low is not None and answer.gain.low > 1:
+            assert ", but the best of 60 may be so by chance: 1.0" in sentence(answer)
+    assert lucky, "the test shows nothing"

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.analysis.comparison import TIME
-from hpcbench.analysis.history import Quantity, case_histories, history_points, points, shifts
-from hpcbench.analysis.summary import THROUGHPUT
+from hpcbench.analysis.history import case_histories, history_points, points, shifts
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 
 Row = dict[str, Any]
-SLOWER_IS_WORSE = Quantity(TIME, "lower")
 FACTS = {
     "framework_version": "2.5.1",
     "software": "python 3.11.2, numpy 2.4.6, torch 2.5.1",
@@ -63,34 +61,34 @@ def nights(change: int, ratio: float = 1.1, **new: Any) -> list[Row]:
 
 def told(rows: list[Row], drivers: dict[str, tuple[str, ...]] | None = None) -> Any:
     """The only change of the only case."""
-    (history,) = case_histories(points(rows, SLOWER_IS_WORSE, intervals=False))
-    (shift,) = shifts(history, "lower", drivers or {}, True)
+    (history,) = case_histories(points(rows, TIME, intervals=False))
+    (shift,) = shifts(history, TIME, drivers or {})
     return shift
 
 
 def test_a_point_is_the_median_of_the_repetitions_medians() -> None:
     """Medians of 1, 2 and 4 s: by hand, 2 s, and 16 items a second."""
     rows = [row(0, time_s) for time_s in (1.0, 4.0, 2.0)]
-    (time,) = points(rows, SLOWER_IS_WORSE, intervals=True)
-    (rate,) = points(rows, Quantity(THROUGHPUT, "higher"), intervals=True)
+    (time,) = points(rows, TIME, intervals=True)
+    (rate,) = points(rows, THROUGHPUT, intervals=True)
     assert (time.value, rate.value, time.repetitions) == (2.0, 16.0, 3)
     assert time.low is not None
     assert time.high is not None
     assert (rate.low, rate.high) == (32 / time.high, 32 / time.low)
-    (quick,) = points(rows, SLOWER_IS_WORSE, intervals=False)
+    (quick,) = points(rows, TIME, intervals=False)
     assert (quick.value, quick.low, quick.high) == (2.0, None, None)
 
 
 def test_disturbed_and_failed_repetitions_do_not_speak_and_are_counted() -> None:
     rows = [row(0, 1.0), row(0, 9.0, interference="disturbed"), row(0, 7.0, status="failed", error="it broke")]
-    (point,) = points(rows, SLOWER_IS_WORSE, intervals=False)
+    (point,) = points(rows, TIME, intervals=False)
     assert (point.value, point.repetitions, point.disturbed) == (1.0, 1, 1)
     assert (point.status, point.error) == ("failed", "it broke")
 
 
 def test_a_case_that_never_completed_has_points_without_values_and_no_change() -> None:
     rows = [row(night, 1.0, status="timeout", times_s=np.array(())) for night in range(15)]
-    (history,) = case_histories(points(rows, SLOWER_IS_WORSE, intervals=False))
+    (history,) = case_histories(points(rows, TIME, intervals=False))
     assert [point.value for point in history.points] == [None] * 15
     assert (history.compared, history.changes) == ([], [])
 
@@ -98,7 +96,7 @@ def test_a_case_that_never_completed_has_points_without_values_and_no_change() -
 @pytest.mark.parametrize(("found", "value"), [([3.0, 1.0, 2.0], 2.0), ([math.nan, 4.0, None], 4.0)])
 def test_a_metric_has_the_median_of_its_numbers(found: list[float | None], value: float) -> None:
     rows = [row(0, 1.0, metric_rate=number) for number in found]
-    assert points(rows, Quantity("metric_rate", "higher"), intervals=False)[0].value == value
+    assert points(rows, Quantity("metric_rate", "rate", more_is_better=True), intervals=False)[0].value == value
 
 
 def test_a_change_has_the_ratio_of_both_sides_and_its_sweeps() -> None:
@@ -110,12 +108,18 @@ def test_a_change_has_the_ratio_of_both_sides_and_its_sweeps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "of_time", "word"),
-    [("lower", True, "slower"), ("higher", False, "better"), ("lower", False, "worse"), (None, False, "")],
+    ("quantity", "word"),
+    [
+        (TIME, "slower"),
+        (THROUGHPUT, "faster"),
+        (Quantity("m", "m", more_is_better=True), "better"),
+        (Quantity("m", "m", more_is_better=False), "worse"),
+        (Quantity("m", "m", more_is_better=None), ""),
+    ],
 )
-def test_the_word_depends_on_what_is_better(better: str | None, of_time: bool, word: str) -> None:
-    (history,) = case_histories(points(nights(12), SLOWER_IS_WORSE, intervals=False))
-    assert shifts(history, better, {}, of_time)[0].word == word
+def test_the_word_depends_on_what_is_better(quantity: Quantity, word: str) -> None:
+    (history,) = case_histories(points(nights(12), TIME, intervals=False))
+    assert shifts(history, quantity, {})[0].word == word
 
 
 def test_what_changed_beside_it_is_told_and_of_software_only_what_differs() -> None:
@@ -159,19 +163,19 @@ def test_other_work_is_not_compared_with_that_of_the_latest_sweep() -> None:
     rows = nights(12)
     for each in rows[:9]:
         each["work"] = (100, 200, "float32", "TF32")
-    (history,) = case_histories(points(rows, SLOWER_IS_WORSE, intervals=False))
+    (history,) = case_histories(points(rows, TIME, intervals=False))
     assert (len(history.points), len(history.compared), history.other_work) == (20, 17, 3)
     assert history.compared[history.changes[0].place].sweep == "sweep-12"
 
 
 def test_a_value_that_is_not_above_zero_has_no_ratio_and_no_change() -> None:
     rows = [{**each, "metric_gain": -1.0 if place >= 36 else 1.0} for place, each in enumerate(nights(12))]
-    (history,) = case_histories(points(rows, Quantity("metric_gain", "higher"), intervals=False))
+    (history,) = case_histories(points(rows, Quantity("metric_gain", "gain", more_is_better=True), intervals=False))
     assert (history.has_ratios, history.changes) == (False, [])
 
 
 def test_the_points_of_a_plot() -> None:
-    found = case_histories(points([row(0, 1.0), row(1, 2.0, status="failed")], SLOWER_IS_WORSE, intervals=True))
+    found = case_histories(points([row(0, 1.0), row(1, 2.0, status="failed")], TIME, intervals=True))
     frame = history_points(found, {("sweep-01", "case-0"): "2x slower"}, {"case-0": "batch_size=8"})
     assert list(frame) == ["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"]
     assert frame["label"].tolist() == ["batch_size=8"] * 2

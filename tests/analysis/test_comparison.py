@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.comparison import Comparison, compare
+from hpcbench.analysis.quantities import Quantity
 
 Row = dict[str, Any]
 Rep = Callable[..., Row]
 Table = Callable[..., pd.DataFrame]
 FACTORS = (0.999, 1.0, 1.001, 1.002, 0.998)
 MACHINE = {"site": "laptop"}
+RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
+LOSS = Quantity("metric_loss", "loss")
 
 
 @pytest.fixture
@@ -37,8 +41,8 @@ def sweep(repetition: Rep, table: Table) -> Callable[..., pd.DataFrame]:
 
 @pytest.fixture
 def compared(sweep: Callable[..., pd.DataFrame]) -> Callable[..., Comparison]:
-    def make(base: Row, new: Row, better: dict[str, str | None] | None = None, margin: float = 0.01) -> Comparison:
-        return compare(sweep("base", **base), sweep("new", **new), margin, better or {}, ["batch_size"])
+    def make(base: Row, new: Row, metrics: tuple[Quantity, ...] = (), margin: float = 0.01) -> Comparison:
+        return compare(sweep("base", **base), sweep("new", **new), margin, metrics, ["batch_size"])
 
     return make
 
@@ -173,35 +177,32 @@ def command(rate: float, loss: float = 2.0, time: float = 1.0) -> Row:
 def test_a_command_is_compared_by_its_time_and_by_its_metrics(
     compared: Compared, rate: float, loss: float, words: Row
 ) -> None:
-    better: dict[str, str | None] = {"metric_rate_it_per_s": "higher", "metric_loss": "lower"}
-    rows = compared({"a": command(10.0)}, {"a": command(rate, loss)}, better).rows
+    rows = compared({"a": command(10.0)}, {"a": command(rate, loss)}, (RATE, LOSS)).rows
     assert dict(zip(rows["quantity"], rows["verdict"], strict=True)) == words
 
 
 def test_of_a_rate_the_larger_loss_is_worse(compared: Compared) -> None:
-    better: dict[str, str | None] = {"metric_rate_it_per_s": "higher"}
-    found = compared({"a": command(10.0), "b": command(10.0)}, {"a": command(8.0), "b": command(5.0)}, better)
+    found = compared({"a": command(10.0), "b": command(10.0)}, {"a": command(8.0), "b": command(5.0)}, (RATE,))
     assert told(found)[:2] == [("b", "worse"), ("a", "worse")]
 
 
 def test_a_metric_of_which_nobody_said_what_is_better_is_listed_and_not_compared(compared: Compared) -> None:
-    rows = compared({"a": command(10.0)}, {"a": command(10.0, 9.0)}, {"metric_loss": None}).rows
+    rows = compared({"a": command(10.0)}, {"a": command(10.0, 9.0)}, (replace(LOSS, more_is_better=None),)).rows
     row = rows[rows["quantity"] == "metric_loss"].iloc[0]
     assert row["verdict"] == "not compared"
     assert "give the metric `better`" in row["reason"]
 
 
 def test_a_metric_that_one_side_does_not_have_is_missing_or_not_compared(compared: Compared) -> None:
-    better: dict[str, str | None] = {"metric_rate_it_per_s": "higher"}
     bare = {**COMMAND, "metric_rate_it_per_s": None}
-    gone = compared({"a": command(10.0)}, {"a": bare}, better).rows.set_index("quantity")
-    come = compared({"a": bare}, {"a": command(10.0)}, better).rows.set_index("quantity")
+    gone = compared({"a": command(10.0)}, {"a": bare}, (RATE,)).rows.set_index("quantity")
+    come = compared({"a": bare}, {"a": command(10.0)}, (RATE,)).rows.set_index("quantity")
     assert gone.loc["metric_rate_it_per_s", "verdict"] == "missing"
     assert come.loc["metric_rate_it_per_s", "verdict"] == "not compared"
 
 
 def test_a_metric_at_or_below_zero_has_no_ratio(compared: Compared) -> None:
-    rows = compared({"a": command(10.0, 0.0)}, {"a": command(10.0, 0.0)}, {"metric_loss": "lower"}).rows
+    rows = compared({"a": command(10.0, 0.0)}, {"a": command(10.0, 0.0)}, (LOSS,)).rows
     assert rows[rows["quantity"] == "metric_loss"]["verdict"].item() == "not compared"
 
 

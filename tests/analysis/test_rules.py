@@ -16,7 +16,7 @@ from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import CHECKS, RULES, Evidence, Finding, check
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
@@ -44,7 +44,7 @@ def judged(table: Table) -> Callable[..., list[Finding]]:
     def judge(rows: Rows, metric: str = RATE, base: int | None = 0, mean_rates: tuple[str, ...] = ()) -> list[Finding]:
         repetitions = table(*rows)
         quantity = QUANTITIES.get(metric) or Quantity(metric, metric, more_is_better=True)
-        replicates = Replicates(repetitions)
+        replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
         results = Results(repetitions, cases, quantity, [], replicates, base is not None, mean_rates=mean_rates)
         return check(Evidence(results))

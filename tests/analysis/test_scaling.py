@@ -14,7 +14,7 @@ from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.report.scalings import sentences
 
 Scale = Callable[..., list[Scaling]]
@@ -33,7 +33,7 @@ def scale(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.Dat
             for run, part in enumerate(spread)
         ]
         repetitions = table(*rows)
-        replicates = Replicates(repetitions)
+        replicates = Replicates(by_case(repetitions))
         frame = ranked(add_speedup(case_table(repetitions), replicates), THROUGHPUT)
         return scalings(Results(repetitions, frame, THROUGHPUT, telling_apart(frame, AXES), replicates))
 

@@ -11,14 +11,14 @@ import pytest
 
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table
+from hpcbench.analysis.summary import by_case, case_table
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
 
 
 def speedups(repetitions: pd.DataFrame, base: int | None = None) -> pd.DataFrame:
-    return add_speedup(case_table(repetitions), Replicates(repetitions), base)
+    return add_speedup(case_table(repetitions), Replicates(by_case(repetitions)), base)
 
 
 def test_the_base_is_1_by_definition_and_the_others_have_an_interval(repetition: Rep, table: Table) -> None:

@@ -27,7 +27,7 @@ from hpcbench.analysis.summary import (
     work_groups,
 )
 
-UNSEEN = Replicates(pd.DataFrame())  # no intervals
+UNSEEN = Replicates({})  # no intervals
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
 

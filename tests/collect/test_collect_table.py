@@ -13,7 +13,7 @@ import pytest
 from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, ranked
+from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.collect.table import PARAMETERS, repetition_table, sample_table
 from hpcbench.config.parameters import NAMES
 
@@ -274,7 +274,7 @@ def test_a_sweep_in_which_nothing_completed_has_an_empty_sample_table(make_recor
 def test_every_column_that_was_promised_is_in_the_table_of_cases(make_record: MakeRecord, statuses: list[str]) -> None:
     records = [make_record(case, status=status) for case, status in enumerate(statuses)]
     repetitions = repetition_table(records)
-    cases = ranked(add_speedup(case_table(repetitions), Replicates(repetitions)), TIME)
+    cases = ranked(add_speedup(case_table(repetitions), Replicates(by_case(repetitions))), TIME)
     assert set(PROMISED.split()) - set(cases.columns) == set()
     assert len(cases) == len(statuses)
 

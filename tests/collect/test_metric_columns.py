@@ -11,7 +11,7 @@ import pytest
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import case_table, differing_work, ranked, work_groups
+from hpcbench.analysis.summary import by_case, case_table, differing_work, ranked, work_groups
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.node import sampling
 
@@ -86,7 +86,7 @@ def test_only_completed_repetitions_count_and_a_failed_case_has_no_value(make_co
 
 def test_what_is_not_known_of_a_command_is_empty(make_command: MakeRecord) -> None:
     repetitions = repetition_table([make_command()])
-    case = add_speedup(case_table(repetitions), Replicates(repetitions)).iloc[0]
+    case = add_speedup(case_table(repetitions), Replicates(by_case(repetitions))).iloc[0]
     assert case["time_median_s"] == 2.0
     unknown = ["model", "model_options", "throughput_items_per_s", "speedup", "parameter_count", "items_per_step"]
     assert case[unknown].isna().all()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from click.testing import CliRunner
 
 from hpcbench import cli
 from hpcbench.node import planned, record, verdict
+from tests.conftest import CommandLine
 
 SAMPLES = 20
 Sweep = Callable[..., None]
@@ -33,8 +32,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "measure": {"repetitions": 5},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    command = [Path(sys.executable).with_name("hpcbench"), "sweep", "trial.yaml", "--site", "laptop", "--render-only"]
-    subprocess.run([*command, "--name", "trial"], cwd=folder, check=True, capture_output=True, timeout=60)
+    CommandLine(folder)("sweep", "trial.yaml", "--site", "laptop", "--render-only", "--name", "trial")
     return folder / "jobs" / "trial"
 
 
@@ -88,14 +86,6 @@ def verdicts(command_line, *arguments: str, expect: int = 0) -> dict[int, str]:
     return {row["batch_size"]: row["verdict"] for row in document["comparisons"]}
 
 
-def status(command_line, *arguments: str) -> int:
-    """The exit status, without a process of its own, whose start takes a second."""
-    called = ["-C", str(command_line.workspace), "compare", *arguments]
-    result = CliRunner().invoke(cli.group, called, standalone_mode=False, catch_exceptions=False)
-    found: int = result.return_value
-    return found
-
-
 def test_a_case_that_got_slower_is_told_from_one_that_did_not(command_line, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
@@ -133,7 +123,7 @@ def test_the_exit_status_is_what_fail_on_asks_for(
     sweep("main", base)
     sweep("next", new)
     asked = [word for name in fail_on for word in ("--fail-on", name)]
-    assert status(command_line, "main", "next", "--margin", "2%", *asked) == expect
+    command_line("compare", "main", "next", "--margin", "2%", *asked, expect=expect)
 
 
 def test_too_few_repetitions_fail_where_a_verdict_is_wanted(command_line, sweep: Sweep):
@@ -229,7 +219,7 @@ def test_a_margin_is_per_cent_or_a_part(command_line, sweep: Sweep, margin: str)
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01})
     made = command_line.workspace / "made.json"
-    assert status(command_line, "main", "next", "--margin", margin, "--json", str(made)) == 0
+    command_line("compare", "main", "next", "--margin", margin, "--json", str(made))
     assert json.loads(made.read_text())["margin"] == 0.02
 
 

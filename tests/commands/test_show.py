@@ -6,8 +6,6 @@ import json
 import math
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 
 from hpcbench.node import planned, record, verdict
 from hpcbench.node.watched import Seen
+from tests.conftest import CommandLine
 
 NOTES = ["plain", "größer 大 [red] " + "long" * 50]
 ERROR = {"type": "ValueError", "message": "it broke", "last_lines": ["Traceback", "ValueError: it \x1b[2Jbroke"]}
@@ -37,10 +36,8 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "slurm": {"pack_walltime": "02:00:00"},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    hpcbench = Path(sys.executable).with_name("hpcbench")
     for site in ("laptop", "local-slurm"):
-        command = [hpcbench, "sweep", "trial.yaml", "--site", site, "--render-only", "--name", site]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+        CommandLine(folder)("sweep", "trial.yaml", "--site", site, "--render-only", "--name", site)
     return folder / "jobs"
 
 

@@ -214,5 +214,77 @@ def test_a_timeline_that_is_put_away_reads_the_same_and_others_come_behind_it(
     assert [file.name for file in kept.parent.iterdir()] == [kept.name]
 
 
+@pytest.fixture
+def kept(tmp_path: Path, path: str) -> Path:
+    """A file of the timelines of three runs, each with one reading; of the second the monitor was killed."""
+    file = tmp_path / "42_0.jsonl.gz"
+    for number in range(3):
+        writer = Writer(path, {**HEADER, "run": f"{number}-41-0-1"})
+        writer.reading(0, 1.0, [number, 2])
+        if number == 1:
+            writer.flush()
+        else:
+            writer.end({"ended_s": 2.0 + number})
+        timeline.keep(path, str(file))
+    return file
+
+
+def test_of_kept_timelines_those_that_are_wanted_are_read(kept: Path) -> None:
+    found = timeline.read_kept(str(kept), lambda header: header["run"] != "1-41-0-1")
+    assert [each.run for each in found] == ["0-41-0-1", "2-41-0-1"]
+    assert [each.values("cpu.busy_ms", 0, 9) for each in found] == [[0], [2]]
+    assert [each.ended for each in found] == [{"ended_s": 2.0}, {"ended_s": 4.0}]
+
+
+def test_a_kept_timeline_ends_where_the_next_begins(kept: Path) -> None:
+    (found,) = timeline.read_kept(str(kept), lambda header: header["run"] == "1-41-0-1")
+    assert found.values("cpu.busy_ms", 0, 9) == [1]
+    assert found.ended is None
+
+
+def test_of_kept_timelines_that_are_not_wanted_no_reading_is_parsed(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    loads = json.loads
+    monkeypatch.setattr(timeline.json, "loads", lambda text: parsed.append(text) or loads(text))
+    timeline.read_kept(str(kept), lambda header: False)
+    assert len(parsed) == 5  # three headers, two ends
+    assert all(text.startswith("{") for text in parsed)
+
+
+def test_what_has_no_header_belongs_to_no_kept_timeline(tmp_path: Path, path: str) -> None:
+    file = tmp_path / "42_0.jsonl.gz"
+    for number in range(2):
+        writer = Writer(path, HEADER)
+        writer.reading(0, 1.0, [number, 2])
+        writer.end({"ended_s": 2.0})
+        if number:
+            Path(path).write_text("{damaged\n" + Path(path).read_text().partition("\n")[2])
+        timeline.keep(path, str(file))
+    (found,) = timeline.read_kept(str(file), lambda header: True)
+    assert found.values("cpu.busy_ms", 0, 9) == [0]
+
+
+@pytest.mark.parametrize("damage", [b"", b"nothing", b"\x1f\x8b", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xff\xff"], ids=repr)
+def test_what_lies_before_damage_of_a_kept_file_is_read(kept: Path, damage: bytes) -> None:
+    content = kept.read_bytes()
+    kept.write_bytes(content + damage)
+    assert len(timeline.read_kept(str(kept), lambda header: True)) == 3
+    kept.write_bytes(damage)
+    assert timeline.read_kept(str(kept), lambda header: True) == []
+    kept.unlink()
+    assert timeline.read_kept(str(kept), lambda header: True) == []
+
+
+def test_no_line_is_read_that_no_monitor_would_write(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What anybody has packed may be a thousand times as large as its file."""
+    with gzip.open(kept, "at") as file:
+        file.write("[" * 3 * timeline.LONGEST_LINE)
+    assert len(timeline.read_kept(str(kept), lambda header: True)) == 3
+    monkeypatch.setattr(timeline, "MOST_READ", 10)
+    assert len(timeline.read_kept(str(kept), lambda header: True)) == 1
+
+
 def test_the_file_of_a_host_is_named_after_it() -> None:
     assert timeline.file_name("n1") == "monitor-n1.jsonl"

@@ -8,7 +8,7 @@ import math
 import pytest
 from rich.console import Console
 
-from hpcbench.report.blocks import bar, shows_blocks, sparkline
+from hpcbench.report.blocks import around, bar, shows_blocks, sparkline
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,17 @@ def test_two_sparklines_can_have_one_scale() -> None:
     assert sparkline([-1, 9], limits=(0, 8)) == "▁█"
 
 
-@pytest.mark.parametrize(("values", "drawn"), [([], ""), ([5.0, 5.0], "▄▄"), ([1.0, math.nan, 2.0], "▁ █")])
+@pytest.mark.parametrize(
+    ("values", "limits"),
+    [([1.0, 3.0], (1.0, 3.0)), ([2.0, 4.0, 2.25], (2.0, 4.0)), ([4.0, 4.0], (3.0, 5.0)), ([-4.0, -4.0], (-5.0, -3.0))],
+)
+def test_limits_are_no_closer_than_a_part_of_the_median(values: list[float], limits: tuple[float, float]) -> None:
+    assert around(values, 0.5) == limits
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"), [([], ""), ([5.0, 5.0], "▄▄"), ([-1e308, 1e308], "▄▄"), ([1.0, math.nan, 2.0], "▁ █")]
+)
 def test_what_a_sparkline_shows_of_nothing_of_equals_and_of_gaps(values: list[float], drawn: str) -> None:
     assert sparkline(values) == drawn
 

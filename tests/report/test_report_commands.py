@@ -41,7 +41,7 @@ def printed(cases: pd.DataFrame, metrics: dict[str, Quantity] | None = None) -> 
     file = io.StringIO()
     nothing, known = pd.DataFrame(), metrics or METRICS
     quantity = next(iter(known.values()))
-    results = Results(nothing, cases, quantity, telling_apart(cases, CANDIDATES), Replicates(nothing), metrics=known)
+    results = Results(nothing, cases, quantity, telling_apart(cases, CANDIDATES), Replicates({}), metrics=known)
     print_report(results, 40, Console(file=file, width=120))
     return file.getvalue()
 

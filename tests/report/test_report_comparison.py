@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from hpcbench.analysis.comparison import Comparison
-from hpcbench.collect.table import MetricColumn
+from hpcbench.analysis.quantities import Quantity
 from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
 from hpcbench.report.junit import junit
 
-METRICS = {"metric_rate_it_per_s": MetricColumn("rate", "it/s", "higher")}
+METRICS = {"metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)}
 CANDIDATES = ["framework", "batch_size", "nodes", "tag_note"]
 Make = Callable[..., Comparison]
 

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from hpcbench.analysis.comparison import TIME
-from hpcbench.analysis.history import CaseHistory, Point, Quantity, Shift
+from hpcbench.analysis.history import CaseHistory, Point, Shift
+from hpcbench.analysis.quantities import TIME, Quantity
 from hpcbench.analysis.two_samples import Ratio
 from hpcbench.report.history import History, history_table, print_history, size
 from hpcbench.report.history_json import history_json
-from hpcbench.report.sparkline import BLOCKS, PLAIN, sparkline
 
 
 def point(number: int, value: float | None = 0.01, **changes: Any) -> Point:
@@ -45,7 +44,7 @@ def history(*points: Point, shifts: tuple[Shift, ...] = (), **changes: Any) -> H
     found = CaseHistory("case-0", list(points), [each for each in points if each.value is not None], [])
     sweeps = [each.sweep for each in points]
     cases = pd.DataFrame([{"case": "case-0", "note": "[red]größer[/red]\x1b[2J"}])
-    made = {"experiment": "nightly", "site": "here", "sweeps": sweeps, "quantity": Quantity(TIME, "lower")}
+    made = {"experiment": "nightly", "site": "here", "sweeps": sweeps, "quantity": TIME}
     return History(
         **{**made, "histories": [found], "shifts": list(shifts), "cases": cases, "shown": ["note"], **changes}
     )
@@ -53,33 +52,49 @@ def history(*points: Point, shifts: tuple[Shift, ...] = (), **changes: Any) -> H
 
 def printed(shown: History, *, terminal: bool = False, encoding: str = "utf-8", width: int = 80, top: int = 40) -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_history(shown, top, Console(file=file, width=width, force_terminal=terminal, color_system=None))
+    settings: dict[str, Any] = {"force_terminal": terminal, "color_system": None, "_environ": {"TERM": "xterm"}}
+    print_history(shown, top, Console(file=file, width=width, **settings))
     file.seek(0)
     return file.read()
 
 
 @pytest.mark.parametrize(
-    ("values", "width", "shown"),
+    ("values", "shown"),
     [
-        ([1.0, 2.0], 20, "▁█"),
-        ([1.0, 1.5, 2.0], 20, "▁▅█"),
-        ([1.0, 1.0, 3.0, 3.0], 2, "▁█"),
-        ([1.0], 20, "▅"),
-        ([1.0, 1.001], 20, "▄▅"),  # a tenth of a per cent does not look like much
-        ([0.0, 0.0], 20, "▅▅"),
+        ([1.0, 2.0], "▁█"),
+        ([1.0, 1.5, 2.0], "▁▅█"),
+        ([1.0] * 30 + [3.0] * 10, "▁" * 15 + "█" * 5),  # medians of two each
+        ([1.0], "▅"),
+        ([1.0, 1.001], "▄▅"),  # a tenth of a per cent does not look like much
+        ([0.0, 0.0], "▄▄"),
     ],
 )
-def test_a_trend(values: list[float], width: int, shown: str) -> None:
-    assert sparkline(values, width, BLOCKS) == shown
+def test_a_trend(values: list[float], shown: str) -> None:
+    made = history(*(point(number, value) for number, value in enumerate(values)))
+    assert f" {shown}\n" in printed(made, terminal=True)
 
 
 def test_the_trend_has_blocks_on_a_terminal_that_can_and_plain_letters_elsewhere() -> None:
     made = history(point(0), point(1, 0.02))
     assert "▁█" in printed(made, terminal=True)
-    assert f"{PLAIN[0]}{PLAIN[-1]}" in printed(made)
+    assert "_#" in printed(made)
     ascii_labels = pd.DataFrame([{"case": "case-0", "note": "plain"}])
     made = history(point(0), point(1, 0.02), cases=ascii_labels)
-    assert f"{PLAIN[0]}{PLAIN[-1]}" in printed(made, terminal=True, encoding="ascii")
+    assert "_#" in printed(made, terminal=True, encoding="ascii")
+
+
+def test_where_there_is_no_room_the_latest_value_its_ratio_and_the_trend_stay() -> None:
+    narrow = history(point(0), point(1, 0.02), cases=pd.DataFrame([{"case": "case-0", "note": "n" * 20}]))
+    assert printed(narrow, width=60).splitlines()[1].split() == ["note", "sweeps", "first", "latest", "ratio", "trend"]
+    assert printed(narrow, width=42).splitlines()[1].split() == ["note", "latest", "ratio", "trend"]
+    assert printed(narrow, width=36).splitlines()[1].split() == ["note", "latest", "ratio"]
+
+
+def test_values_of_a_metric_have_its_unit_in_the_title_and_no_ratio_where_one_is_not_above_zero() -> None:
+    rate = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
+    lines = printed(history(point(0, 12345.6), point(1, 0.0), quantity=rate)).splitlines()
+    assert lines[0].endswith("on, rate it/s")
+    assert lines[2].split()[-4:-1] == ["12,346", "0", "-"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from hpcbench.analysis.latency import PERCENTILES
 from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.quantities import QUANTITIES
+from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.report.columns import Column, as_table
@@ -50,7 +50,7 @@ def printed(
     console = Console(file=file, width=width, highlight=False, force_terminal=color, color_system=system)
     shown = telling_apart(cases, CANDIDATES if candidates is None else candidates)
     nothing = pd.DataFrame()
-    print_report(Results(nothing, cases, QUANTITIES[metric], shown, Replicates(nothing)), top, console)
+    print_report(Results(nothing, cases, QUANTITIES[metric], shown, Replicates({})), top, console)
     return file.getvalue()
 
 
@@ -189,8 +189,13 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
 def test_what_others_disturbed_is_counted_beside_what_is_shown(make_cases: MakeCases, verdict: str, said: str) -> None:
     header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[2:5]
     assert header.split()[-2:] == ["n", "disturbed"]
-    assert first.split("1.00x")[1].split() == ["3", *said.split()]
-    assert second.rstrip().endswith("3")
+    assert first.split("1.00x")[1].split() == ["3", *said.split(), "##########"]
+    assert second.split("1.00x")[1].split() == ["3", "##########"]
+
+
+def test_a_bar_says_how_good_a_case_is_beside_the_best(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"nodes": 2}, {"nodes": 1, "time_median_s": 0.0582}))
+    assert [line.count("#") for line in text.splitlines() if " ms - " in line] == [10, 5]
 
 
 @pytest.mark.parametrize(("repetitions", "said"), [(1, True), (3, False), (5, False), (6, True)])
@@ -307,7 +312,9 @@ def test_no_word_is_broken_for_a_tail_that_nobody_asked_for(make_cases: MakeCase
 def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCases, metric: str) -> None:
     cases = make_cases({"nodes": 1, "peak_memory_bytes": 3 * 2**30}, {"nodes": 2, "peak_memory_bytes": 5 * 2**30})
     cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]
+    if metric in (PRICE.column, ENERGY.column):
+        cases["time_median_s"], cases[metric] = [0.1, 0.1], [3.0, 5.0]
     if metric in PERCENTILES:
         cases["time_median_s"], cases[metric] = [0.1, 0.1], [0.3, 0.5]
     lines = [line for line in printed(cases, metric=metric).splitlines() if " ms" in line]
-    assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3(00 ms|\.00x|0\.0)"), lines[0])
+    assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3( |00 ms|\.00x|0\.0)"), lines[0])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any
-
 from hpcbench.report.case.view import CaseView
+from hpcbench.report.json_text import json_text
 from hpcbench.report.progress_json import run_as_json
 
 
@@ -24,13 +21,4 @@ def case_json(view: CaseView) -> str:
             for run, record in zip(view.runs, view.records, strict=True)
         ],
     }
-    return json.dumps(_finite(document), indent=1, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for."""
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json_text(document)

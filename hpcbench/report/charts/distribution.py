@@ -1,4 +1,4 @@
-"""The distribution of the times of single steps, case by case, and the samples of one case in the order of time."""
+"""The distribution of the times of single steps, case by case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 
 from hpcbench.analysis import distribution
 from hpcbench.analysis.statistics import Floats
-from hpcbench.report.charts import theme
 from hpcbench.report.charts.base import colour, dashes, measure, names, sized
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import duration
@@ -53,24 +52,3 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
         alt.Tooltip("shown:N", title="time"),
     ]
     return sized(lines + rules + base.mark_point(opacity=1).encode(x, tooltip=tooltip), place)
-
-
-def over_time(samples: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
-    """Samples (`repetition`, `at_s`, `time_s`) in the order in which they were taken, and the windows in which others
-    disturbed them (`repetition`, `start_s`, `end_s`, `causes`), shaded."""
-    axis = measure("time of a step", "s", samples["time_s"])
-    frame = samples.assign(value=samples["time_s"] / axis.factor, colour=samples["repetition"].astype(str))
-    x = alt.X("at_s:Q", title="time since the first sample (s)")
-    points = (
-        alt.Chart(frame)
-        .mark_point(opacity=0.6, size=12 if place.theme == "screen" else 4)
-        .encode(x, alt.Y("value:Q", title=axis.title, scale=axis.scale), colour("repetition", frame["colour"]))
-    )
-    if windows.empty:
-        return sized(points, place)
-    shaded = (
-        alt.Chart(windows)
-        .mark_rect(color=theme.RED, opacity=0.15)
-        .encode(alt.X("start_s:Q"), alt.X2("end_s:Q"), tooltip=[alt.Tooltip("causes:N", title="disturbed by")])
-    )
-    return sized(shaded + points, place)

@@ -78,7 +78,7 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     cases = results.cases.loc[found.points.index]
     telling = ("framework", "model", *results.shown)
     by = next((name for name in telling if cases[name].astype(str).nunique() > 1), "model")
-    best = known.loc[known["share_of_attainable"].idxmax()]
+    best = known.sort_values("share_of_attainable").iloc[-1]
     bound = known["bound"].value_counts()
     said = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
     caption = f"Roofs: what hpcbench doctor measured on as many CPUs. {said}; the closest case reaches "

@@ -167,6 +167,7 @@ class Page:
     answers: tuple[Answer, ...] = ()
     notices: tuple[str, ...] = ()  # what the reader has to know first, such as that rows stand for several cases
     rankings: tuple[Ranking, ...] = ()
+    insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
     figures: tuple[Figure, ...] = ()
     failures: tuple[Failure, ...] = ()
     trust: Trust = field(default_factory=Trust)

@@ -1,0 +1,173 @@
+"""The power that was taken while samples were: from the timelines that the monitors of a sweep have left.
+
+The parts are those whose energy a record's columns hold (energy.py). Their power is what a sensor of power shows, where
+there is one, else what the counter of energy gained in equal intervals, over their length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.collect.energy import parts_of
+from hpcbench.collect.records import RECONCILED, Record
+from hpcbench.monitor import energy, timeline
+from hpcbench.monitor.power_sensors import SENSORS, Meter
+from hpcbench.monitor.timeline import Timeline
+from hpcbench.node.record import timelines_beside
+from hpcbench.workspace import JOB_NAME, SweepPaths
+
+COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
+MOST_POINTS = 500  # of a part
+MARGIN_S = 1.0  # before the first sample, and after the last
+
+Floats = NDArray[np.float64]
+Run = dict[str, Timeline]  # the timelines of one attempt at a repetition, by host
+
+
+def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFrame:
+    """One row per reading or interval: the watts of a part of a host, such as gpu0, in seconds since the first sample.
+
+    Nothing where there is no meter, or where timelines are not there or are damaged. Each file is read once.
+    """
+    by_file: dict[Path, list[Record]] = {}
+    for record in records:
+        if record["samples"] and _metered(record):
+            by_file.setdefault(_file(paths, record), []).append(record)
+    frames: list[pd.DataFrame] = []
+    for path, its in by_file.items():
+        with suppress(Exception):  # whatever is wrong with what was seen, the samples have their report
+            runs = _runs(path, its)
+            for record in its:
+                frames += [frame for frame in _of_record(record, runs) if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+
+
+def _metered(record: Record) -> list[tuple[str, str, str]]:
+    """Host, source and domain of each part whose energy is metered."""
+    parts = [
+        (node["host"], part.get("source"), part["domain"])
+        for node in record["watched"]
+        for kind in energy.KINDS
+        for part in parts_of(record, node, kind)
+    ]
+    return [(host, source, domain) for host, source, domain in parts if source]
+
+
+def _file(paths: SweepPaths, record: Record) -> Path:
+    """Where the job of a record has put its timelines; see the names in templates/job.sh.j2."""
+    slurm, batch = record["slurm"], record["batch"]
+    if record["attempt"] is None:
+        return Path(timelines_beside(str(paths.records / batch / RECONCILED)))
+    folder = ".".join(filter(None, (batch, slurm.get("restart_count"))))
+    name = f"{slurm.get('array_job_id') or slurm.get('job_id')}_{slurm.get('array_task_id', 0)}"
+    if JOB_NAME.match(folder) and JOB_NAME.match(name):  # a record may come from anybody
+        path = Path(timelines_beside(str(paths.records / folder / f"{name}.jsonl")))
+        if path.exists():  # else it was a local run, perhaps within a job that was there already
+            return path
+    return Path(timelines_beside(str(paths.local_records(record["job"]))))
+
+
+def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
+    """All that may be of one of these, by the name of the run, as they were kept."""
+    found: dict[str, Run] = {}
+    for seen in timeline.read_kept(
+        str(path), lambda header: any(_may_be_of(str(header.get("run")), record) for record in records)
+    ):
+        found.setdefault(seen.run, {})[seen.host] = seen
+    return found
+
+
+def _may_be_of(run: str, record: Record) -> bool:
+    """By ELEMENT-JOBID-RESTART-ATTEMPT. A record that was made up later, or one of this machine, knows less than that;
+    and how often the job was started, one of an attempt that was cut off knows of a later start."""
+    parts = run.split("-")
+    known = [str(record["element"]), record["slurm"].get("job_id"), None, record["attempt"]]
+    return len(parts) == len(known) and all(
+        told is None or str(told) == part for told, part in zip(known, parts, strict=True)
+    )
+
+
+def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
+    """The times of samples are those of the clock of rank 0's node."""
+    windows = record["samples"]["windows"]
+    start_s, end_s = windows[0][0], windows[-1][1]
+    own_host = record["ranks"][0]["host"]
+    for name, run in reversed(runs.items()):
+        if _may_be_of(name, record) and own_host in run and _saw(run[own_host], start_s, end_s):
+            break
+    else:
+        return
+    for host, source, domain in _metered(record):
+        ahead_s = _ahead_s(run[own_host], run[host]) if host in run else None
+        meter = energy.meter_of(run[host], source, domain) if ahead_s is not None else None
+        if meter is None or ahead_s is None:
+            continue
+        began_s = start_s + ahead_s
+        times, watts = _watts(run[host], meter, began_s - MARGIN_S, end_s + ahead_s + MARGIN_S)
+        yield pd.DataFrame(
+            dict(zip(COLUMNS, (record["repetition"], host, domain, times - began_s, watts), strict=True))
+        )
+
+
+def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:
+    """Whether something was read from before the samples until after them: another start of the machine has another
+    clock."""
+    spans = filter(None, map(seen.span, seen.columns))
+    return any(first_s <= start_s and end_s <= last_s for first_s, last_s in spans)
+
+
+def _ahead_s(own: Timeline, other: Timeline) -> float | None:
+    """By how much the clock of another node is ahead. They have nothing in common but that one pipe, which closes, ends
+    all monitors of a repetition; None where one was killed before that."""
+    if other is own:
+        return 0.0
+    return other.ended["ended_s"] - own.ended["ended_s"] if own.ended and other.ended else None
+
+
+def _watts(seen: Timeline, meter: Meter, start_s: float, end_s: float) -> tuple[Floats, Floats]:
+    if meter.power and seen.has(meter.power):
+        times, watts = _readings(seen, meter.power, start_s, end_s)
+        return _thinned(times, watts) if times.size > MOST_POINTS else (times, watts)
+    if meter.counter and meter.counter_sensor in SENSORS:
+        return _gained(seen, meter, *_readings(seen, meter.counter, start_s, end_s))
+    return np.empty(0), np.empty(0)
+
+
+def _readings(seen: Timeline, column: str, start_s: float, end_s: float) -> tuple[Floats, Floats]:
+    """Between two times, those that are no nonsense."""
+    series = seen.around(column, start_s, end_s)
+    times, values = np.asarray(series.times_s, dtype=np.float64), np.asarray(series.values, dtype=np.float64)
+    good = (times >= start_s) & (times <= end_s) & np.isfinite(values) & (values >= 0)
+    return times[good], values[good]
+
+
+def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
+    """The means of equal intervals."""
+    places = (MOST_POINTS * (times - times[0]) / (times[-1] - times[0])).astype(int).clip(max=MOST_POINTS - 1)
+    counts = np.bincount(places)
+    there = counts > 0
+    return tuple((np.bincount(places, values)[there] / counts[there]) for values in (times, watts))
+
+
+def _gained(seen: Timeline, meter: Meter, times: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """What a counter gained in equal intervals, over their length: none so short that the steps in which the counter
+    itself is told show as power, and none in which it fell."""
+    if times.size < 2:
+        return np.empty(0), np.empty(0)
+    shortest_s = energy.NEEDED * SENSORS[meter.counter_sensor].period_s
+    number = min(MOST_POINTS, times.size - 1, int((times[-1] - times[0]) / shortest_s))
+    edges = np.linspace(times[0], times[-1], number + 1)
+    watts = meter.joules * np.diff(np.interp(edges, times, counts)) / np.diff(edges)
+    good = watts >= 0
+    if meter.resets:
+        falls: Any = [seen.increase(meter.resets, *ends) for ends in pairwise(edges)]
+        good &= np.array([not fell for fell in falls], dtype=bool)
+    return ((edges[:-1] + edges[1:]) / 2)[good], watts[good]

@@ -1,0 +1,75 @@
+"""The samples of repetitions over time, and the windows of samples in which others disturbed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.collect.records import Record
+from hpcbench.node.sampling import SAMPLES
+
+SAMPLE_COLUMNS = ["repetition", "at_s", "time_s"]
+WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]
+
+Samples = dict[str, Any]  # as a record has them
+
+
+def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per sample: when it began, in seconds since the repetition's first, and the seconds of one of its steps.
+
+    Nothing of a record without samples, nor of a sample that is no time.
+    """
+    frames = [_timed(record) for record in records if record["samples"]]
+    frames = [frame for frame in frames if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=SAMPLE_COLUMNS)
+
+
+def disturbed_windows(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per stretch of windows that the same causes disturbed, such as `cpu, memory`, in seconds since the
+    repetition's first sample. What nobody watched is not in it."""
+    rows = [row for record in records if record["samples"] and record["interference"] for row in _disturbed(record)]
+    return pd.DataFrame(rows, columns=WINDOW_COLUMNS)
+
+
+def _timed(record: Record) -> pd.DataFrame:
+    samples: Samples = record["samples"]
+    times = np.asarray(samples[SAMPLES], dtype=np.float64)
+    starts, first = [], 0
+    for start_s, end_s, count in samples["windows"]:
+        lengths = times[first : first + count]
+        starts.append(start_s - _began_s(samples) + (end_s - start_s) * _parts_before(lengths))
+        first += count
+    at = np.concatenate(starts) if starts else times[:0]
+    frame = pd.DataFrame({"repetition": record["repetition"], "at_s": at, "time_s": times[: at.size]})
+    return frame[np.isfinite(frame["time_s"]) & (frame["time_s"] >= 0)]
+
+
+def _parts_before(lengths: Any) -> Any:
+    """What part of a window had passed when each of its samples began: they fill it one after another. That of several
+    ranks is no time that any of them took, but a share of the window all the same."""
+    if not (lengths >= 0).all() or not 0 < lengths.sum() < np.inf:
+        lengths = np.ones_like(lengths)
+    return (np.cumsum(lengths) - lengths) / lengths.sum()
+
+
+def _disturbed(record: Record) -> Iterator[dict[str, Any]]:
+    judged = zip(record["samples"]["windows"], record["interference"]["windows"], strict=False)
+    for causes, windows in groupby(judged, key=lambda pair: _in_words(pair[1])):
+        stretch = [window for window, _ in windows]
+        if causes:
+            began_s = _began_s(record["samples"])
+            start_s, end_s = stretch[0][0] - began_s, stretch[-1][1] - began_s
+            yield dict(zip(WINDOW_COLUMNS, (record["repetition"], start_s, end_s, causes), strict=True))
+
+
+def _in_words(evidence: dict[str, float] | None) -> str:
+    """Of what was found in a window, which names the causes that no counter tells apart together: `cpu,memory`."""
+    return ", ".join(sorted({cause for causes in evidence or () for cause in causes.split(",")}))
+
+
+def _began_s(samples: Samples) -> float:
+    return float(samples["windows"][0][0])

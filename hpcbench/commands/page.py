@@ -1,0 +1,46 @@
+"""Writing the report page: what the results cannot tell, and the file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+
+from hpcbench.analysis.results import Results
+from hpcbench.collect.occupied import used
+from hpcbench.collect.progress import Progress
+from hpcbench.report.charts.base import Figure
+from hpcbench.report.files import write_text
+from hpcbench.report.insights import insights
+from hpcbench.report.page.contents import Origin, page_of
+from hpcbench.report.page.html import render
+from hpcbench.report.page.model import Command
+from hpcbench.report.use import use_in_words
+from hpcbench.submit.template import quoted
+
+
+def write_page(results: Results, figures: Sequence[Figure], progresses: Sequence[Progress], file: str) -> None:
+    """Raises UserError where the file cannot be written."""
+    origin = Origin(
+        tuple(_sweep_in_words(progress) for progress in progresses),
+        tuple(use_in_words(used(progress)) for progress in progresses),
+        tuple(command for progress in progresses for command in _again(progress)),
+        datetime.datetime.now().astimezone(),
+    )
+    write_text(render(page_of(results, figures, insights(results), origin)), file)
+
+
+def _sweep_in_words(progress: Progress) -> str:
+    described = progress.sweep.description
+    what = described["experiment"]["description"] or described["experiment"]["name"]
+    return f"{what}; {progress.sweep.paths.name} on {described['site']['name']}, planned {described['created_at'][:10]}"
+
+
+def _again(progress: Progress) -> Iterator[Command]:
+    """From a checkout of the same commit, or of a later one: what differs then is said."""
+    name, git = quoted(progress.sweep.paths.name), progress.sweep.description["git"] or {}
+    if git.get("commit"):
+        yield Command(f"git checkout {quoted(git['commit'])}", "the workspace as it was")
+    yield Command(f"hpcbench sweep --from {name}", "the same cases again; warns of what is not as it was")
+    yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
+    if progress.to_do():
+        yield Command(f"hpcbench resume {name}", "what is missing or failed, and nothing else")

@@ -1,0 +1,161 @@
+"""A case in the order of time: its samples with what disturbed them, and the power that was taken meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.base import Measure, colour, in_order, measure, names, sized
+from hpcbench.report.charts.theme import Place
+
+MOST_REPETITIONS = 6
+MOST_PARTS = 16  # of machines
+MOST_LINES = 24
+MOST_POINTS = 3000  # in one chart
+MOST_WINDOWS = 1000
+_SHADES = (theme.QUIET, theme.YELLOW, theme.PURPLE, theme.CYAN)  # to be seen through, on white and on dark
+_DECIMALS = 4  # a tenth of a millisecond; nobody sees more
+_TIME = "time since the first sample (s)"
+_X = alt.X("x:Q", title=_TIME, scale=alt.Scale(nice=False))
+_REPETITION = "'repetition ' + datum.value"
+
+
+def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
+    """What `samples` draws of a frame: the first MOST_REPETITIONS repetitions."""
+    return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MOST_REPETITIONS])]
+
+
+def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
+    """Samples (`repetition`, `at_s`, `time_s`), a row for each repetition; shaded are the windows in which others
+    disturbed them (`repetition`, `start_s`, `end_s`, `causes`).
+
+    Where there are very many, a point is the median of neighbours, and a line goes from the shortest to the longest.
+    """
+    frame = shown_samples(frame)
+    axis = measure("time of a step", "s", frame["time_s"])
+    points = _ranges(frame, MOST_POINTS // frame["repetition"].nunique())
+    points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
+    layers = [_bars(points, axis), _dots(points, axis, place)]
+    shaded = []
+    if len(windows) and windows["repetition"].isin(points["colour"]).any():
+        shaded = [windows[windows["repetition"].isin(points["colour"])].head(MOST_WINDOWS)]
+        shaded = [each.set_axis(["colour", "x", "end", "causes"], axis=1) for each in shaded]
+        layers = [_shades(shaded[0]["causes"]), *layers]
+    drawn = pd.concat([points, *shaded]).round(_DECIMALS).astype({"colour": str})
+    return _by_repetition(alt.layer(*layers, data=drawn), place, drawn["colour"])
+
+
+def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Of each repetition so many rows at most: `x`, `value` of a sample; or of equal bins of neighbours their median,
+    and `low` and `high`."""
+    rows = []
+    for repetition, each in frame.groupby("repetition", sort=False):
+        each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]
+        if len(each) > most:
+            bins = each.groupby(np.arange(len(each)) * most // len(each))
+            times = bins["value"].agg(["median", "min", "max"]).set_axis(["value", "low", "high"], axis=1)
+            each = times.assign(x=bins["x"].mean())
+        rows.append(each.assign(colour=repetition))
+    return pd.concat(rows, ignore_index=True).reindex(columns=["colour", "x", "value", "low", "high"])
+
+
+def _coloured(points: pd.DataFrame) -> alt.Color:
+    return colour("repetition", points["colour"].astype(str), legend=False)
+
+
+def _dots(points: pd.DataFrame, axis: Measure, place: Place) -> Any:
+    few = len(points) <= 20 * points["colour"].nunique()
+    size = 60 if few else 12
+    tooltip = [
+        alt.Tooltip("colour:N", title="repetition"),
+        alt.Tooltip("x:Q", title=_TIME),
+        alt.Tooltip("value:Q", title=axis.title),
+    ]
+    return (
+        alt.Chart()
+        .transform_filter("isValid(datum.value)")
+        .mark_point(opacity=0.7, size=size if place.theme == "screen" else size / 3)
+        .encode(_X, alt.Y("value:Q", title=axis.title, scale=axis.scale), _coloured(points), tooltip=tooltip)
+    )
+
+
+def _bars(points: pd.DataFrame, axis: Measure) -> Any:
+    chart = alt.Chart().transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1, opacity=0.5)
+    return chart.encode(_X, alt.Y("low:Q", title=axis.title, scale=axis.scale), alt.Y2("high:Q"), _coloured(points))
+
+
+def _shades(causes: pd.Series[str]) -> Any:
+    """Each with an edge, so that a short one does not vanish in a long measurement."""
+    domain = list(dict.fromkeys(causes))
+    scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
+    return (
+        alt.Chart()
+        .transform_filter("isValid(datum.end)")
+        .mark_rect(fillOpacity=0.3, strokeOpacity=0.3, strokeWidth=1)
+        .encode(
+            _X,
+            alt.X2("end:Q"),
+            alt.Fill("causes:N", scale=scale, legend=alt.Legend(title="disturbed by")),
+            alt.Stroke("causes:N", scale=scale, legend=None),
+            tooltip=[alt.Tooltip("causes:N", title="disturbed by")],
+        )
+    )
+
+
+def _by_repetition(layers: Any, place: Place, repetitions: pd.Series[str]) -> Any:
+    """Below each other on equal scales, so that times can be compared from row to row."""
+    rows = in_order(repetitions)
+    if len(rows) == 1:
+        return sized(layers, place)
+    header = alt.Header(title=None, labelExpr=_REPETITION, labelOrient="top", labelAnchor="start", labelPadding=2)
+    width, height = place.facet(1)
+    chart = layers.properties(width=width, height=max(height // 2, 75))
+    spacing = 12 if place.theme == "screen" else 6
+    return chart.facet(row=alt.Row("colour:N", header=header, sort=rows), spacing=spacing)
+
+
+def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
+    """What `power` draws of a frame: the first MOST_PARTS parts, and the first repetitions up to MOST_LINES lines."""
+    parts = frame[["host", "part"]].apply(tuple, axis=1)
+    first = list(dict.fromkeys(parts))[:MOST_PARTS]
+    repetitions = sorted(frame["repetition"].unique())[: min(MOST_REPETITIONS, MOST_LINES // len(first))]
+    return frame[parts.isin(first) & frame["repetition"].isin(repetitions)]
+
+
+def power(frame: pd.DataFrame, place: Place) -> Any:
+    """Watts over time (`repetition`, `host`, `part`, `at_s`, `watts`): a line for each part and repetition."""
+    frame = shown_power(frame)
+    several = frame["host"].nunique() > 1
+    told = names(frame["host"] + " " + frame["part"] if several else frame["part"])
+    axis = measure("power", "W", frame["watts"], log=False)
+    drawn = _averaged(frame.assign(colour=told, x=frame["at_s"])).round(_DECIMALS)
+    again = frame["repetition"].nunique() > 1
+    usual = 2.0 if place.theme == "screen" else 1.0
+    chart = (
+        alt.Chart(drawn)
+        .mark_line(strokeWidth=usual / 2 if again else usual, opacity=0.8 if again else 1)
+        .encode(
+            _X,
+            alt.Y("watts:Q", title=axis.title, scale=alt.Scale(zero=True)),
+            colour("part", drawn["colour"]),
+            detail="repetition:N",
+            tooltip=[
+                alt.Tooltip("colour:N", title="part"),
+                alt.Tooltip("repetition:N"),
+                alt.Tooltip("x:Q", title=_TIME),
+                alt.Tooltip("watts:Q", title=axis.title, format=",.1f"),
+            ],
+        )
+    )
+    return sized(chart, place)
+
+
+def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
+    """The means of so many neighbours on a line that about MOST_POINTS points suffice for all of them."""
+    line = ["repetition", "colour"]
+    neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MOST_POINTS)
+    return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

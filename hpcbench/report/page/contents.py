@@ -1,0 +1,173 @@
+"""From results to what the page says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.answer import Answer, answers
+from hpcbench.analysis.naming import phrase
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.rules import RULES, Evidence, Finding, check
+from hpcbench.monitor.interference import DISTURBED
+from hpcbench.node.outcomes import COMPLETED
+from hpcbench.report.answers import sentence
+from hpcbench.report.charts import base
+from hpcbench.report.charts.theme import ON_PAGE
+from hpcbench.report.failures import failures_of
+from hpcbench.report.figures import specification
+from hpcbench.report.page import model
+from hpcbench.report.page.sheet import table_of
+from hpcbench.report.ranking import columns_of
+
+TOP = 10  # places of a ranking on the page
+MOST_WORKS = 12  # rankings
+MOST_ROWS = 5000  # of the table
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the results cannot tell: where they come from, and how they are made again."""
+
+    sweeps: Sequence[str]  # in words, with their sites
+    use: Sequence[str]  # what each sweep has used, in words
+    commands: Sequence[model.Command]
+    created_at: datetime
+
+
+def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence[str], origin: Origin) -> model.Page:
+    """The page, top to bottom."""
+    said = answers(results)
+    return model.Page(
+        title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
+        subtitle=tuple(origin.sweeps),
+        created_at=origin.created_at,
+        answers=tuple(_answer(each, several=len(said) > 1) for each in said),
+        notices=tuple(_notices(results)),
+        rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
+        insights=tuple(insights),
+        figures=tuple(_figure(figure) for figure in figures),
+        table=table_of(results.cases.head(MOST_ROWS), results),
+        failures=tuple(_failures(results)),
+        trust=_trust(results, origin.use),
+        machines=tuple(_machines(results.repetitions)),
+        again=model.Again(tuple(origin.commands), _versions(results.repetitions)),
+    )
+
+
+def _answer(answer: Answer, *, several: bool) -> model.Answer:
+    runs = f"{answer.cases:,} cases" if answer.cases > 1 else "1 case"
+    rests = f"Of {runs}; the intervals are of 95 %, over {answer.runs} or more repetitions."
+    return model.Answer(sentence(answer), about=answer.work if several else "", details=(rests,))
+
+
+def _notices(results: Results) -> Iterable[str]:
+    count = len(results.cases)
+    if count > MOST_ROWS:
+        told = f"There are {count:,} cases: the table holds the first {MOST_ROWS:,} in the order of the ranking"
+        yield f"{told}; the file of --csv holds all."
+    if len(results.works) > MOST_WORKS:
+        told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
+        yield f"{told}; the table has all."
+    if not results.works:
+        yield "No case was measured: the failures below say why."
+
+
+def _ranking(work: Work, said: list[Answer], results: Results) -> model.Ranking:
+    columns = columns_of(work, results.quantity, results.metrics)
+    headings = tuple(model.Heading(column.header, not column.is_text) for column in columns)
+    rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
+    answer = next((each for each in said if each.work == work.short_title), None)
+    best = work.cases.head(TOP)
+    standings = [_standing(case, place, work, answer) for place, (_, case) in enumerate(best.iterrows())]
+    places = tuple(model.Place(*each) for each in zip(rows, _bars(best, results), standings, strict=True))
+    left = len(work.cases) - TOP
+    return model.Ranking(work.title, headings, places, f"and {left:,} more, in the table below" if left > 0 else "")
+
+
+def _bars(cases: pd.DataFrame, results: Results) -> list[model.Bar | None]:
+    """The quantity itself, with its interval, as parts of the longest."""
+    columns = [results.quantity.column, *results.quantity.limits]
+    known = np.array([cases[name] if name in cases else [np.nan] * len(cases) for name in columns], dtype=np.float64).T
+    finite = known[np.isfinite(known)]
+    if not finite.size or finite.max() <= 0:
+        return [None] * len(cases)
+    return [_bar(*row) for row in (known / finite.max()).tolist()]
+
+
+def _bar(share: float, low: float, high: float) -> model.Bar | None:
+    if not share >= 0:
+        return None
+    return model.Bar(share, max(low, 0.0), min(high, 1.0)) if low <= high else model.Bar(share)
+
+
+def _standing(case: pd.Series[Any], place: int, work: Work, answer: Answer | None) -> model.Standing:
+    if answer is None or pd.isna(case["time_median_s"]):
+        return model.BEHIND
+    if place == 0:
+        return model.BEST
+    return model.WITHIN_NOISE if phrase(case, work.shown) in answer.alike else model.BEHIND
+
+
+def _figure(figure: base.Figure) -> model.Figure:
+    spec = specification(figure, ON_PAGE)
+    return model.Figure(figure.id, figure.title, figure.caption, figure.description, spec, wide="facet" in spec)
+
+
+def _failures(results: Results) -> Iterable[model.Failure]:
+    for failure in failures_of(results):
+        named = failure.cases[:20]
+        yield model.Failure(failure.status, failure.error or "", len(failure.cases), named, failure.log or "")
+
+
+def _trust(results: Results, use: Sequence[str]) -> model.Trust:
+    rows = results.repetitions
+    completed = rows[rows["status"] == COMPLETED]
+    disturbed = int((completed["interference"] == DISTURBED).sum())
+    unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - or not known
+    facts = [
+        model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
+        model.Fact("disturbed by others", f"{disturbed:,} of {len(completed):,}"),
+        model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
+        *(model.Fact("used", each) for each in use),
+    ]
+    found = check(Evidence(results))
+    rules = tuple(_rule(number, [each for each in found if each.rule == number]) for number in RULES)
+    warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
+    return model.Trust(tuple(facts), rules, warnings)
+
+
+def _rule(number: int, broken: list[Finding]) -> model.RuleKept:
+    rule = RULES[number]
+    said = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
+    return model.RuleKept(number, rule.name, not broken, said)
+
+
+def _machines(repetitions: pd.DataFrame) -> Iterable[model.Machine]:
+    """One for each processor, with what runs of it differ in."""
+    known = repetitions[repetitions["cpu_model"].notna()]
+    for (site, processor), rows in known.groupby(["site", "cpu_model"], sort=False):
+        told = {
+            "GPUs": rows["gpu_model"],
+            "nodes": rows["nodes_used"].str.split(",").explode(),
+            "kernel": rows["kernel"],
+            "CPU frequency governor": rows["cpu_governor"],
+            "turbo": rows["cpu_turbo"],
+        }
+        facts = [model.Fact(name, _joined(values)) for name, values in told.items() if values.notna().any()]
+        yield model.Machine(f"{site}: {processor}", tuple(facts))
+
+
+def _versions(repetitions: pd.DataFrame) -> tuple[model.Fact, ...]:
+    named = {"hpcbench": "hpcbench_version", "git commit": "git_commit", "software": "software"}
+    told = {name: repetitions[column] for name, column in named.items()}
+    return tuple(model.Fact(name, _joined(values, "; ")) for name, values in told.items() if values.notna().any())
+
+
+def _joined(values: pd.Series[Any], separator: str = ", ") -> str:
+    return separator.join(map(str, dict.fromkeys(values.dropna())))

@@ -1,0 +1,66 @@
+"""What `--metric` names: a known quantity, or a metric of commands, and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
+from hpcbench.collect.table import MetricColumn
+from hpcbench.commands.metrics import named, quantities_of
+from hpcbench.errors import UserError
+
+RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
+LOSS = Quantity("metric_loss", "loss", more_is_better=None)
+METRICS = {RATE.column: RATE, LOSS.column: LOSS}
+
+
+def test_a_metric_of_commands_is_a_quantity_that_may_not_know_which_way_is_better() -> None:
+    columns = {RATE.column: MetricColumn("rate", "it/s", "higher"), LOSS.column: MetricColumn("loss", "", None)}
+    assert quantities_of(columns) == METRICS
+    assert quantities_of({"m": MetricColumn("m", "", "lower")})["m"].more_is_better is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("time_median_s", TIME),
+        ("time_median_s:lower", TIME),
+        ("throughput_items_per_s:higher", THROUGHPUT),
+        ("rate", RATE),
+        ("metric_rate_it_per_s", RATE),
+        ("rate:lower", replace(RATE, more_is_better=False)),
+        ("loss:lower", replace(LOSS, more_is_better=False)),
+    ],
+)
+def test_a_quantity_by_its_name_or_its_column(asked: str, found: Quantity) -> None:
+    assert named(asked, QUANTITIES, METRICS) == found
+
+
+def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
+    with pytest.raises(UserError, match="whether more or less of 'loss' is better is not known") as told:
+        named("loss", QUANTITIES, METRICS, needed_by="--fail-on")
+    assert (told.value.where, told.value.hint) == ("--fail-on", "say it: --metric loss:higher or --metric loss:lower")
+    assert named("loss", QUANTITIES, METRICS, needed_by=None) == LOSS
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("rat", "did you mean 'rate'?"),
+        ("rate:more", "did you mean 'rate'?"),
+        ("time_median_s:higher", "did you mean 'time_median_s'?"),
+    ],
+)
+def test_what_is_no_metric_is_told_with_what_is_near(asked: str, hint: str) -> None:
+    with pytest.raises(UserError, match=f"no metric is called '{asked}'") as told:
+        named(asked, QUANTITIES, METRICS)
+    assert told.value.hint == hint
+
+
+def test_of_two_metrics_of_one_name_the_columns_are_told() -> None:
+    other = replace(RATE, column="metric_rate_mb_per_s", unit="MB/s")
+    with pytest.raises(UserError) as told:
+        named("rate", QUANTITIES, {RATE.column: RATE, other.column: other})
+    assert told.value.hint == "it could be metric_rate_it_per_s, metric_rate_mb_per_s"
