@@ -14,11 +14,11 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
 from hpcbench.analysis.summary import EFFECTIVE, Cases, Row, speaking
 from hpcbench.node.sampling import SAMPLES
 
-TIME = "time_median_s"
 Key = tuple[str, str]  # a case: its sweep and its id
 _KEPT = 1024  # of 8 kB each
 
@@ -30,7 +30,7 @@ class Replicates:
         self._cases = cases
         self._made = lru_cache(maxsize=_KEPT)(self._make)
 
-    def of(self, case: Key, column: str = TIME) -> Floats | None:
+    def of(self, case: Key, column: str = TIME.column) -> Floats | None:
         """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
         there is nothing, or a single value, of which no spread is known."""
         return self._made(case, column)
@@ -43,7 +43,7 @@ class Replicates:
         order = np.random.default_rng(zlib.crc32("/".join((*case, column)).encode())).permutation(RESAMPLES)
         return medians[order]
 
-    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME) -> Interval:
+    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME.column) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""
         above, below = self.of(upper, column), self.of(lower, column)
         if above is None or below is None or not np.all(below > 0):
@@ -60,7 +60,7 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
 
 def _medians(repetitions: list[Row], column: str) -> Floats | None:
     """Of what each repetition has measured: its samples, or the one value that it has of anything but the time."""
-    if column == TIME:
+    if column == TIME.column:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None
     values = [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]

@@ -150,7 +150,7 @@ def report(
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
         (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
     _write_tables(results, level, csv_file, parquet_file)
-    drawn = _figures(results, plot, workspace) if figures or html_file else []
+    drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
         _write_figures(drawn, Path(figures), wanted, theme)
     if html_file:
@@ -190,13 +190,13 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
             _say(f"wrote {len(frame)} rows to {file}")
 
 
-def _figures(results: Results, plot: str | None, workspace: Workspace) -> list[Figure]:
-    from hpcbench.collect.peaks import read_peaks
+def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
+    from hpcbench.commands.observed import observe
     from hpcbench.report.charts.resources import figures_of_resources
     from hpcbench.report.charts.selection import chosen
 
     found = chosen(results, plot)
-    return found if plot else [*found, *figures_of_resources(results, read_peaks(workspace, _say))]
+    return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
 
 
 def _write_page(results: Results, figures: list[Figure], progresses: list[Progress], file: str) -> None:

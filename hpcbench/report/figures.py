@@ -20,7 +20,7 @@ _PAPER_SCALE = 4.0
 def specification(figure: Figure, place: Place) -> dict[str, Any]:
     """The chart in Vega-Lite, with its config."""
     spec: dict[str, Any] = figure.draw(place).to_dict()
-    spec["config"] = config(place.theme)
+    spec["config"] = config(place)
     if place.titled:
         spec["title"] = {"text": figure.title}
     spec["description"] = figure.description
@@ -39,7 +39,6 @@ def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme
     written = []
     for figure in figures:
         spec = specification(figure, place)
-        spec["config"]["background"] = "white"
         for name in formats:
             path = folder / f"{figure.id}.{name}"
             with replacing(str(path)) as part:

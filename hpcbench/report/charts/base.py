@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.naming import cell
+from hpcbench.analysis.naming import cell, label
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.theme import Place
@@ -90,6 +90,13 @@ def names(values: pd.Series[Any]) -> pd.Series[str]:
     return short.where(~clashing, short + " #" + whole.map(numbered).astype(str))
 
 
+def case_names(cases: pd.DataFrame, shown: Sequence[str]) -> pd.Series[str]:
+    """What tells each case from the others, short enough to be drawn: the value alone, where it is one column."""
+    if len(shown) == 1:
+        return names(cases[shown[0]])
+    return names(pd.Series([label(case, list(shown)) for _, case in cases.iterrows()], index=cases.index))
+
+
 def in_order(values: pd.Series[str]) -> list[str]:
     """The different ones: numbers by size, words as they come."""
     distinct = list(dict.fromkeys(values))
@@ -102,7 +109,8 @@ def in_order(values: pd.Series[str]) -> list[str]:
 def is_numeric(values: pd.Series[Any]) -> bool:
     """Whether an axis of the experiment counts something."""
     known = values.dropna()
-    return len(known) == len(values) and all(isinstance(value, int | float) and value is not True for value in known)
+    kinds = int | float | np.integer | np.floating
+    return len(known) == len(values) and all(isinstance(v, kinds) and not isinstance(v, bool) for v in known)
 
 
 def is_geometric(values: pd.Series[Any]) -> bool:
@@ -144,10 +152,12 @@ def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> a
     return alt.Shape("colour:N", scale=scale, legend=legend, sort=domain)
 
 
-def dashes(values: pd.Series[str]) -> alt.StrokeDash:
+def dashes(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.StrokeDash:
+    """By the field `colour`, beside `colour` and with its legend."""
     domain = in_order(values)
     patterns = [theme.DASHES[place % len(theme.DASHES)] for place in range(len(domain))]
-    return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain, range=patterns), legend=None)
+    legend = alt.Legend(title=title or header_of(column))
+    return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain, range=patterns), legend=legend, sort=domain)
 
 
 def sized(chart: Any, place: Place, height: int | None = None) -> Any:

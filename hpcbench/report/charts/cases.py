@@ -7,12 +7,12 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hpcbench.analysis.naming import label
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.base import (
     Measure,
+    case_names,
     colour,
     dashes,
     faceted,
@@ -57,7 +57,7 @@ def _frame(cases: pd.DataFrame, shown: list[str], encoding: Encoding, axis: Meas
     quantity = encoding.quantity
     written = formatter(quantity)
     frame = with_limits(cases, quantity, axis)
-    frame["name"] = names(cases[shown[0]] if len(shown) == 1 else _labels(cases, shown))
+    frame["name"] = case_names(cases, shown)
     frame["shown"] = [written(value) for value in cases[quantity.column]]
     frame["best"] = frame["value"] == (frame["value"].max() if quantity.more_is_better else frame["value"].min())
     if encoding.x:
@@ -66,10 +66,6 @@ def _frame(cases: pd.DataFrame, shown: list[str], encoding: Encoding, axis: Meas
         if column:
             frame[field] = cases[column] if encoding.heat else names(cases[column])
     return frame
-
-
-def _labels(cases: pd.DataFrame, shown: list[str]) -> pd.Series[str]:
-    return pd.Series([label(case, shown) for _, case in cases.iterrows()], index=cases.index)
 
 
 def _tooltip(quantity: Quantity) -> list[alt.Tooltip]:
@@ -100,7 +96,9 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
         marks = {"shape": shape(encoding.colour, frame["colour"])}
     base = alt.Chart(frame).encode(**encoded)
     y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
-    line = base.mark_line().encode(y=y, **({"strokeDash": dashes(frame["colour"])} if encoding.colour else {}))
+    line = base.mark_line().encode(
+        y=y, **({"strokeDash": dashes(encoding.colour, frame["colour"])} if encoding.colour else {})
+    )
     rules = base.mark_rule().encode(y=alt.Y("low:Q", title=axis.title, scale=axis.scale), y2="high:Q")
     points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
     one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()

@@ -35,7 +35,7 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
         scale=alt.Scale(domain=[0, 1]),
     )
     by_case = colour("case", frame["colour"])
-    lines = alt.Chart(frame).mark_line(interpolate="step-after").encode(x, y, by_case, dashes(frame["colour"]))
+    lines = alt.Chart(frame).mark_line(interpolate="step-after").encode(x, y, by_case, dashes("case", frame["colour"]))
     if points.empty:
         return sized(lines, place)
     top = frame["x"].max()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 from hpcbench.analysis.cost import ENERGY, ENERGY_DELAY, PRICE
 from hpcbench.analysis.naming import plain
+from hpcbench.analysis.observed import Observed
 from hpcbench.analysis.pareto import FRONT
 from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
-from hpcbench.node.peak import MachinePeaks
-from hpcbench.report.charts import cases, trade
+from hpcbench.report.charts import cases, over_time, trade
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.base import Figure, slug
 from hpcbench.report.charts.encoding import choose
@@ -25,11 +25,25 @@ OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thrift
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
 
 
-def figures_of_resources(results: Results, peaks: Sequence[MachinePeaks]) -> list[Figure]:
+def figures_of_resources(results: Results, observed: Observed) -> list[Figure]:
     """Of each kind of work, as far as something is known."""
-    found = roofline(results.cases, peaks)
+    found = roofline(results.cases, observed.peaks)
     each = [figure for work in results.works[:MOST_WORKS] for figure in _of_work(work)]
-    return [*each, *_of_roofline(results, found)]
+    return [*each, *_of_roofline(results, found), *_over_time(observed)]
+
+
+def _over_time(observed: Observed) -> Iterator[Figure]:
+    """Of the best case."""
+    of = f": {observed.case}" if observed.case else ""
+    if not observed.samples.empty:
+        caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
+        disturbed = len(observed.windows)
+        caption += f" Shaded: {disturbed} windows in which others disturbed it." if disturbed else ""
+        drawn = partial(over_time.samples, observed.samples, observed.windows)
+        yield Figure("samples-over-time", f"Samples over time{of}", caption, caption, drawn)
+    if not observed.power.empty:
+        caption = "The best case: power of each part that has a meter, from the first sample to the last."
+        yield Figure("power-over-time", f"Power{of}", caption, caption, partial(over_time.power, observed.power))
 
 
 def _of_work(work: Work) -> Iterator[Figure]:

@@ -11,10 +11,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.naming import label
 from hpcbench.analysis.roofline import Roofline
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import colour, measure, names, shape, sized
+from hpcbench.report.charts.base import case_names, colour, measure, names, shape, sized
 from hpcbench.report.charts.theme import Place
 
 MOST_ROOFS = 6
@@ -78,6 +77,6 @@ def _frame(points: pd.DataFrame, cases: pd.DataFrame, shown: list[str], by: str,
             "share": points["share_of_attainable"],
             "bound": points["bound"],
             "colour": names(cases[by]),
-            "name": names(pd.Series([label(case, shown) for _, case in cases.iterrows()], index=cases.index)),
+            "name": case_names(cases, shown),
         }
     )

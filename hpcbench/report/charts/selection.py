@@ -17,7 +17,7 @@ from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import by_case, speaking
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.charts import cases, distribution, parallel, scaling, theme
-from hpcbench.report.charts.base import Figure
+from hpcbench.report.charts.base import Figure, case_names
 from hpcbench.report.charts.encoding import Encoding, choose, parse
 from hpcbench.report.ranking import header_of
 from hpcbench.report.scalings import sentences
@@ -125,15 +125,16 @@ def _of_latency(results: Results) -> Iterator[Figure]:
             continue
         shown = pd.concat([single.head(MOST_CURVES - 1), single.iloc[MOST_CURVES - 1 :].tail(1)])
         samples: dict[str, list[Floats]] = {
-            label(case, work.shown): [row[SAMPLES] for row in speaking(rows[case["sweep"], case["case"]])]
-            for _, case in shown.iterrows()
+            name: [row[SAMPLES] for row in speaking(rows[case["sweep"], case["case"]])]
+            for name, (_, case) in zip(case_names(shown, work.shown), shown.iterrows(), strict=True)
         }
         title = "How long single steps take" + (f": {work.short_title}" if work.short_title else "")
         caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, where there are enough samples."
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
-        name = _slug(f"latency {work.short_title}", number)
-        yield Figure(name, title, caption, caption, partial(distribution.ecdf, samples))
+        yield Figure(
+            _slug(f"latency {work.short_title}", number), title, caption, caption, partial(distribution.ecdf, samples)
+        )
 
 
 def _slug(words: str, number: int) -> str:

@@ -28,6 +28,9 @@ ORDERED: Literal["cividis"] = "cividis"
 OF_FRAMEWORK = dict(zip(FRAMEWORKS, (RED, YELLOW, PURPLE, CYAN, GREEN, BLUE, GREY), strict=True))
 QUIET = "#888888"  # of what frames the data: ideal lines, fits' names, bases
 
+_SANS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+_SERIF = "Liberation Serif, Times New Roman, Times, serif"  # beside the text of a paper
+
 Theme = Literal["screen", "paper"]
 
 
@@ -53,42 +56,51 @@ AS_FILE = Place("screen", 640, 360)
 IN_PAPER = Place("paper", 190, 140, titled=False)
 
 
-def config(theme: Theme) -> dict[str, Any]:
-    """Vega-Lite's config: fonts, lines and grids. Colours of text are the page's affair: it knows light from dark."""
-    font = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
-    small, large = (8, 9) if theme == "paper" else (12, 13)
-    text = {"labelFontSize": small, "titleFontSize": large if theme == "screen" else small, "titleFontWeight": "normal"}
-    thin = 0.5 if theme == "paper" else 1.0
+def config(place: Place) -> dict[str, Any]:
+    """Vega-Lite's config for charts in such a place. Of those on the page, fonts, colours of text and the room for a
+    legend are the page's affair, which knows light from dark and how wide it is."""
+    return _marks(place.theme) if place.fluid else {**_marks(place.theme), **_words(place.theme)}
+
+
+def _marks(theme: Theme) -> dict[str, Any]:
+    paper = theme == "paper"
     return {
-        "font": "Liberation Serif, Times New Roman, Times, serif" if theme == "paper" else font,
-        "background": None,
         "view": {"stroke": None},
+        "point": {"size": 18 if paper else 60, "filled": True, "color": BLUE},
+        "line": {"strokeWidth": 1 if paper else 2, "color": BLUE},
+        "rule": {"strokeWidth": 0.75 if paper else 1.5, "color": BLUE},
+        "range": {"category": list(COLOURS), "symbol": list(SHAPES), "ordinal": {"scheme": ORDERED}},
+    }
+
+
+def _words(theme: Theme) -> dict[str, Any]:
+    paper = theme == "paper"
+    small, thin = (8, 0.5) if paper else (12, 1.0)
+    text = {"labelFontSize": small, "titleFontSize": small if paper else 13, "titleFontWeight": "normal"}
+    return {
+        "font": _SERIF if paper else _SANS,
+        "background": "white",
         "axis": {
             **text,
             "gridOpacity": 0.35,
             "gridWidth": thin,
             "domainWidth": thin,
             "tickWidth": thin,
-            "labelLimit": 260 if theme == "screen" else 110,
+            "labelLimit": 110 if paper else 260,
             "labelOverlap": "greedy",
-            "labelSeparation": 12 if theme == "screen" else 5,
-            "titlePadding": 8 if theme == "screen" else 4,
+            "labelSeparation": 5 if paper else 12,
+            "titlePadding": 4 if paper else 8,
         },
         "legend": {
             **text,
             "orient": "top",
             "direction": "horizontal",
-            "columns": 4 if theme == "screen" else 2,
-            "labelLimit": 240 if theme == "screen" else 90,
-            "symbolSize": 70 if theme == "screen" else 25,
+            "columns": 2 if paper else 4,
+            "labelLimit": 90 if paper else 240,
+            "symbolSize": 25 if paper else 70,
             "titleLimit": 300,
-            "gradientLength": 200 if theme == "screen" else 100,
+            "gradientLength": 100 if paper else 200,
         },
         "header": {"labelFontSize": small, "titleFontSize": small, "titleFontWeight": "normal", "labelLimit": 300},
-        "title": {"fontSize": large + 1, "anchor": "start", "fontWeight": "bold", "subtitleFontSize": small},
-        "range": {"category": list(COLOURS), "symbol": list(SHAPES), "ordinal": {"scheme": ORDERED}},
-        "point": {"size": 60 if theme == "screen" else 18, "filled": True, "color": BLUE},
-        "line": {"strokeWidth": 2 if theme == "screen" else 1, "color": BLUE},
-        "rule": {"strokeWidth": 1.5 if theme == "screen" else 0.75, "color": BLUE},
-        "scale": {"bandPaddingInner": 0.15},
+        "title": {"fontSize": 14, "anchor": "start", "fontWeight": "bold"},
     }

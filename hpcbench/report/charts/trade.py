@@ -8,12 +8,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.naming import label
 from hpcbench.analysis.pareto import FRONT, MAYBE
 from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import Measure, measure, names, sized, with_limits
+from hpcbench.report.charts.base import Measure, case_names, measure, sized, with_limits
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
@@ -65,7 +64,7 @@ def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Me
         x_low=MILLION / high / across.factor,
         x_high=MILLION / low / across.factor,
         standing=cases["pareto"].map(STANDINGS),
-        name=names(pd.Series([label(case, shown) for _, case in cases.iterrows()], index=cases.index)),
+        name=case_names(cases, shown),
         shown=[formatter(quantity)(value) for value in cases[quantity.column]],
         seconds=[f"{MILLION / value:.4g} s" for value in rate],
     )
