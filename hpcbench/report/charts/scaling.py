@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.scaling import Scaling
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import MOST_TICKS, colour, names, shape, sized
+from hpcbench.report.charts.base import MOST_TICKS, colour, known_limits, names, shape, sized
 from hpcbench.report.charts.theme import Place
 
 _CURVE_POINTS = 60
@@ -41,7 +41,9 @@ def _ideal(series: list[Scaling]) -> pd.DataFrame:
     for each in series:
         base, most = int(each.base["processors"]), int(each.points["processors"].max())
         ends[base] = max(most, ends.get(base, 0))
-    return pd.DataFrame([{"x": x, "value": x / base, "base": base} for base, most in ends.items() for x in (base, most)])
+    return pd.DataFrame(
+        [{"x": x, "value": x / base, "base": base} for base, most in ends.items() for x in (base, most)]
+    )
 
 
 def _points(series: list[Scaling], name: str) -> pd.DataFrame:
@@ -51,6 +53,7 @@ def _points(series: list[Scaling], name: str) -> pd.DataFrame:
         for each, told in zip(series, _names(series), strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).astype({"value": float, "low": float, "high": float})
+    frame = frame.replace([np.inf, -np.inf], np.nan)
     return frame.assign(shown=[f"{value:.3g}" for value in frame["value"]])
 
 
@@ -90,12 +93,12 @@ def _layers(
     encoded["color"] = colour("series", frame["colour"]) if several else alt.value(theme.BLUE)
     if several:
         marks = {"shape": shape("series", frame["colour"])}
-    said = f"{title} over the smallest number of {series[0].unit}" if title == "speedup" else title
+    said = f"{title} over the fewest {series[0].unit}" if title == "speedup" else title
     axis = alt.Axis(format="%") if title == "efficiency" else alt.Axis(format="~r")
     drawn = alt.Chart(curves).mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2)
     laws = drawn.encode(alt.Y("value:Q", scale=y), **encoded)
     base = alt.Chart(frame).encode(**encoded)
-    rules = base.mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
+    rules = known_limits(base).mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
     tooltip = [
         alt.Tooltip("label:N", title="case"),
         alt.Tooltip("x:Q", title=series[0].unit),
