@@ -100,7 +100,7 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
     windows = record["samples"]["windows"]
     start_s, end_s = windows[0][0], windows[-1][1]
     own_host = record["ranks"][0]["host"]
-    for name, run in reversed(runs.items()):
+    for name, run in runs.items():
         if _may_be_of(name, record) and own_host in run and _saw(run[own_host], start_s, end_s):
             break
     else:
