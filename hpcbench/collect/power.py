@@ -154,7 +154,8 @@ def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
     places = (MOST_POINTS * (times - times[0]) / (times[-1] - times[0])).astype(int).clip(max=MOST_POINTS - 1)
     counts = np.bincount(places)
     there = counts > 0
-    return tuple((np.bincount(places, values)[there] / counts[there]) for values in (times, watts))
+    times, watts = (np.bincount(places, values)[there] / counts[there] for values in (times, watts))
+    return times, watts
 
 
 def _gained(seen: Timeline, meter: Meter, times: Floats, counts: Floats) -> tuple[Floats, Floats]:
