@@ -120,10 +120,9 @@ def _by_repetition(layers: Any, place: Place, repetitions: pd.Series[str]) -> An
 
 def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
     """What `power` draws of a frame: the first MOST_PARTS parts, and the first repetitions up to MOST_LINES lines."""
-    parts = frame[["host", "part"]].apply(tuple, axis=1)
-    first = list(dict.fromkeys(parts))[:MOST_PARTS]
-    repetitions = sorted(frame["repetition"].unique())[: min(MOST_REPETITIONS, MOST_LINES // len(first))]
-    return frame[parts.isin(first) & frame["repetition"].isin(repetitions)]
+    parts = frame.groupby(["host", "part"], sort=False).ngroup()
+    most = min(MOST_REPETITIONS, MOST_LINES // min(MOST_PARTS, parts.nunique()))
+    return frame[(parts < MOST_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
 
 
 def power(frame: pd.DataFrame, place: Place) -> Any:
