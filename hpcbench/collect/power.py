@@ -100,7 +100,7 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
     windows = record["samples"]["windows"]
     start_s, end_s = windows[0][0], windows[-1][1]
     own_host = record["ranks"][0]["host"]
-    for name, run in reversed(runs.items()):
+    for name, run in runs.items():
         if _may_be_of(name, record) and own_host in run and _saw(run[own_host], start_s, end_s):
             break
     else:
@@ -154,7 +154,8 @@ def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
     places = (MOST_POINTS * (times - times[0]) / (times[-1] - times[0])).astype(int).clip(max=MOST_POINTS - 1)
     counts = np.bincount(places)
     there = counts > 0
-    return tuple((np.bincount(places, values)[there] / counts[there]) for values in (times, watts))
+    times, watts = (np.bincount(places, values)[there] / counts[there] for values in (times, watts))
+    return times, watts
 
 
 def _gained(seen: Timeline, meter: Meter, times: Floats, counts: Floats) -> tuple[Floats, Floats]:

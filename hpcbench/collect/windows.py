@@ -44,8 +44,9 @@ def _timed(record: Record) -> pd.DataFrame:
         starts.append(start_s - _began_s(samples) + (end_s - start_s) * _parts_before(lengths))
         first += count
     at = np.concatenate(starts) if starts else times[:0]
-    frame = pd.DataFrame({"repetition": record["repetition"], "at_s": at, "time_s": times[: at.size]})
-    return frame[np.isfinite(frame["time_s"]) & (frame["time_s"] >= 0)]
+    times = times[: at.size]
+    known = np.isfinite(times) & (times >= 0)
+    return pd.DataFrame({"repetition": record["repetition"], "at_s": at[known], "time_s": times[known]})
 
 
 def _parts_before(lengths: Any) -> Any:

@@ -147,7 +147,7 @@ class _Reading:
 def read(path: str) -> Optional[Timeline]:
     """The timeline in a file, also one that was cut off; None where there is not even a header."""
     lines = (line for line in map(_parsed, _lines(path)) if line is not None)
-    header = next(lines, None)
+    header: Any = next(lines, None)
     if not _is_header(header):
         return None
     reading = _Reading(header)

@@ -199,7 +199,6 @@ def test_only_the_made_up_meter_of_the_very_attempt_counts(
             "0-77-0-4",
             {"attempt": None, "slurm": ARRAY},
         ),
-        ("job-1/local.jsonl.gz", "0-..-0-1", {"slurm": {"job_id": ".."}}),
     ],
 )
 def test_a_made_up_meter_is_found_wherever_its_job_has_put_its_timeline(
@@ -207,6 +206,18 @@ def test_a_made_up_meter_is_found_wherever_its_job_has_put_its_timeline(
 ) -> None:
     timeline.keep(seen(tmp_path, counted(150.0), CPU, run=run), str(paths.results / "timelines" / place))
     assert not power_over_time(paths, [measured(node("cpu0"), **changes)]).empty
+
+
+def test_no_made_up_meter_is_looked_for_outside_the_sweep(
+    tmp_path: Path, paths: SweepPaths, measured: MakeRecord
+) -> None:
+    """A record of an archive may come from anybody."""
+    job = "../../../other/records/job/41"
+    timeline.keep(
+        seen(tmp_path, counted(150.0), CPU, run=f"0-{job}-0-1"),
+        str(paths.results.parent / "other" / "timelines" / "job" / "41_0.jsonl.gz"),
+    )
+    assert power_over_time(paths, [measured(node("cpu0"), slurm={"job_id": job})]).empty
 
 
 def test_repetitions_with_made_up_meters_share_a_file_and_it_is_read_once(

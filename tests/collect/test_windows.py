@@ -43,7 +43,9 @@ def test_samples_fill_their_window_one_after_another(timed: MakeRecord) -> None:
     assert frame["repetition"].unique().tolist() == [4]
 
 
-@pytest.mark.parametrize(("times", "at"), [([0.0, 0.0], [0.0, 4.0]), ([-1.0, 1.0, 2.0, float("nan")], [2.0, 4.0])])
+@pytest.mark.parametrize(
+    ("times", "at"), [([0.0, 0.0], [0.0, 4.0]), ([-1.0, 3.0], [4.0]), ([-1.0, 1.0, 2.0, float("nan")], [2.0, 4.0])]
+)
 def test_what_is_no_time_is_left_out_and_moves_no_other(timed: MakeRecord, times: list[float], at: list[float]) -> None:
     frame = samples_over_time([timed(times, [[100.0, 108.0, len(times)]])])
     assert frame["at_s"].tolist() == at

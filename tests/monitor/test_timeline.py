@@ -134,6 +134,12 @@ def test_a_damaged_line_costs_no_other(path: str, write: Callable[..., Writer], 
     assert found.ended == {"ended_s": 2.0}
 
 
+def test_a_line_that_is_deeper_than_json_can_be_read_costs_no_other(path: str, write: Callable[..., Writer]) -> None:
+    write((0, 1.0, [1, 2])).end({"ended_s": 2.0})
+    Path(path).write_text(Path(path).read_text() + "[" * 100_000 + "\n")
+    assert read(path).ended == {"ended_s": 2.0}
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b"{", b"\0" * 100, b"[0,1,2]\n", b"7\n", b'{"host": "n1"}\n', b'{"schema": 99}\n', b"\xff"]
 )

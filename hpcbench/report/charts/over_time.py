@@ -39,7 +39,9 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
     axis = measure("time of a step", "s", frame["time_s"])
     points = _ranges(frame, MOST_POINTS // frame["repetition"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
-    layers = [_bars(points, axis), _dots(points, axis, place)]
+    layers = [_dots(points, axis, place)]
+    if points["low"].notna().any():
+        layers.insert(0, _bars(points, axis))
     shaded = []
     if len(windows) and windows["repetition"].isin(points["colour"]).any():
         shaded = [windows[windows["repetition"].isin(points["colour"])].head(MOST_WINDOWS)]
@@ -47,6 +49,12 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
         layers = [_shades(shaded[0]["causes"]), *layers]
     drawn = pd.concat([points, *shaded]).round(_DECIMALS).astype({"colour": str})
     return _by_repetition(alt.layer(*layers, data=drawn), place, drawn["colour"])
+
+
+def is_thinned(frame: pd.DataFrame) -> bool:
+    """Whether a point of `samples` stands for several."""
+    counts = shown_samples(frame)["repetition"].value_counts()
+    return bool(counts.max() > MOST_POINTS // len(counts))
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -92,6 +100,7 @@ def _shades(causes: pd.Series[str]) -> Any:
     """Each with an edge, so that a short one does not vanish in a long measurement."""
     domain = list(dict.fromkeys(causes))
     scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
+    legend = alt.Legend(title="disturbed by")
     return (
         alt.Chart()
         .transform_filter("isValid(datum.end)")
@@ -99,8 +108,8 @@ def _shades(causes: pd.Series[str]) -> Any:
         .encode(
             _X,
             alt.X2("end:Q"),
-            alt.Fill("causes:N", scale=scale, legend=alt.Legend(title="disturbed by")),
-            alt.Stroke("causes:N", scale=scale, legend=None),
+            alt.Fill("causes:N", scale=scale, legend=legend),
+            alt.Stroke("causes:N", scale=scale, legend=legend),
             tooltip=[alt.Tooltip("causes:N", title="disturbed by")],
         )
     )
@@ -120,10 +129,9 @@ def _by_repetition(layers: Any, place: Place, repetitions: pd.Series[str]) -> An
 
 def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
     """What `power` draws of a frame: the first MOST_PARTS parts, and the first repetitions up to MOST_LINES lines."""
-    parts = frame[["host", "part"]].apply(tuple, axis=1)
-    first = list(dict.fromkeys(parts))[:MOST_PARTS]
-    repetitions = sorted(frame["repetition"].unique())[: min(MOST_REPETITIONS, MOST_LINES // len(first))]
-    return frame[parts.isin(first) & frame["repetition"].isin(repetitions)]
+    parts = frame.groupby(["host", "part"], sort=False).ngroup()
+    most = min(MOST_REPETITIONS, MOST_LINES // min(MOST_PARTS, parts.nunique()))
+    return frame[(parts < MOST_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
 
 
 def power(frame: pd.DataFrame, place: Place) -> Any:

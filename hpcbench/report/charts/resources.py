@@ -20,6 +20,7 @@ from hpcbench.report.charts.base import Figure, slug
 from hpcbench.report.charts.encoding import choose
 
 MOST_WORKS = 4  # kinds of work with figures of their own
+FEWEST_SAMPLES = 20  # that show anything over time
 _J_PER_ITEM = 3.6  # of a kWh for a million items
 OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
@@ -35,8 +36,10 @@ def figures_of_resources(results: Results, observed: Observed) -> list[Figure]:
 def _over_time(observed: Observed) -> Iterator[Figure]:
     """Of the best case."""
     of = f": {observed.case}" if observed.case else ""
-    if not observed.samples.empty:
+    if len(observed.samples) >= FEWEST_SAMPLES:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
+        if over_time.is_thinned(observed.samples):
+            caption = "The best case over time: a point is the median of neighbours, its line their range."
         disturbed = len(observed.windows)
         caption += f" Shaded: {disturbed} windows in which others disturbed it." if disturbed else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
