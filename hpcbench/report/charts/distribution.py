@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis import distribution
 from hpcbench.analysis.statistics import Floats
-from hpcbench.report.charts.base import colour, dashes, measure, names, sized
+from hpcbench.report.charts.base import colour, dashes, known_limits, measure, names, sized
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import duration
 
@@ -44,7 +44,7 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
         **{name: (points[name].astype(float) / axis.factor).clip(upper=top) for name in ("x", "low", "high")},
     )
     base = alt.Chart(points).encode(y, by_case)
-    rules = base.mark_rule().encode(alt.X("low:Q", title=axis.title, scale=axis.scale), alt.X2("high:Q"))
+    rules = known_limits(base).mark_rule().encode(alt.X("low:Q", title=axis.title, scale=axis.scale), alt.X2("high:Q"))
     tooltip = [
         alt.Tooltip("colour:N", title="case"),
         alt.Tooltip("part:Q", format="~%"),
