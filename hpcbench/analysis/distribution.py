@@ -21,6 +21,7 @@ from hpcbench.analysis.statistics import (
 
 MOST_POINTS = 200  # of a curve
 QUANTILES = (0.5, 0.9, 0.99)
+_ROUNDING = 1e-6  # of a rank: 7 / 25 * 25 is more than 7
 
 
 class Quantile(NamedTuple):
@@ -54,6 +55,8 @@ def quantiles(repetitions: Sequence[Floats], parts: Sequence[float] = QUANTILES)
 def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float, estimate: float) -> Interval:
     if len(repetitions) == 1:
         low, high = order_limits(effective_size_of(repetitions[0]), part)
+        if low == 0:
+            return Interval(estimate, None, None)
         limits = (_at(ordered, low), _at(ordered, high) if high <= 1 else math.inf)
     else:
         own = [np.array([quantile_of_sorted(np.sort(samples), part)]) for samples in repetitions]
@@ -65,15 +68,16 @@ def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float, estim
 
 
 def order_limits(size: int, part: float) -> tuple[float, float]:
-    """Ranks of two order statistics between which a quantile lies with 95 %, over `size`; above 1 where none is high
-    enough. Rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %, on each side."""
+    """Ranks of two order statistics between which a quantile lies with 95 %, over `size`; 0 and above 1 where none is
+    low or high enough. Rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %, on each side."""
     below = bdtr(np.arange(size + 1), size, part)  # P(at most k of them lie below the quantile)
     tail = (1 - LEVEL) / 2
     low = int(np.searchsorted(below, tail, side="right"))
     high = int(np.searchsorted(below, 1 - tail)) + 1
-    return max(low, 1) / size, high / size
+    return low / size, high / size
 
 
 def _at(ordered: Floats, part: float) -> float:
     """The order statistic of this rank, where the samples count as fewer."""
-    return float(ordered[min(max(math.ceil(part * ordered.size) - 1, 0), ordered.size - 1)])
+    rank = math.ceil(part * ordered.size - _ROUNDING)
+    return float(ordered[min(max(rank, 1), ordered.size) - 1])

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
-from hpcbench.report.charts.base import Figure
+from hpcbench.report.charts.base import Figure, shortened
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, Place, Theme, config
 from hpcbench.report.files import made_folder, replacing
 
 PLACES = {"screen": AS_FILE, "paper": IN_PAPER}
 _SCALE = 2.0  # of a PNG's pixels
 _PAPER_SCALE = 4.0
+_SYMBOL = 5  # characters that it takes in a legend, and the gap to the next
+_LONGEST_TITLE, _LINE = 200, 80  # characters
 
 
 def specification(figure: Figure, place: Place) -> dict[str, Any]:
     """The chart in Vega-Lite, with its config."""
     spec: dict[str, Any] = figure.draw(place).to_dict()
     spec["config"] = config(place)
+    if not place.fluid:  # the page sees to it itself
+        longest = max(map(len, _in_legends(spec)), default=0)
+        spec["config"]["legend"]["columns"] = max(1, place.characters // (longest + _SYMBOL))
     if place.titled:
-        spec["title"] = {"text": figure.title}
+        spec["title"] = {"text": textwrap.wrap(shortened(figure.title, _LONGEST_TITLE), _LINE)}
     spec["description"] = figure.description
     return spec
+
+
+def _in_legends(spec: Any) -> Iterator[str]:
+    """The names that legends have."""
+    if isinstance(spec, list):
+        for each in spec:
+            yield from _in_legends(each)
+    elif isinstance(spec, dict):
+        if isinstance(spec.get("legend"), dict):
+            yield from filter(lambda name: isinstance(name, str), spec.get("scale", {}).get("domain", ()))
+        for each in spec.values():
+            yield from _in_legends(each)
 
 
 def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme: Theme) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,14 @@ import pandas as pd
 
 from hpcbench.analysis.naming import cell, label
 from hpcbench.analysis.quantities import Quantity
+from hpcbench.printable import printable
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.ranking import header_of
 
 MOST_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend
+LARGEST = 1e300  # numbers of users that are larger have no place on an axis
 _SPAN = 10.0  # values that lie further apart are drawn on a logarithmic scale
 _UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
@@ -61,7 +63,8 @@ def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, 
     factor, shown = next((each for each in units if typical >= each[0]), units[-1])
     positive = bool(known.size) and float(known.min()) > 0
     is_log = positive and (float(known.max()) / float(known.min()) >= _SPAN if log is None else log)
-    return Measure(f"{title} ({shown})" if shown else title, factor, is_log)
+    name = shortened(title)
+    return Measure(f"{name} ({shown})" if shown else name, factor, is_log)
 
 
 def slug(words: str) -> str:
@@ -74,17 +77,37 @@ def measured(quantity: Quantity, frame: pd.DataFrame) -> Measure:
 
 
 def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """The values of a quantity in the unit of the axis as `value`, `low` and `high`."""
+    """The values of a quantity in the unit of the axis as `value`, `low` and `high`; both limits where they are known
+    and finite, else none."""
     low, high = (frame[name] if name in frame else pd.Series(np.nan, index=frame.index) for name in quantity.limits)
     known = {"value": frame[quantity.column], "low": low, "high": high}
-    found = pd.DataFrame({name: column.astype(float) / axis.factor for name, column in known.items()})
-    return found.replace([np.inf, -np.inf], np.nan)
+    found = pd.DataFrame({name: _rounded(column.astype(float) / axis.factor) for name, column in known.items()})
+    found = found.replace([np.inf, -np.inf], np.nan)
+    return found.assign(
+        **{name: found[name].where(found[["low", "high"]].notna().all(axis=1)) for name in ("low", "high")}
+    )
+
+
+def _rounded(values: pd.Series[float]) -> pd.Series[float]:
+    """To nine digits: without what arithmetic leaves behind them, which would spread equal values over an axis."""
+    return values.map(lambda value: float(f"{value:.9g}"))
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """In one line that can be drawn. Names may hold anything."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def title_of(column: str) -> str:
+    """As an axis or a legend says it."""
+    return shortened(header_of(column))
 
 
 def names(values: pd.Series[Any]) -> pd.Series[str]:
     """Values as words on an axis or in a legend, short enough to be drawn, and still different from each other."""
     whole = values.map(cell)
-    short = whole.map(lambda text: text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}...")
+    short = whole.map(shortened)
     numbered = {text: place for place, text in enumerate(dict.fromkeys(whole), 1)}
     clashing = whole.groupby(short).transform("nunique") > 1
     return short.where(~clashing, short + " #" + whole.map(numbered).astype(str))
@@ -108,9 +131,12 @@ def in_order(values: pd.Series[str]) -> list[str]:
 
 def is_numeric(values: pd.Series[Any]) -> bool:
     """Whether an axis of the experiment counts something."""
-    known = values.dropna()
-    kinds = int | float | np.integer | np.floating
-    return len(known) == len(values) and all(isinstance(v, kinds) and not isinstance(v, bool) for v in known)
+    return all(map(_has_place, values))
+
+
+def _has_place(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and -LARGEST < value < LARGEST
 
 
 def is_geometric(values: pd.Series[Any]) -> bool:
@@ -126,16 +152,18 @@ def x_of_axis(column: str, values: pd.Series[Any]) -> alt.X:
     """The horizontal axis of a parameter that is a number, in the field `x`; each measured value has a tick."""
     distinct = sorted(set(np.asarray(values, dtype=np.float64)))
     ticks = alt.Axis(values=distinct, format="~r") if len(distinct) <= MOST_TICKS else alt.Axis(format="~r")
-    scale = alt.Scale(type="log", base=2) if is_geometric(values) else alt.Scale(zero=False, padding=12)
-    return alt.X("x:Q", title=header_of(column), scale=scale, axis=ticks)
+    room: dict[str, Any] = {"nice": False, "padding": 12}
+    scale = alt.Scale(type="log", base=2, **room) if is_geometric(values) else alt.Scale(zero=False, **room)
+    return alt.X("x:Q", title=title_of(column), scale=scale, axis=ticks)
 
 
 def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:
     """By the field `colour`; frameworks have their own. The legend has the `title`, else that of the column."""
     domain = in_order(values)
-    shown = alt.Legend(title=title or header_of(column)) if legend else None
-    if set(domain) <= set(theme.OF_FRAMEWORK):
-        scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in domain])
+    shown = alt.Legend(title=title or title_of(column)) if legend else None
+    frameworks = [_framework_of(name) for name in domain]
+    if all(name in theme.OF_FRAMEWORK for name in frameworks):
+        scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in frameworks])
     elif len(domain) <= len(theme.COLOURS):
         scale = alt.Scale(domain=domain, range=list(theme.COLOURS[: len(domain)]))
     else:
@@ -146,23 +174,45 @@ def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: s
 def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.Shape:
     """By the field `colour`, so that it can be told in grey, too."""
     domain = in_order(values)
-    shapes = [theme.SHAPES[place % len(theme.SHAPES)] for place in range(len(domain))]
-    scale = alt.Scale(domain=domain, range=shapes)
-    legend = alt.Legend(title=title or header_of(column))
+    scale = alt.Scale(domain=domain, range=_for_each(domain, theme.SHAPE_OF_FRAMEWORK, theme.SHAPES))
+    legend = alt.Legend(title=title or title_of(column))
     return alt.Shape("colour:N", scale=scale, legend=legend, sort=domain)
+
+
+def gradient() -> alt.Legend:
+    """The legend of numbers; its room is for what stands below its ends."""
+    return alt.Legend(padding=10, tickCount=4, labelOverlap="greedy", labelSeparation=8)
 
 
 def dashes(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.StrokeDash:
     """By the field `colour`, beside `colour` and with its legend."""
     domain = in_order(values)
-    patterns = [theme.DASHES[place % len(theme.DASHES)] for place in range(len(domain))]
-    legend = alt.Legend(title=title or header_of(column))
+    patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
+    legend = alt.Legend(title=title or title_of(column))
     return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain, range=patterns), legend=legend, sort=domain)
+
+
+def _framework_of(name: str) -> str:
+    """Of a name that is one, or that naming.phrase or naming.label has made."""
+    return name.split(" ")[0].removeprefix("framework=")
+
+
+def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:
+    """The one of its framework where each name is a framework; else they differ as far as they suffice."""
+    if set(domain) <= set(of_framework):
+        return [of_framework[name] for name in domain]
+    return [others[place % len(others)] for place in range(len(domain))]
+
+
+def known_limits(chart: Any) -> Any:
+    """Without the rows that have no interval, to which Vega would draw one to zero."""
+    return chart.transform_filter("isValid(datum.low) && isValid(datum.high)")
 
 
 def sized(chart: Any, place: Place, height: int | None = None) -> Any:
     """As large as its place wants a single chart to be."""
-    return chart.properties(width="container" if place.fluid else place.width, height=height or place.height)
+    chart = chart.properties(height=height or place.height, width="container" if place.fluid else place.width)
+    return chart if place.fluid else chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
 
 
 def faceted(chart: Any, place: Place, column: str, values: pd.Series[str], columns: int = 3) -> Any:
@@ -170,5 +220,6 @@ def faceted(chart: Any, place: Place, column: str, values: pd.Series[str], colum
     count = values.nunique()
     columns = min(columns if place.theme == "screen" else 2, count)
     width, height = place.facet(columns)
-    header = alt.Facet("facet:N", title=header_of(column), sort=in_order(values))
-    return chart.properties(width=width, height=height).facet(header, columns=columns)
+    header = alt.Facet("facet:N", title=title_of(column), sort=in_order(values))
+    spacing = 12 if place.theme == "paper" else 20
+    return chart.properties(width=width, height=height).facet(header, columns=columns, spacing=spacing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.quantities import Quantity
@@ -16,35 +17,46 @@ from hpcbench.report.charts.base import (
     colour,
     dashes,
     faceted,
+    gradient,
+    known_limits,
     measured,
     names,
     shape,
     sized,
+    title_of,
     with_limits,
     x_of_axis,
 )
 from hpcbench.report.charts.encoding import Encoding
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
-from hpcbench.report.ranking import header_of
 
 MOST_NAMES = 40  # on an axis
+_DARK = 0.46  # of cividis: where its relative luminance is 0.18, black and white are as far away (WCAG 2.1)
+_AROUND = 50  # pixels beside a heat map
+_OF_SIZE = 0.55  # of the size of a font, the width of a digit
 
 
 def draw(work: Work, encoding: Encoding, place: Place) -> Any:
     """The chart of such cases. Beyond MOST_NAMES by name, only the best are drawn."""
     quantity = encoding.quantity
-    cases = work.cases[work.cases[quantity.column].notna()]
-    cases = cases if encoding.x else cases.head(MOST_NAMES)
+    cases = best_first(work.cases, quantity)
+    cases = cases[cases[encoding.x].notna()] if encoding.x else cases.head(MOST_NAMES)
     axis = measured(quantity, cases)
     frame = _frame(cases, work.shown, encoding, axis)
     if encoding.heat:
         return _heat(frame, encoding, axis, place)
-    title = header_of(work.shown[0]) if len(work.shown) == 1 else None
+    title = title_of(work.shown[0]) if len(work.shown) == 1 else None
     chart = _lines(frame, encoding, axis) if encoding.x else _named(frame, encoding, axis, title)
     if encoding.facet:
         return faceted(chart, place, encoding.facet, frame["facet"])
     return sized(chart, place, None if encoding.x else max(60, _row(place) * len(frame)))
+
+
+def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
+    """Those that have a value."""
+    known = cases[cases[quantity.column].notna()]
+    return known.sort_values(quantity.column, ascending=not quantity.more_is_better, kind="stable")
 
 
 def _row(place: Place) -> int:
@@ -81,7 +93,7 @@ def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | 
     if encoding.colour:
         encoded["color"] = colour(encoding.colour, frame["colour"], legend=len(set(frame["colour"])) < len(order))
     base = alt.Chart(frame).encode(**encoded)
-    rules = base.mark_rule().encode(x=alt.X("low:Q", title=axis.title, scale=axis.scale), x2="high:Q")
+    rules = known_limits(base).mark_rule().encode(x=alt.X("low:Q", title=axis.title, scale=axis.scale), x2="high:Q")
     points = base.mark_point(opacity=1).encode(x=alt.X("value:Q", title=axis.title, scale=axis.scale))
     return rules + points.encode(tooltip=_tooltip(encoding.quantity))
 
@@ -99,7 +111,7 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
     line = base.mark_line().encode(
         y=y, **({"strokeDash": dashes(encoding.colour, frame["colour"])} if encoding.colour else {})
     )
-    rules = base.mark_rule().encode(y=alt.Y("low:Q", title=axis.title, scale=axis.scale), y2="high:Q")
+    rules = known_limits(base).mark_rule().encode(y=alt.Y("low:Q", title=axis.title, scale=axis.scale), y2="high:Q")
     points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
     one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()
     return line + rules + points if one_each else rules + points
@@ -109,22 +121,37 @@ def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: Place) 
     """Two numbers as rows and columns; the best cell has a frame, and each one says its value."""
     assert encoding.x is not None and encoding.colour is not None  # noqa: S101, PT018 - as above
     rows = sorted(set(frame["colour"]), reverse=True)
+    reverse = not encoding.quantity.more_is_better
+    frame = frame.assign(light=_is_light(frame["value"], axis, reverse=reverse))
     base = alt.Chart(frame).encode(
-        x=alt.X("x:O", title=header_of(encoding.x), axis=alt.Axis(labelAngle=0)),
+        x=alt.X("x:O", title=title_of(encoding.x), axis=alt.Axis(labelAngle=0)),
         y=alt.Y(
-            "colour:O", title=header_of(encoding.colour), sort=[int(row) if row == int(row) else row for row in rows]
+            "colour:O", title=title_of(encoding.colour), sort=[int(row) if row == int(row) else row for row in rows]
         ),
     )
-    reverse = not encoding.quantity.more_is_better
     scale = alt.Scale(scheme=theme.ORDERED, reverse=reverse, type="log" if axis.is_log else "linear")
     cells = base.mark_rect().encode(
-        color=alt.Color("value:Q", title=axis.title, scale=scale),
+        color=alt.Color("value:Q", title=axis.title, scale=scale, legend=gradient()),
         tooltip=_tooltip(encoding.quantity),
     )
     best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=theme.RED, strokeWidth=3)
-    middle = (frame["value"].max() + frame["value"].min()) / 2
-    light = f"datum.value {'<' if reverse else '>'} {middle}"
-    text = base.mark_text(fontSize=9 if place.theme == "paper" else 12).encode(
-        text="shown:N", color=alt.condition(light, alt.value("black"), alt.value("white"))
+    text = base.mark_text(fontSize=_size(frame, place)).encode(
+        text="shown:N", color=alt.condition("datum.light", alt.value("black"), alt.value("white"))
     )
     return sized(cells + best + text, place, max(90, 44 * len(rows) if place.theme == "screen" else 24 * len(rows)))
+
+
+def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.Series[bool]:
+    """Whether black can be read on the colour of a cell better than white, which is not so in the darker part."""
+    heights = pd.Series(np.log(values)) if axis.is_log else values
+    ends = heights.max(), heights.min()
+    darkest, lightest = ends if reverse else ends[::-1]
+    far: pd.Series[bool] = heights.sub(darkest).abs() > _DARK * abs(lightest - darkest)
+    return far
+
+
+def _size(frame: pd.DataFrame, place: Place) -> float:
+    """Of numbers in cells, of which the longest has room."""
+    cell = (place.width - _AROUND) / frame["x"].nunique()
+    longest = max(map(len, frame["shown"]))
+    return min(9 if place.theme == "paper" else 12, cell / (_OF_SIZE * longest))

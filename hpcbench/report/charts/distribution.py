@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis import distribution
 from hpcbench.analysis.statistics import Floats
-from hpcbench.report.charts.base import colour, dashes, measure, names, sized
+from hpcbench.report.charts.base import colour, dashes, known_limits, measure, names, sized
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import duration
 
@@ -17,7 +17,7 @@ from hpcbench.report.formats import duration
 def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
     """A curve for each case, by its name, and its quantiles with their intervals."""
     curves, marks = [], []
-    for name, repetitions in samples.items():
+    for name, repetitions in zip(names(pd.Series(list(samples))), samples.values(), strict=True):
         times, parts = distribution.curve(repetitions)
         curves.append(pd.DataFrame({"x": times, "part": parts, "colour": name}))
         for part, interval in distribution.quantiles(repetitions):
@@ -26,7 +26,7 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
             )
     frame, points = pd.concat(curves, ignore_index=True), pd.DataFrame(marks)
     axis = measure("time of a step", "s", frame["x"], log=float(frame["x"].max()) > 4 * float(frame["x"].min()) > 0)
-    frame = frame.assign(x=frame["x"] / axis.factor, colour=names(frame["colour"]))
+    frame = frame.assign(x=frame["x"] / axis.factor)
     x = alt.X("x:Q", title=axis.title, scale=axis.scale)
     y = alt.Y(
         "part:Q",
@@ -41,11 +41,10 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
     top = frame["x"].max()
     points = points.assign(
         shown=[duration(value) for value in points["x"]],
-        colour=names(points["colour"]),
         **{name: (points[name].astype(float) / axis.factor).clip(upper=top) for name in ("x", "low", "high")},
     )
     base = alt.Chart(points).encode(y, by_case)
-    rules = base.mark_rule().encode(alt.X("low:Q", title=axis.title, scale=axis.scale), alt.X2("high:Q"))
+    rules = known_limits(base).mark_rule().encode(alt.X("low:Q", title=axis.title, scale=axis.scale), alt.X2("high:Q"))
     tooltip = [
         alt.Tooltip("colour:N", title="case"),
         alt.Tooltip("part:Q", format="~%"),

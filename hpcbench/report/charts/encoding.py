@@ -77,6 +77,9 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
         given[key] = value
     y = _quantity(given["y"], quantities) if "y" in given else ranked_by
     columns = {key: _column(name, cases) for key, name in given.items() if key != "y"}
+    if "x" in columns and not is_numeric(cases[columns["x"]].dropna()):
+        hint = "put it on color= or facet=; without x=, each case has a row of its own"
+        raise UserError(f"'{given['x']}' holds other things than numbers", where="--plot x=", hint=hint)
     return Encoding(y, columns.get("x"), columns.get("color"), columns.get("facet"))
 
 

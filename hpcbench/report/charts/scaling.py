@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.scaling import Scaling
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import MOST_TICKS, colour, names, shape, sized
+from hpcbench.report.charts.base import MOST_TICKS, colour, known_limits, names, shape, sized
 from hpcbench.report.charts.theme import Place
 
 _CURVE_POINTS = 60
@@ -19,15 +19,10 @@ _CURVE_POINTS = 60
 def speedup(series: list[Scaling], place: Place) -> Any:
     """Over the base case of each series, on logarithmic scales, where the ideal is a straight line."""
     frame = _points(series, "speedup")
-    ideal = pd.DataFrame({"x": [frame["x"].min(), frame["x"].max()]})
-    ideal["value"] = ideal["x"] / ideal["x"].min()
     y = alt.Scale(type="log", base=2, nice=False, padding=8)
-    line = (
-        alt.Chart(ideal)
-        .mark_line(color=theme.QUIET, strokeWidth=1)
-        .encode(_x(frame, series), alt.Y("value:Q", scale=y))
-    )
-    return sized(line + _layers(frame, series, "speedup", y, _curves(series)), place)
+    ideal = alt.Chart(_ideal(series)).mark_line(color=theme.QUIET, strokeWidth=1)
+    line = ideal.encode(_x(frame, series), alt.Y("value:Q", scale=y), alt.Detail("base:N"))
+    return sized(alt.layer(line, *_layers(frame, series, "speedup", y, _curves(series))), place)
 
 
 def efficiency(series: list[Scaling], place: Place) -> Any:
@@ -36,8 +31,19 @@ def efficiency(series: list[Scaling], place: Place) -> Any:
     y = alt.Scale(domainMin=0, domainMax=max(1.05, float(frame[["value", "high"]].max().max())))
     ideal = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=theme.QUIET).encode(alt.Y("value:Q", scale=y))
     curves = _curves(series)
-    curves = [curve.assign(value=curve["value"] / (curve["x"] / curve["x"].min())) for curve in curves]
-    return sized(ideal + _layers(frame, series, "efficiency", y, curves), place)
+    curves["value"] /= curves["x"] / curves["base"]
+    return sized(alt.layer(ideal, *_layers(frame, series, "efficiency", y, curves)), place)
+
+
+def _ideal(series: list[Scaling]) -> pd.DataFrame:
+    """A line for each number of processors that is a base, as far as its series go."""
+    ends: dict[int, int] = {}
+    for each in series:
+        base, most = int(each.base["processors"]), int(each.points["processors"].max())
+        ends[base] = max(most, ends.get(base, 0))
+    return pd.DataFrame(
+        [{"x": x, "value": x / base, "base": base} for base, most in ends.items() for x in (base, most)]
+    )
 
 
 def _points(series: list[Scaling], name: str) -> pd.DataFrame:
@@ -47,6 +53,7 @@ def _points(series: list[Scaling], name: str) -> pd.DataFrame:
         for each, told in zip(series, _names(series), strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).astype({"value": float, "low": float, "high": float})
+    frame = frame.replace([np.inf, -np.inf], np.nan)
     return frame.assign(shown=[f"{value:.3g}" for value in frame["value"]])
 
 
@@ -58,7 +65,7 @@ def _names(series: list[Scaling]) -> list[str]:
     return list(names(pd.Series(told)))
 
 
-def _curves(series: list[Scaling]) -> list[pd.DataFrame]:
+def _curves(series: list[Scaling]) -> pd.DataFrame:
     """Of each series the most general law that fits it, as a speedup over its base."""
     found = []
     for each, told in zip(series, _names(series), strict=True):
@@ -66,8 +73,8 @@ def _curves(series: list[Scaling]) -> list[pd.DataFrame]:
             counts = each.points["processors"].to_numpy(dtype=np.float64)
             at = np.geomspace(counts.min(), counts.max(), _CURVE_POINTS)
             value = each.fits[-1].curve(at)[:, 0] / each.base["rate"]
-            found.append(pd.DataFrame({"x": at, "value": value, "colour": told}))
-    return found
+            found.append(pd.DataFrame({"x": at, "value": value, "base": counts.min(), "colour": told}))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["x", "value", "base", "colour"])
 
 
 def _x(frame: pd.DataFrame, series: list[Scaling]) -> alt.X:
@@ -77,17 +84,21 @@ def _x(frame: pd.DataFrame, series: list[Scaling]) -> alt.X:
     return alt.X("x:Q", title=series[0].unit, scale=scale, axis=ticks)
 
 
-def _layers(frame: pd.DataFrame, series: list[Scaling], title: str, y: alt.Scale, curves: list[pd.DataFrame]) -> Any:
+def _layers(
+    frame: pd.DataFrame, series: list[Scaling], title: str, y: alt.Scale, curves: pd.DataFrame
+) -> list[alt.Chart]:
     several = len(set(frame["colour"])) > 1
     encoded: dict[str, Any] = {"x": _x(frame, series)}
     marks: dict[str, Any] = {}
     encoded["color"] = colour("series", frame["colour"]) if several else alt.value(theme.BLUE)
     if several:
         marks = {"shape": shape("series", frame["colour"])}
-    said = f"{title} over the smallest number of {series[0].unit}" if title == "speedup" else title
+    said = f"{title} over the fewest {series[0].unit}" if title == "speedup" else title
     axis = alt.Axis(format="%") if title == "efficiency" else alt.Axis(format="~r")
+    drawn = alt.Chart(curves).mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2)
+    laws = drawn.encode(alt.Y("value:Q", scale=y), **encoded)
     base = alt.Chart(frame).encode(**encoded)
-    rules = base.mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
+    rules = known_limits(base).mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
     tooltip = [
         alt.Tooltip("label:N", title="case"),
         alt.Tooltip("x:Q", title=series[0].unit),
@@ -96,8 +107,4 @@ def _layers(frame: pd.DataFrame, series: list[Scaling], title: str, y: alt.Scale
     points = base.mark_point(opacity=1).encode(
         alt.Y("value:Q", scale=y, title=said, axis=axis), tooltip=tooltip, **marks
     )
-    layers = rules + points
-    for curve in curves:
-        drawn = alt.Chart(curve).encode(_x(frame, series), alt.Y("value:Q", scale=y))
-        layers = drawn.mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2).encode(color=encoded["color"]) + layers
-    return layers
+    return [*([] if curves.empty else [laws]), rules, points]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
 import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
-from hpcbench.analysis.naming import label
+from hpcbench.analysis.naming import label, varying
 from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
 from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import by_case, speaking
+from hpcbench.errors import UserError
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.charts import cases, distribution, parallel, scaling, theme
-from hpcbench.report.charts.base import Figure, case_names
+from hpcbench.report.charts.base import Figure, case_names, slug, title_of
 from hpcbench.report.charts.encoding import Encoding, choose, parse
-from hpcbench.report.ranking import header_of
+from hpcbench.report.formats import value_in_words
 from hpcbench.report.scalings import sentences
 
 MOST_WORKS = 6  # kinds of work with a figure of their own
@@ -37,9 +37,22 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     """The figures; where --plot says what to draw, that of each kind of work. Raises UserError for what is no plot."""
     if plot is None:
         return figures_of(results)
-    known = {**QUANTITIES, **results.metrics}
-    encoding = parse(plot, results.cases, known, results.quantity)
-    return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(results.works, 1)]
+    encoding = parse(plot, results.cases, {**QUANTITIES, **results.metrics}, results.quantity)
+    known = encoding.quantity.column
+    works = [work for work in results.works if work.cases[known].notna().any()]
+    if not works:
+        raise UserError(f"no case has a value of {known}", where="--plot y=", hint="see the columns of --csv")
+    if len(works) > 1 and _told_apart(works, encoding):
+        cases = results.cases[results.cases[known].notna()]
+        works = [Work(f"{len(works)} kinds of work", "", cases, varying(cases, list(results.shown)))]
+    return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(works, 1)]
+
+
+def _told_apart(works: list[Work], encoding: Encoding) -> bool:
+    """Whether no colour in no facet stands for two kinds of work, which must not be compared."""
+    columns = [name for name in (encoding.colour, encoding.facet) if name]
+    stands = [pair for work in works for pair in set(work.cases[columns].astype(str).apply(tuple, axis=1))]
+    return bool(columns) and len(stands) == len(set(stands))
 
 
 def _of_works(results: Results) -> Iterator[Figure]:
@@ -57,8 +70,9 @@ def _of_works(results: Results) -> Iterator[Figure]:
 
 def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
     quantity = encoding.quantity
-    over = " and ".join(header_of(column) for column in encoding.columns) or "case"
-    title = f"{quantity.title.capitalize()} by {over}" + (f": {work.short_title}" if work.short_title else "")
+    columns = encoding.columns or (work.shown if len(work.shown) == 1 else [])
+    over = " and ".join(title_of(column) for column in columns) or "case"
+    title = f"{_capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
     caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
     if encoding.heat:
         caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
@@ -68,7 +82,7 @@ def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
 
 
 def _of_many_axes(work: Work, quantity: Quantity, name: str) -> Figure:
-    title = f"{quantity.title.capitalize()} over {len(work.shown)} axes" + (
+    title = f"{_capital(quantity.title)} over {len(work.shown)} axes" + (
         f": {work.short_title}" if work.short_title else ""
     )
     caption = f"{work.title}. A line for each case, the best one thick."
@@ -81,14 +95,17 @@ def _of_many_axes(work: Work, quantity: Quantity, name: str) -> Figure:
 
 
 def _described(work: Work, quantity: Quantity) -> str:
-    """For who cannot see it: the best and the worst."""
-    known = work.cases[work.cases[quantity.column].notna()]
-    best, worst = known.iloc[0], known.iloc[-1]
+    """For who cannot see it: the highest and the lowest."""
+    known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
     ends = " ".join(
-        f"{word} is {label(case, work.shown)} with {case[quantity.column]:.4g} {quantity.unit}".rstrip() + "."
-        for word, case in (("The best", best), ("The worst", worst))
+        f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
+        for word, case in (("highest", known.iloc[-1]), ("lowest", known.iloc[0]))
     )
-    return f"{quantity.title.capitalize()} of {len(known)} cases. {ends}"
+    return f"{_capital(quantity.title)} of {len(known)} cases. {ends}"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _of_scaling(results: Results) -> Iterator[Figure]:
@@ -139,4 +156,4 @@ def _of_latency(results: Results) -> Iterator[Figure]:
 
 def _slug(words: str, number: int) -> str:
     """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
-    return f"{re.sub(r'[^a-z0-9]+', '-', words.lower()).strip('-')[:60].rstrip('-')}-{number}"
+    return f"{slug(words)}-{number}"

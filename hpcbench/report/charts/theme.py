@@ -26,6 +26,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 2], [1, 3])
 ORDERED: Literal["cividis"] = "cividis"
 OF_FRAMEWORK = dict(zip(FRAMEWORKS, (RED, YELLOW, PURPLE, CYAN, GREEN, BLUE, GREY), strict=True))
+SHAPE_OF_FRAMEWORK = dict(zip(FRAMEWORKS, SHAPES, strict=True))
+DASH_OF_FRAMEWORK = dict(zip(FRAMEWORKS, DASHES, strict=True))
 QUIET = "#888888"  # of what frames the data: ideal lines, fits' names, bases
 
 _SANS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
@@ -40,20 +42,25 @@ class Place:
     wide as the page lets them be."""
 
     theme: Theme
-    width: int
-    height: int
+    width: int  # of the whole picture, with its axes
+    height: int  # of what is between the axes
     fluid: bool = False
     titled: bool = True  # whether the picture itself has a title: a page and a paper have captions
 
     def facet(self, columns: int) -> tuple[int, int]:
         """Width and height of each of several charts side by side."""
-        return max(120, (self.width - 40 * columns) // columns), self.height * 2 // 3
+        axis, gap = (45, 12) if self.theme == "paper" else (85, 20)
+        return (self.width - axis - gap * (columns - 1)) // columns, self.height * 2 // 3
+
+    @property
+    def characters(self) -> int:
+        """About how many have room beside each other."""
+        return int(self.width / (4.5 if self.theme == "paper" else 6.5))
 
 
 ON_PAGE = Place("screen", 760, 340, fluid=True, titled=False)
-AS_FILE = Place("screen", 640, 360)
-# The width of a column of a two-column paper, 3.33 inches (IEEE, ACM), less what axes and labels take.
-IN_PAPER = Place("paper", 190, 140, titled=False)
+AS_FILE = Place("screen", 720, 360)
+IN_PAPER = Place("paper", 240, 140, titled=False)  # 3.33 inches, the narrower one of ACM's and IEEE's columns
 
 
 def config(place: Place) -> dict[str, Any]:
@@ -80,6 +87,7 @@ def _words(theme: Theme) -> dict[str, Any]:
     return {
         "font": _SERIF if paper else _SANS,
         "background": "white",
+        "padding": 3 if paper else 8,
         "axis": {
             **text,
             "gridOpacity": 0.35,
@@ -90,15 +98,15 @@ def _words(theme: Theme) -> dict[str, Any]:
             "labelOverlap": "greedy",
             "labelSeparation": 5 if paper else 12,
             "titlePadding": 4 if paper else 8,
+            "titleLimit": 190 if paper else 340,
         },
         "legend": {
             **text,
             "orient": "top",
             "direction": "horizontal",
-            "columns": 2 if paper else 4,
-            "labelLimit": 90 if paper else 240,
+            "labelLimit": 200 if paper else 400,
             "symbolSize": 25 if paper else 70,
-            "titleLimit": 300,
+            "titleLimit": 200 if paper else 400,
             "gradientLength": 100 if paper else 200,
         },
         "header": {"labelFontSize": small, "titleFontSize": small, "titleFontWeight": "normal", "labelLimit": 300},
