@@ -22,6 +22,8 @@ from hpcbench.config.parameters import TAG
 from hpcbench.node.catalog import FRAMEWORKS
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.selection import chosen
+from hpcbench.report.charts.theme import AS_FILE, Place
+from hpcbench.report.figures import specification
 from tests.analysis.conftest import MEASURED, USUAL, WHOLE
 
 PARAMETERS = (
@@ -209,3 +211,9 @@ def shape(name: str) -> Results:
 def figures(name: str) -> tuple[Figure, ...]:
     """Those of one of SHAPES."""
     return tuple(chosen(shape(name), None))
+
+
+@functools.cache
+def drawn(name: str, place: Place = AS_FILE) -> tuple[tuple[Figure, dict[str, Any]], ...]:
+    """Each of those with its specification, which nobody may change."""
+    return tuple((each, specification(each, place)) for each in figures(name))
