@@ -9,6 +9,7 @@ from typing import Any
 
 import vl_convert
 
+from hpcbench.printable import printable
 from hpcbench.report.charts.base import Figure, shortened
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, Place, Theme, config
 from hpcbench.report.files import made_folder, replacing
@@ -29,7 +30,7 @@ def specification(figure: Figure, place: Place) -> dict[str, Any]:
         spec["config"]["legend"]["columns"] = max(1, place.characters // (longest + _SYMBOL))
     if place.titled:
         spec["title"] = {"text": textwrap.wrap(shortened(figure.title, _LONGEST_TITLE), _LINE)}
-    spec["description"] = figure.description
+    spec["description"] = printable(figure.description)
     return spec
 
 

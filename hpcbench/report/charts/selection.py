@@ -51,8 +51,10 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
 def _told_apart(works: list[Work], encoding: Encoding) -> bool:
     """Whether no colour in no facet stands for two kinds of work, which must not be compared."""
     columns = [name for name in (encoding.colour, encoding.facet) if name]
-    stands = [pair for work in works for pair in set(work.cases[columns].astype(str).apply(tuple, axis=1))]
-    return bool(columns) and len(stands) == len(set(stands))
+    if not columns:
+        return False
+    stands = pd.concat([work.cases[columns].astype(str).drop_duplicates() for work in works])
+    return not stands.duplicated().any()
 
 
 def _of_works(results: Results) -> Iterator[Figure]:

@@ -49,7 +49,7 @@ class Place:
 
     def facet(self, columns: int) -> tuple[int, int]:
         """Width and height of each of several charts side by side."""
-        axis, gap = (45, 12) if self.theme == "paper" else (85, 20)
+        axis, gap = (54, 12) if self.theme == "paper" else (85, 20)
         return (self.width - axis - gap * (columns - 1)) // columns, self.height * 2 // 3
 
     @property
@@ -104,7 +104,7 @@ def _words(theme: Theme) -> dict[str, Any]:
             **text,
             "orient": "top",
             "direction": "horizontal",
-            "labelLimit": 200 if paper else 400,
+            "labelLimit": 180 if paper else 400,
             "symbolSize": 25 if paper else 70,
             "titleLimit": 200 if paper else 400,
             "gradientLength": 100 if paper else 200,
