@@ -14,7 +14,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from hpcbench.report.page.model import Cell, Column
-from hpcbench.report.terminal import duration, figure
+from hpcbench.report.formats import duration, figure
 from tests.report.pages import page, table
 
 pytestmark = pytest.mark.browser
