@@ -170,6 +170,8 @@ def _print_tables(results: Results, kind: str, top: int) -> None:
     from hpcbench.report.papers import FORMATS as KINDS
 
     click.echo(KINDS[kind](results, top), nl=False)
+    if not results.works:
+        _say("there is nothing to show: no case was measured")
 
 
 def _write_tables(results: Results, level: str, csv_file: str | None, parquet_file: str | None) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from hpcbench.analysis.answer import answers
 from hpcbench.analysis.results import Results, Work
+from hpcbench.printable import printable
 from hpcbench.report.answers import sentence
 from hpcbench.report.columns import Column
 from hpcbench.report.ranking import columns_of
@@ -26,9 +27,12 @@ _OF_LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\symbol{34}",
+    "`": r"\symbol{96}",
+    "[": "{[}",  # at the beginning of a row it would belong to the command that ends the one before
 }
-_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
+_DASHES = re.compile("-(?=-)")  # which LaTeX would make one of
+_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
 
 
 def latex(results: Results, top: int) -> str:
@@ -57,7 +61,7 @@ def _latex_table(work: Work, columns: list[Column], said: str) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_in_latex(work.title)}. {_in_latex(said)}}}",
+        rf"  \caption{{{_in_latex(f'{work.title}. {said}')}}}",
         rf"  \begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in columns)}}}",
         r"    \toprule",
         "    " + " & ".join(_in_latex(column.header) for column in columns) + r" \\",
@@ -88,7 +92,8 @@ def _rows(columns: list[Column]) -> Iterator[tuple[str, ...]]:
 
 def _in_latex(text: str) -> str:
     """What LaTeX would take for a command stands for itself; an interval has a dash between its limits."""
-    return "".join(_OF_LATEX.get(letter, letter) for letter in _one_line(text).replace(" - ", " -- "))
+    escaped = "".join(_OF_LATEX.get(letter, letter) for letter in _one_line(text))
+    return _DASHES.sub("-{}", escaped).replace(" - ", " -- ")
 
 
 def _in_markdown(text: str) -> str:
@@ -96,4 +101,4 @@ def _in_markdown(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
