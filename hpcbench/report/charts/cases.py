@@ -23,7 +23,7 @@ from hpcbench.report.charts.base import (
     with_limits,
     x_of_axis,
 )
-from hpcbench.report.charts.encoding import Encoding
+from hpcbench.report.charts.encoding import MOST_POINTS, Encoding
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 from hpcbench.report.ranking import header_of
@@ -32,10 +32,10 @@ MOST_NAMES = 40  # on an axis
 
 
 def draw(work: Work, encoding: Encoding, place: Place) -> Any:
-    """The chart of such cases. Beyond MOST_NAMES by name, only the best are drawn."""
+    """The chart of such cases, or of the best of them, where there are more than have room."""
     quantity = encoding.quantity
     cases = work.cases[work.cases[quantity.column].notna()]
-    cases = cases if encoding.x else cases.head(MOST_NAMES)
+    cases = cases.head(most(encoding))
     axis = measured(quantity, cases)
     frame = _frame(cases, work.shown, encoding, axis)
     if encoding.heat:
@@ -45,6 +45,11 @@ def draw(work: Work, encoding: Encoding, place: Place) -> Any:
     if encoding.facet:
         return faceted(chart, place, encoding.facet, frame["facet"])
     return sized(chart, place, None if encoding.x else max(60, _row(place) * len(frame)))
+
+
+def most(encoding: Encoding) -> int:
+    """The cases that have room: as points, or by name."""
+    return MOST_POINTS if encoding.x else MOST_NAMES
 
 
 def _row(place: Place) -> int:
