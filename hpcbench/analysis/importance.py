@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from hpcbench.analysis import anova
 from hpcbench.analysis.anova import Measured, Sum
@@ -146,7 +145,9 @@ def _factors(cases: pd.DataFrame, names: Sequence[str]) -> tuple[list[Factor], l
 def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]) -> Importance:
     times = np.concatenate(data.values)
     cases = np.repeat(np.arange(len(data.values)), [values.size for values in data.values])
-    ranks = _Variation(anova.measured(rankdata(times), cases), _lost_to_ties(times))
+    ranks = _Variation(
+        anova.measured(np.asarray(pd.Series(times).rank(), dtype=np.float64), cases), _lost_to_ties(times)
+    )
     factors = ranks.strongest(found)
     weaker = [(factor.name, f"explains less by itself than the {len(factors)} that are told") for factor in found]
     left_out += [each for each in weaker if each[0] not in {factor.name for factor in factors}]

@@ -8,11 +8,11 @@ to five repetitions, what Student's t takes them for. So a speedup assumes no mo
 
 from __future__ import annotations
 
-import zlib
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
@@ -21,6 +21,7 @@ from hpcbench.node.sampling import SAMPLES
 
 Key = tuple[str, str]  # a case: its sweep and its id
 _KEPT = 1024  # of 8 kB each
+_SEED = 19791101
 
 
 class Replicates:
@@ -32,29 +33,35 @@ class Replicates:
 
     def of(self, case: Key, column: str = TIME.column) -> Floats | None:
         """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
-        there is nothing, or a single value, of which no spread is known."""
+        there is nothing, or a single value, of which no spread is known. Those of cases that are put beside each other
+        have to be shuffled apart: they come from the same draws."""
         return self._made(case, column)
 
     def _make(self, case: Key, column: str) -> Floats | None:
-        """In an order of the case's own, the same in every report: cases are independent of each other."""
-        medians = _medians(speaking(self._cases.get(case, [])), column)
-        if medians is None:
-            return None
-        order = np.random.default_rng(zlib.crc32("/".join((*case, column)).encode())).permutation(RESAMPLES)
-        return medians[order]
+        return _medians(speaking(self._cases.get(case, [])), column)
 
     def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME.column) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""
         above, below = self.of(upper, column), self.of(lower, column)
-        if above is None or below is None or not np.all(below > 0):
+        if above is None or below is None or not below.min() > 0:
             return Interval(estimate, None, None)
-        return interval_of(estimate, above / below)
+        return interval_of(estimate, above / shuffled(below, 1))
+
+
+def shuffled(replicates: Floats, place: int) -> Floats:
+    """In an order that belongs to a place: of cases that are put beside each other, each has a place of its own."""
+    return replicates[_order(place)]
+
+
+@lru_cache(maxsize=_KEPT)
+def _order(place: int) -> NDArray[np.intp]:
+    return np.random.default_rng([_SEED, place]).permutation(RESAMPLES)
 
 
 def interval_of(estimate: float, replicates: Floats) -> Interval:
     """The middle 95 % of the values, of which some may be infinite, widened to hold the estimate."""
-    ordered = np.sort(replicates)
-    outside = int(ordered.size * (1 - LEVEL) / 2)
+    outside = int(replicates.size * (1 - LEVEL) / 2)
+    ordered = np.partition(replicates, [outside, replicates.size - 1 - outside])
     return Interval(estimate, min(float(ordered[outside]), estimate), max(float(ordered[-1 - outside]), estimate))
 
 

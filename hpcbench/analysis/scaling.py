@@ -16,7 +16,7 @@ import pandas as pd
 
 from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, fit
 from hpcbench.analysis.naming import phrase
-from hpcbench.analysis.replicates import Replicates, interval_of
+from hpcbench.analysis.replicates import Replicates, interval_of, shuffled
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.statistics import Floats, Interval
 from hpcbench.node.planned import COMMAND
@@ -124,7 +124,7 @@ def _scaling(work: Work, series: str, kind: str, items: float, cases: pd.DataFra
 def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats | None:
     """(draws, cases): rates that the cases could as well have had; None where that is not known of one of them."""
     times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
-    known = [each for each in times if each is not None and np.all(each > 0)]
+    known = [shuffled(each, place) for place, each in enumerate(times) if each is not None and each.min() > 0]
     if len(known) < len(times):
         return None
     return cases["items_per_step"].to_numpy(dtype=np.float64) / np.column_stack(known)

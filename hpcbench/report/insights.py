@@ -15,6 +15,11 @@ def insights(results: Results) -> list[str]:
     names = [name for name in results.shown if name != "sweep"]
     if len(names) < FEWEST_FACTORS or not results.works:
         return []
+    return [*_of_factors(results, names), *(guideline.sentence for guideline in mine(results.cases))]
+
+
+def _of_factors(results: Results, names: list[str]) -> list[str]:
+    if results.cases["repetitions"].max() < 2:  # nothing tells what noise is
+        return []
     found = importance(results.cases, results.repetitions, names)
-    told = [] if found.reason else sentences(found)
-    return [*told, *(guideline.sentence for guideline in mine(results.cases))]
+    return [] if found.reason else sentences(found)

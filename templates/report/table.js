@@ -2,6 +2,10 @@
 
 const STEP = 200;  // rows at once: more take long
 const columns = data.columns.map((column, index) => ({ ...column, index }));
+const allRows = Array.from({ length: data.count }, (_, row) => data.values.map(({ of, at }) => {
+  if (at === undefined) return of[row];
+  return of[at === null ? 0 : at[row]];
+}));
 const collator = new Intl.Collator("en", { numeric: true });
 const [head, body] = [found("sheet").tHead, found("sheet").tBodies[0]];
 
@@ -9,7 +13,7 @@ const filters = new Map();  // by the index of a column: what was typed
 let chosen = new Set(columns.filter((column) => column.shown).map((column) => column.index));
 let sort = null;  // { column, way: "ascending" or "descending" }
 let most = STEP;
-let matching = data.rows;
+let matching = allRows;
 const searched = new Map();  // by row: its texts, all columns, in lower case
 
 const visible = () => columns.filter((column) => chosen.has(column.index));
@@ -29,7 +33,7 @@ function matches() {
     return passes ? [(row) => passes(row[index])] : [];
   });
   if (wanted) tests.push((row) => texts(row).includes(wanted));
-  return data.rows.filter((row) => tests.every((test) => test(row)));
+  return allRows.filter((row) => tests.every((test) => test(row)));
 }
 
 /** In place, what is not known last either way. */
@@ -63,8 +67,8 @@ function showRows() {
   if (!rows.length) {
     body.append(element("tr", element("td", "Nothing matches.", { colspan: Math.max(1, chosen.size), class: "none" })));
   }
-  const [here, all] = [counted(matching.length), counted(data.rows.length)];
-  found("counted").textContent = matching.length === data.rows.length ? `${all} ${data.of}` : `${here} of ${all} ${data.of}`;
+  const [here, all] = [counted(matching.length), counted(allRows.length)];
+  found("counted").textContent = matching.length === allRows.length ? `${all} ${data.of}` : `${here} of ${all} ${data.of}`;
   found("more").hidden = matching.length <= most;
   found("more").textContent = `Show all ${here}`;
   found("reset").disabled = !(sort || filters.size || found("search").value);
@@ -90,7 +94,7 @@ function showOrder() {
 }
 
 function widest({ index }) {
-  return data.rows.reduce((most, row) => Math.max(most, row[index]?.length ?? 0), 6);
+  return allRows.reduce((most, row) => Math.max(most, row[index]?.length ?? 0), 6);
 }
 
 function heading(column) {

@@ -67,6 +67,16 @@ def data_of(text: str) -> dict[str, Any]:
     return data
 
 
+def rows_of(text: str) -> list[list[Any]]:
+    """The rows of the table, as table.js puts them together."""
+    data = data_of(text)
+    columns = [
+        each["of"] if "at" not in each else [each["of"][place] for place in each["at"] or [0] * data["count"]]
+        for each in data["values"]
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def everywhere(text: str) -> Any:
     """A page that has this text wherever a text may come from data, but in titles of charts."""
     return page(
@@ -92,7 +102,7 @@ def test_text_in_data_makes_no_element_and_no_attribute(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_text_in_data_reaches_the_scripts_as_it_is(text: str) -> None:
-    assert data_of(render(everywhere(text)))["rows"][0][0] == text
+    assert rows_of(render(everywhere(text)))[0][0] == text
 
 
 def test_characters_that_cannot_be_seen_are_shown() -> None:
@@ -168,13 +178,23 @@ def test_sections_that_have_nothing_to_say_are_left_out() -> None:
 
 def test_a_number_that_javascript_would_round_stays_whole() -> None:
     columns = tuple(Column(name, name, "number") for name in "abcd")
-    rows = data_of(render(page(table=table((2**60 + 1, 0.1, math.nan, math.inf), columns=columns))))["rows"]
+    rows = rows_of(render(page(table=table((2**60 + 1, 0.1, math.nan, math.inf), columns=columns))))
     assert rows == [[str(2**60 + 1), 0.1, None, None]]
 
 
 def test_a_text_column_takes_whatever_a_tag_holds() -> None:
-    rows = data_of(render(page(table=table((True,), (3,), (None,), columns=(Column("tag_x", "x"),)))))["rows"]
+    rows = rows_of(render(page(table=table((True,), (3,), (None,), columns=(Column("tag_x", "x"),)))))
     assert rows == [["True"], ["3"], [None]]
+
+
+def test_what_the_rows_have_in_common_is_written_once() -> None:
+    columns = (Column("site", "site"), Column("kind", "kind"), Column("n", "n", "number"), Column("x", "x", "number"))
+    rows = [("here", "odd" if number % 2 else None, number, number // 50) for number in range(100)]
+    text = render(page(table=table(*rows, columns=columns)))
+    assert data_of(text)["values"][0] == {"of": ["here"], "at": None}
+    assert data_of(text)["values"][1] == {"of": [None, "odd"], "at": [0, 1] * 50}
+    assert data_of(text)["values"][2] == {"of": list(range(100))}
+    assert rows_of(text) == [list(row) for row in rows]
 
 
 def test_charts_share_the_data_that_they_have_in_common() -> None:

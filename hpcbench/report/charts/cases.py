@@ -27,7 +27,7 @@ from hpcbench.report.charts.base import (
     with_limits,
     x_of_axis,
 )
-from hpcbench.report.charts.encoding import Encoding
+from hpcbench.report.charts.encoding import MOST_POINTS, Encoding
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
@@ -38,10 +38,10 @@ _OF_SIZE = 0.55  # of the size of a font, the width of a digit
 
 
 def draw(work: Work, encoding: Encoding, place: Place) -> Any:
-    """The chart of such cases. Beyond MOST_NAMES by name, only the best are drawn."""
+    """The chart of such cases, or of the best of them, where there are more than have room."""
     quantity = encoding.quantity
     cases = best_first(work.cases, quantity)
-    cases = cases[cases[encoding.x].notna()] if encoding.x else cases.head(MOST_NAMES)
+    cases = (cases[cases[encoding.x].notna()] if encoding.x else cases).head(most(encoding))
     axis = measured(quantity, cases)
     frame = _frame(cases, work.shown, encoding, axis)
     if encoding.heat:
@@ -57,6 +57,11 @@ def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
     """Those that have a value."""
     known = cases[cases[quantity.column].notna()]
     return known.sort_values(quantity.column, ascending=not quantity.more_is_better, kind="stable")
+
+
+def most(encoding: Encoding) -> int:
+    """The cases that have room: as points, or by name."""
+    return MOST_POINTS if encoding.x else MOST_NAMES
 
 
 def _row(place: Place) -> int:

@@ -15,6 +15,7 @@ from hpcbench.report.charts.base import is_numeric
 
 MOST_COLOURS = 7
 MOST_FACETS = 12
+MOST_POINTS = 2000  # of one chart
 _KEYS = ("x", "y", "color", "facet")
 
 
@@ -35,8 +36,11 @@ class Encoding:
 
 
 def choose(work: Work, quantity: Quantity) -> Encoding | None:
-    """One axis: points; two: lines, or a heat map where both are numbers; three: facets. None for more."""
+    """One axis: points; two: lines, or a heat map where both are numbers; three: facets. None for more, and for more
+    cases than a chart has room for."""
     cases = work.cases
+    if len(cases) > MOST_POINTS:
+        return None
     numbers = [name for name in work.shown if is_numeric(cases[name])]
     kinds = sorted((name for name in work.shown if name not in numbers), key=lambda name: cases[name].nunique())
     if len(work.shown) == 2 and len(numbers) == 2 and _fills(cases, numbers):

@@ -28,9 +28,9 @@ DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
 
 def figures_of_resources(results: Results, observed: Observed) -> list[Figure]:
     """Of each kind of work, as far as something is known."""
-    found = roofline(results.cases, observed.peaks)
+    roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
     each = [figure for work in results.works[:MOST_WORKS] for figure in _of_work(work)]
-    return [*each, *_of_roofline(results, found), *_over_time(observed)]
+    return [*each, *roofs, *_over_time(observed)]
 
 
 def _over_time(observed: Observed) -> Iterator[Figure]:

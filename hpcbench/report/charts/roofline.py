@@ -14,6 +14,7 @@ import pandas as pd
 from hpcbench.analysis.roofline import Roofline
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.base import case_names, colour, measure, names, shape, sized
+from hpcbench.report.charts.encoding import MOST_POINTS
 from hpcbench.report.charts.theme import Place
 
 MOST_ROOFS = 6
@@ -23,9 +24,10 @@ _FLOPS = "FLOP/s"
 
 
 def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: Place) -> Any:
-    """`by` is the column of the cases that colours tell; roofs are those that some case stands below."""
+    """`by` is the column of the cases that colours tell; roofs are those that some case stands below. Of more cases than
+    have room, the closest to their roofs are drawn."""
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
-    points = points.loc[points.index.intersection(cases.index)]
+    points = points.nlargest(MOST_POINTS, "share_of_attainable") if len(points) > MOST_POINTS else points
     roofs = _roofs(found.ceilings.head(MOST_ROOFS), points["intensity_flops_per_byte"])
     axis = measure(
         "achieved rate of one node or GPU", _FLOPS, pd.concat([points["flops_per_s"], roofs["value"]]), log=True

@@ -84,8 +84,8 @@ def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
     caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
     if encoding.heat:
         caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
-    if not encoding.x and len(work.cases) > cases.MOST_NAMES:
-        caption += f" The best {cases.MOST_NAMES} of {len(work.cases):,} cases."
+    if len(work.cases) > cases.most(encoding):
+        caption += f" The best {cases.most(encoding):,} of {len(work.cases):,} cases."
     return Figure(name, title, caption, _described(work, quantity), partial(cases.draw, work, encoding))
 
 

@@ -13,6 +13,7 @@ from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.base import Measure, case_names, measure, sized, with_limits
+from hpcbench.report.charts.encoding import MOST_POINTS
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
@@ -24,8 +25,10 @@ _MOST_NAMED = 12
 
 
 def draw(work: Work, quantity: Quantity, place: Place) -> Any:
-    """The time of a million items against another quantity of them; left and below is better."""
+    """The time of a million items against another quantity of them; left and below is better. Of more cases than have
+    room, those on the front and the best of the others are drawn."""
     cases = work.cases[work.cases[quantity.column].notna() & work.cases[THROUGHPUT.column].notna()]
+    cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MOST_POINTS)
     across = measure("time of a million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
     up = measure(quantity.title, quantity.unit, cases[quantity.column])
     frame = _frame(cases, work.shown, quantity, across, up)

@@ -22,12 +22,14 @@ from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.failures import failures_of
 from hpcbench.report.figures import specification
 from hpcbench.report.page import model
+from hpcbench.report.page.large import MOST_ROWS, aggregates_of, best_of_each, is_large
 from hpcbench.report.page.sheet import table_of
 from hpcbench.report.ranking import columns_of
 
 TOP = 10  # places of a ranking on the page
 MOST_WORKS = 12  # rankings
-MOST_ROWS = 5000  # of the table
+MOST_FAILURES = 50  # kinds
+MOST_NAMED = 20  # cases of each
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Origin:
 def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence[str], origin: Origin) -> model.Page:
     """The page, top to bottom."""
     said = answers(results)
+    cut = is_large(results)
     return model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
@@ -52,7 +55,8 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
         figures=tuple(_figure(figure) for figure in figures),
-        table=table_of(results.cases.head(MOST_ROWS), results),
+        aggregates=aggregates_of(results) if cut else None,
+        table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
         trust=_trust(results, origin.use),
         machines=tuple(_machines(results.repetitions)),
@@ -67,10 +71,9 @@ def _answer(answer: Answer, *, several: bool) -> model.Answer:
 
 
 def _notices(results: Results) -> Iterable[str]:
-    count = len(results.cases)
-    if count > MOST_ROWS:
-        told = f"There are {count:,} cases: the table holds the first {MOST_ROWS:,} in the order of the ranking"
-        yield f"{told}; the file of --csv holds all."
+    if is_large(results):
+        told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them, as many of each kind"
+        yield f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
     if len(results.works) > MOST_WORKS:
         told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
         yield f"{told}; the table has all."
@@ -120,9 +123,14 @@ def _figure(figure: base.Figure) -> model.Figure:
 
 
 def _failures(results: Results) -> Iterable[model.Failure]:
-    for failure in failures_of(results):
-        named = failure.cases[:20]
+    found = failures_of(results)
+    for failure in found[:MOST_FAILURES]:
+        named = failure.cases[:MOST_NAMED]
         yield model.Failure(failure.status, failure.error or "", len(failure.cases), named, failure.log or "")
+    more = found[MOST_FAILURES:]
+    if more:
+        count = sum(len(failure.cases) for failure in more)
+        yield model.Failure("others", f"{len(more):,} more reasons; the file of --csv names each", count)
 
 
 def _trust(results: Results, use: Sequence[str]) -> model.Trust:

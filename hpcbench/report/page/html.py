@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,7 +86,8 @@ def _data(page: Page) -> str:
     specs, datasets = _charts(page)
     data = {
         "columns": [vars(column) for column in columns],
-        "rows": [[_value(*each) for each in zip(row, columns, strict=True)] for row in page.table.rows],
+        "count": len(page.table.rows),
+        "values": [_column([row[place] for row in page.table.rows], each) for place, each in enumerate(columns)],
         "of": page.table.of,
         "file": page.table.file,
         "charts": specs,
@@ -111,6 +112,16 @@ def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
         spec = {key: value for key, value in figure.spec.items() if key not in ("$schema", "datasets")}
         specs[figure.id] = {"spec": {**spec, "description": figure.description}, "datasets": list(own)}
     return specs, datasets
+
+
+def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
+    """The values of all rows. Most columns say the same again and again: those have each value once (`of`), and the
+    places of what the rows have in there (`at`), if there are several."""
+    values = [_value(cell, column) for cell in cells]
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    if len(places) > len(values) / 2:
+        return {"of": values}
+    return {"of": list(places), "at": [places[value] for value in values] if len(places) > 1 else None}
 
 
 def _value(value: Cell, column: Column) -> Cell:

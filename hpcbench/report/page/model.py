@@ -15,7 +15,7 @@ BEST: Standing = "best"
 WITHIN_NOISE: Standing = "within noise of the best"
 BEHIND: Standing = ""
 
-# How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of terminal.py do.
+# How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of formats.py do.
 Kind = Literal["text", "number", "time", "bytes"]
 Cell = str | int | float | bool | None
 
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Place:
-    """A row of a ranking. The cells are ready to be read, as `duration` and `figure` of terminal.py write them."""
+    """A row of a ranking. The cells are ready to be read, as `duration` and `figure` of formats.py write them."""
 
     cells: tuple[str, ...]
     bar: Bar | None = None
@@ -64,6 +64,16 @@ class Ranking:
     columns: tuple[Heading, ...]
     places: tuple[Place, ...]
     note: str = ""
+    bars: str = "Bar with its 95 % interval"  # what they show, for who cannot see them
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What all cases did, where the table has only some of them: a place for each value of each axis."""
+
+    title: str
+    about: str
+    tables: tuple[Ranking, ...]
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,7 @@ class Table:
 
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
+    title: str = "All cases"
     of: str = "cases"  # what a row is, in the plural
     file: str = "cases.csv"  # as which it is downloaded
 
@@ -169,6 +180,7 @@ class Page:
     rankings: tuple[Ranking, ...] = ()
     insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
     figures: tuple[Figure, ...] = ()
+    aggregates: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: Trust = field(default_factory=Trust)
     machines: tuple[Machine, ...] = ()

@@ -30,7 +30,9 @@ def table_of(cases: pd.DataFrame, results: Results) -> model.Table:
     names = sorted(map(str, frame), key=lambda name: (name not in results.shown, name not in shown))
     columns = tuple(_column(name, frame[name], name in shown) for name in names)
     rows = [tuple(map(_plain, row)) for row in zip(*(frame[name].tolist() for name in names), strict=True)]
-    return model.Table(columns, rows, file="cases.csv")
+    whole = len(rows) == len(results.cases)
+    title = "All cases" if whole else f"The best {len(rows):,} of {len(results.cases):,} cases"
+    return model.Table(columns, rows, title)
 
 
 def _column(name: str, values: pd.Series[Any], shown: bool) -> model.Column:

@@ -1,0 +1,53 @@
+"""Results of made-up repetitions, put together as `hpcbench report` does; none of their numbers was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cost import add_costs
+from hpcbench.analysis.naming import telling_apart
+from hpcbench.analysis.pareto import pareto
+from hpcbench.analysis.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.speedup import add_speedup
+from hpcbench.analysis.summary import by_case, case_table, ranked
+from hpcbench.collect.table import PARAMETERS
+from hpcbench.commands.reading import candidates
+from tests.analysis.conftest import MEASURED, USUAL, WHOLE, Row
+
+NOISE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with
+BARE: Row = {"samples_averaged_over": None, "energy_reason": "no meter"}
+
+
+def repetitions_of(case: int, time_s: float, noise: Sequence[float] = NOISE, **changes: Any) -> list[Row]:
+    """The rows of a case whose steps take so long; with a `status` of its own, one that was not measured."""
+    own = {**USUAL, **BARE, "case": f"case-{case}", "case_index": case, **changes}
+    if "status" in changes:
+        return [
+            {
+                **own,
+                **dict.fromkeys(set(MEASURED) - set(PARAMETERS)),
+                "repetition": 0,
+                "error": changes.get("error", "it broke"),
+            }
+        ]
+    return [{**own, "repetition": run, "times_s": np.array([time_s * part])} for run, part in enumerate(noise)]
+
+
+def results(
+    *cases: list[Row], quantity: Quantity = THROUGHPUT, base: int | None = None, metrics: Sequence[Quantity] = ()
+) -> Results:
+    repetitions = pd.DataFrame([row for rows in cases for row in rows]).astype(dict.fromkeys(WHOLE, "Int64"))
+    grouped = by_case(repetitions)
+    replicates = Replicates(grouped)
+    found = add_costs(case_table(repetitions, grouped), repetitions)
+    found = add_speedup(found.assign(**pareto(found)), replicates, base)
+    found = ranked(found, quantity)
+    shown = telling_apart(found, ["sweep", *candidates(found)])
+    known = {metric.column: metric for metric in metrics}
+    return Results(repetitions, found, quantity, shown, replicates, base is not None, known)
