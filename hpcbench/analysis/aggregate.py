@@ -48,13 +48,14 @@ class Aggregate:
     the axes, and of the values of each."""
 
     work: Work | None
+    quantity: Quantity
     cases: int
     levels: tuple[Level, ...]
 
 
 def aggregates(results: Results) -> list[Aggregate]:
-    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in one
-    of them, and there once for each axis."""
+    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in
+    one of them, and there once for each axis."""
     cases = results.cases
     kinds = _kinds(cases)
     works: list[Work | None] = [*results.works]  # in the order of their numbers
@@ -76,8 +77,9 @@ def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
 
 def _aggregate(cases: pd.DataFrame, work: Work | None, results: Results) -> Aggregate:
     axes = varying(cases, list(results.shown))
-    levels = (level for axis in axes for level in _levels(cases, axis, results.quantity))
-    return Aggregate(work, len(cases), tuple(levels))
+    quantity = results.ranked_by(work) if work else results.quantity
+    levels = (level for axis in axes for level in _levels(cases, axis, quantity))
+    return Aggregate(work, quantity, len(cases), tuple(levels))
 
 
 def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Level]:
