@@ -14,6 +14,19 @@ from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
 MOST_CASES = len(theme.COLOURS)
+_MOST_TICKS = 6
+_FEWEST_DAYS = 3  # that are told by days
+
+
+def _over_days(starts: pd.Series[Any]) -> alt.X:
+    """A tick for each day, or so many days that there is room; hours, where it is a matter of them."""
+    days = (starts.max() - starts.min()).days
+    step: dict[str, Any] = (
+        {"tickCount": {"interval": "day", "step": -(-days // _MOST_TICKS)}} if days >= _FEWEST_DAYS else {}
+    )
+    axis = alt.Axis(format="%Y-%m-%d" if step else "%m-%d %H:%M", labelAngle=0, labelFlush=True, **step)
+    scale = alt.Scale(type="utc", nice=False, padding=8)
+    return alt.X("started_at:T", title="start of the sweep (UTC)", axis=axis, scale=scale)
 
 
 def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
@@ -25,7 +38,7 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
         shown=[written(value) for value in points.loc[points["value"].notna(), "value"]],
         **{name: points[name] / axis.factor for name in ("value", "low", "high")},
     )
-    x = alt.X("started_at:T", title="start of the sweep (date, UTC)", axis=alt.Axis(format="%Y-%m-%d", labelAngle=0))
+    x = _over_days(pd.to_datetime(frame["started_at"], utc=True))
     y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
     base = alt.Chart(frame).encode(x, colour("label", frame["colour"], title="case"))
     tooltip = [

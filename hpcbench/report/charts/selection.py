@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
 from hpcbench.analysis.naming import label, varying
-from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
 from hpcbench.analysis.statistics import Floats
@@ -60,7 +60,7 @@ def _told_apart(works: list[Work], encoding: Encoding) -> bool:
 def _of_works(results: Results) -> Iterator[Figure]:
     """The quantity of the ranking, by the axes."""
     for number, work in enumerate(results.works[:MOST_WORKS], 1):
-        quantity = _measured(work, results.quantity)
+        quantity = results.ranked_by(work)
         if len(work.cases) < 2 or work.cases[quantity.column].isna().all():
             continue
         name = _slug(f"{quantity.title} {work.short_title}", number)
@@ -69,11 +69,6 @@ def _of_works(results: Results) -> Iterator[Figure]:
             yield _of_cases(work, encoding, name)
         else:
             yield _of_many_axes(work, quantity, name)
-
-
-def _measured(work: Work, quantity: Quantity) -> Quantity:
-    """The time instead of a throughput that nobody knows, as of commands."""
-    return TIME if quantity == THROUGHPUT and work.cases[quantity.column].isna().all() else quantity
 
 
 def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
