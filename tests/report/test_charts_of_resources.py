@@ -162,7 +162,7 @@ def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() ->
     named = drawn[drawn["named"]]
     assert set(named["standing"]) == {"on the front"}
     assert set(named["label"]) <= {"1", "2", "4", "8"}, "all of them are of pytorch"
-    assert figure.caption.endswith("Those that have room for a name have that of their intra op threads.")
+    assert "case, by its intra op threads" in picture(figure, AS_FILE)
 
 
 def test_names_on_the_front_do_not_cover_each_other() -> None:
@@ -208,7 +208,7 @@ def test_the_best_case_over_time(place: Place) -> None:
     observed = Observed("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
-    assert "Shaded: 1 windows" in made["samples-over-time"].caption
+    assert "Shaded: when others disturbed it." in made["samples-over-time"].caption
     assert "time of a step (ms)" in picture(made["samples-over-time"], place)
     assert "power (W)" in picture(made["power-over-time"], place)
 
