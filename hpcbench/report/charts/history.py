@@ -21,8 +21,10 @@ _FEWEST_DAYS = 3  # that are told by days
 def _over_days(starts: pd.Series[Any]) -> alt.X:
     """A tick for each day, or so many days that there is room; hours, where it is a matter of them."""
     days = (starts.max() - starts.min()).days
-    step = {"tickCount": {"interval": "day", "step": -(-days // _MOST_TICKS)}} if days >= _FEWEST_DAYS else {}
-    axis = alt.Axis(format="%Y-%m-%d" if step else "%m-%d %H:%M", labelAngle=0, labelFlush=True, **step)
+    axis = alt.Axis(format="%m-%d %H:%M", labelAngle=0)
+    if days >= _FEWEST_DAYS:
+        step = alt.TimeIntervalStep("day", -(-days // _MOST_TICKS))
+        axis = alt.Axis(format="%Y-%m-%d", labelAngle=0, tickCount=step)
     scale = alt.Scale(type="utc", nice=False, padding=8)
     return alt.X("started_at:T", title="start of the sweep (UTC)", axis=axis, scale=scale)
 

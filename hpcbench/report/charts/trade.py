@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -70,12 +70,13 @@ def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
 def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> list[Any]:
     """Beside their points, towards the middle of the chart, so that none is cut. An empty layer makes Vega warn."""
     middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
+    sides: tuple[tuple[pd.DataFrame, Literal["left", "right"], int], ...] = (
+        (named[named["x"] <= middle], "left", 8),
+        (named[named["x"] > middle], "right", -8),
+    )
     return [
         alt.Chart(rows).mark_text(align=align, dx=dx, dy=-8, limit=180, fontSize=size).encode(x, y, text="label:N")
-        for rows, align, dx in (
-            (named[named["x"] <= middle], "left", 8),
-            (named[named["x"] > middle], "right", -8),
-        )
+        for rows, align, dx in sides
         if len(rows)
     ]
 
