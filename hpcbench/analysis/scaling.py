@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,18 @@ LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
 # What says how many processors a case has, and how its work is shared among them. What else tells cases apart, tells
 # series apart.
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task", "intra_op_threads", "batch_size")
+
+
+class Series(NamedTuple):
+    """Cases that are equal in all but their processors. A large sweep has tens of thousands, and fits take their time:
+    `scaling` looks at those that somebody reads."""
+
+    work: Work
+    name: str  # what tells it from others of the same work; may be empty
+    kind: str
+    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    unit: str  # CPUs or GPUs
+    cases: pd.DataFrame  # with their `processors`
 
 
 @dataclass(frozen=True)
@@ -61,12 +73,12 @@ class Scaling:
         return int(self.points.loc[self.points["pays"], "processors"].max())
 
 
-def scalings(results: Results) -> list[Scaling]:
+def series_of(results: Results) -> list[Series]:
     """The series that these cases make, in the order of the ranking; two numbers of processors at least make one."""
-    return [found for work in results.works for found in _of_work(work, results.replicates)]
+    return [found for work in results.works for found in _of_work(work)]
 
 
-def _of_work(work: Work, replicates: Replicates) -> Iterator[Scaling]:
+def _of_work(work: Work) -> Iterator[Series]:
     if work.cases.iloc[0]["framework"] == COMMAND:
         return  # of which nobody knows what it does
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
@@ -77,8 +89,9 @@ def _of_work(work: Work, replicates: Replicates) -> Iterator[Scaling]:
         for kind, constant in ((STRONG, items), (WEAK, items / rows["processors"])):
             for held, alike in rows.groupby(constant, sort=False):
                 if alike["processors"].nunique() > 1:
-                    series = phrase(alike.iloc[0], telling) if telling else ""
-                    yield _scaling(work, series, kind, float(str(held)), alike, replicates)
+                    name = phrase(alike.iloc[0], telling) if telling else ""
+                    unit = "CPUs" if alike.iloc[0]["device"] == "cpu" else "GPUs"
+                    yield Series(work, name, kind, float(str(held)), unit, alike)
 
 
 def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
@@ -96,7 +109,9 @@ def processors(cases: pd.DataFrame) -> pd.Series[float]:
     return tasks * threads.where(cases["device"] == "cpu", 1.0)
 
 
-def _scaling(work: Work, series: str, kind: str, items: float, cases: pd.DataFrame, replicates: Replicates) -> Scaling:
+def scaling(series: Series, replicates: Replicates) -> Scaling:
+    """Its speedups and efficiencies, and the laws that fit them."""
+    work, cases = series.work, series.cases
     cases = cases.sort_values(["processors", "throughput_items_per_s"], ascending=[True, False], kind="stable")
     rates = cases["throughput_items_per_s"].to_numpy(dtype=np.float64)
     counts = cases["processors"].to_numpy(dtype=np.float64)
@@ -115,10 +130,9 @@ def _scaling(work: Work, series: str, kind: str, items: float, cases: pd.DataFra
             "pays": _pays(counts, rates, drawn),
         }
     )
-    fits = [fit(law, counts, rates, drawn) for law in LAWS[kind]]
-    unit = "CPUs" if cases.iloc[0]["device"] == "cpu" else "GPUs"
-    title = work.short_title or work.title
-    return Scaling(title, series, kind, items, unit, points, tuple(each for each in fits if each is not None))
+    fits = [fit(law, counts, rates, drawn) for law in LAWS[series.kind]]
+    found = tuple(each for each in fits if each is not None)
+    return Scaling(work.short_title or work.title, *series[1:-1], points, found)
 
 
 def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats | None:

@@ -75,7 +75,10 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
 @click.option(
-    "--html", "html_file", metavar="FILE", help="Write a page that needs no network: answers, figures, table."
+    "--html",
+    "html_file",
+    metavar="FILE",
+    help="Write a page that needs no network: answers, figures, table; - is stdout.",
 )
 @click.option("--figures", metavar="DIR", help="Write the figures into this folder.")
 @click.option(
@@ -129,8 +132,7 @@ def report(
         )
     if plot and not (figures or html_file):
         raise UserError("it says what is drawn", where="--plot", hint="add --figures DIR or --html FILE")
-    if csv_file == "-" and tables_for:
-        raise UserError("only one of them can be written to stdout", where=f"--csv - --tables {tables_for}")
+    to_stdout = _to_stdout(csv_file, html_file, tables_for)
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -142,7 +144,7 @@ def report(
     results = results_of(records, metric, base)
     if tables_for:
         _print_tables(results, tables_for, top)
-    elif csv_file != "-":
+    elif not to_stdout:
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
         terminal.print_insights(insights(results), out)
@@ -156,6 +158,15 @@ def report(
     if html_file:
         _write_page(results, drawn, progresses, html_file)
     return int((results.cases["status"] != outcomes.COMPLETED).any())
+
+
+def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None) -> list[str]:
+    """What is written there instead of the report, in words. Raises UserError for several at once."""
+    asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
+    found = [option for option, is_asked in asked.items() if is_asked]
+    if len(found) > 1:
+        raise UserError("only one of them can be written to stdout", where=" ".join(found))
+    return found
 
 
 def _formats(text: str) -> list[str]:

@@ -37,11 +37,11 @@ def replacing(target: str) -> Iterator[Path]:
     path = Path(os.path.realpath(target))
     if path.is_dir():
         raise UserError("cannot be written: it is a folder", where=target)
-    if path.exists() and not path.is_file():
-        yield path
-        return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
+            yield path
+            return
         yield part
         part.replace(path)
     except OSError as error:

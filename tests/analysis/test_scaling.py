@@ -12,7 +12,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
+from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scaling, series_of
 from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.report.scalings import sentences
@@ -35,7 +35,8 @@ def scale(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.Dat
         repetitions = table(*rows)
         replicates = Replicates(by_case(repetitions))
         frame = ranked(add_speedup(case_table(repetitions), replicates), THROUGHPUT)
-        return scalings(Results(repetitions, frame, THROUGHPUT, telling_apart(frame, AXES), replicates))
+        results = Results(repetitions, frame, THROUGHPUT, telling_apart(frame, AXES), replicates)
+        return [scaling(each, replicates) for each in series_of(results)]
 
     return make
 

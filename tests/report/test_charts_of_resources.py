@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -17,9 +16,10 @@ from hpcbench.analysis.observed import Observed
 from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.results import Results
 from hpcbench.node.peak import MachinePeaks, Peak
-from hpcbench.report.charts import encoding, history, resources, roofline, trade
+from hpcbench.report.charts import cases, encoding, history, resources, roofline, trade
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.resources import figures_of_resources
+from hpcbench.report.charts.selection import chosen, figures_of
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
 from hpcbench.report.figures import specification
 from tests.report.made import repetitions_of, results
@@ -162,7 +162,7 @@ def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() ->
     named = drawn[drawn["named"]]
     assert set(named["standing"]) == {"on the front"}
     assert set(named["label"]) <= {"1", "2", "4", "8"}, "all of them are of pytorch"
-    assert figure.caption.endswith("Those that have room for a name have that of their intra op threads.")
+    assert "case, by its intra op threads" in picture(figure, AS_FILE)
 
 
 def test_names_on_the_front_do_not_cover_each_other() -> None:
@@ -208,7 +208,7 @@ def test_the_best_case_over_time(place: Place) -> None:
     observed = Observed("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
-    assert "Shaded: 1 windows" in made["samples-over-time"].caption
+    assert "Shaded: when others disturbed it." in made["samples-over-time"].caption
     assert "time of a step (ms)" in picture(made["samples-over-time"], place)
     assert "power (W)" in picture(made["power-over-time"], place)
 
@@ -217,9 +217,16 @@ def test_few_samples_show_nothing_over_time() -> None:
     assert "samples-over-time" not in figures(metered(), Observed("nodes=1", samples(1, resources.FEWEST_SAMPLES - 1)))
 
 
-SHOWN: dict[str, Callable[[], list[Figure]]] = {
-    "many": lambda: list(
-        figures(metered("pytorch", "jax", "mxnet", "tensorflow", "keras-torch", "keras-jax")).values()
-    ),
-    "history": lambda: [Figure("history", "History", "caption", "words", drawn_history)],
-}
+def test_of_very_many_cases_the_best_are_drawn_as_parallel_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = metered(threads=(1, 2))
+    assert "over" not in figures_of(found)[0].title
+    monkeypatch.setattr(encoding, "MOST_POINTS", 5)
+    assert figures_of(found)[0].title == "Throughput over 2 axes"
+    assert "step" not in picture(figures_of(found)[0], AS_FILE)
+
+
+def test_a_plot_that_was_asked_for_has_no_more_points_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "MOST_POINTS", 5)
+    (figure,) = chosen(metered(), "x=intra_op_threads,color=framework")
+    assert figure.caption.endswith("The best 5 of 12 cases.")
+    assert [len(each) for each in rows(figure)] == [5]

@@ -14,7 +14,22 @@ from typing import Any
 import pytest
 
 from hpcbench.report.page.html import render
-from hpcbench.report.page.model import Again, Answer, Column, Command, Fact, Failure, Figure, Machine, Trust
+from hpcbench.report.page.model import (
+    Again,
+    Aggregates,
+    Answer,
+    Bar,
+    Column,
+    Command,
+    Fact,
+    Failure,
+    Figure,
+    Heading,
+    Machine,
+    Place,
+    Ranking,
+    Trust,
+)
 from tests.report.pages import figure, page, table
 
 HOSTILE = [
@@ -195,6 +210,17 @@ def test_what_the_rows_have_in_common_is_written_once() -> None:
     assert data_of(text)["values"][1] == {"of": [None, "odd"], "at": [0, 1] * 50}
     assert data_of(text)["values"][2] == {"of": list(range(100))}
     assert rows_of(text) == [list(row) for row in rows]
+
+
+def test_what_all_cases_did_stands_before_the_table_of_some() -> None:
+    places = (Place(("nodes", "1", "9"), Bar(0.5, 0.25, 1.0)), Place(("", HOSTILE[0], "3")))
+    columns = (Heading("axis", numeric=False), Heading("value", numeric=False), Heading("cases"))
+    tables = (Ranking("mlp: 12 cases", columns, places, bars="Quartiles"),)
+    read = Read(render(page(aggregates=Aggregates("All 12 cases by axis", "Each once.", tables))))
+    sections = [attributes["id"] for attributes in read.all("section")]
+    assert sections[sections.index("table") - 1] == "aggregates"
+    assert "#aggregates" in [attributes["href"] for attributes in read.all("a")]
+    assert {"All 12 cases by axis", "mlp: 12 cases", "Quartiles", HOSTILE[0]} <= {text for _, text in read.texts}
 
 
 def test_charts_share_the_data_that_they_have_in_common() -> None:

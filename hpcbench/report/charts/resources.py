@@ -18,7 +18,6 @@ from hpcbench.report.charts import cases, over_time, trade
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.base import Figure, slug
 from hpcbench.report.charts.encoding import choose
-from hpcbench.report.ranking import header_of
 
 MOST_WORKS = 4  # kinds of work with figures of their own
 FEWEST_SAMPLES = 20  # that show anything over time
@@ -41,8 +40,7 @@ def _over_time(observed: Observed) -> Iterator[Figure]:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
         if over_time.is_thinned(observed.samples):
             caption = "The best case over time: a point is the median of neighbours, its line their range."
-        disturbed = len(observed.windows)
-        caption += f" Shaded: {disturbed} windows in which others disturbed it." if disturbed else ""
+        caption += " Shaded: when others disturbed it." if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
         yield Figure("samples-over-time", f"Samples over time{of}", caption, caption, drawn)
     if not observed.power.empty:
@@ -85,8 +83,6 @@ def _of_trade(work: Work, quantity: Quantity) -> Figure:
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
     caption = f"{work.title}. {len(front)} of {len(work.cases)} cases are on the Pareto front of {what}: no other case "
     caption += "is better in one of these without being worse in another."
-    named = " and ".join(map(header_of, trade.named_by(work.cases, work.shown)))
-    caption += f" Those that have room for a name have that of their {named}." if len(work.cases) > 1 else ""
     name = slug(f"time-{quantity.title} {work.short_title}")
     return Figure(name, title, caption, caption, partial(trade.draw, work, quantity))
 

@@ -11,12 +11,13 @@ from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
 from hpcbench.analysis.naming import label, varying
 from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scalings
+from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scaling, series_of
 from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import by_case, speaking
 from hpcbench.errors import UserError
 from hpcbench.node.sampling import SAMPLES
-from hpcbench.report.charts import cases, distribution, parallel, scaling, theme
+from hpcbench.report.charts import cases, distribution, parallel, theme
+from hpcbench.report.charts import scaling as scalings
 from hpcbench.report.charts.base import Figure, case_names, slug, title_of
 from hpcbench.report.charts.encoding import Encoding, choose, parse
 from hpcbench.report.formats import value_in_words
@@ -112,12 +113,13 @@ def _capital(words: str) -> str:
 
 
 def _of_scaling(results: Results) -> Iterator[Figure]:
-    found = scalings(results)
+    found = series_of(results)
     for kind in (STRONG, WEAK):
         for unit in ("CPUs", "GPUs"):
             series = [each for each in found if each.kind == kind and each.unit == unit]
             if series:
-                yield from _of_series(series[:MOST_SERIES], len(series))
+                drawn = [scaling(each, results.replicates) for each in series[:MOST_SERIES]]
+                yield from _of_series(drawn, len(series))
 
 
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
@@ -126,7 +128,7 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     more = f" The first {len(series)} of {count} series." if count > len(series) else ""
     curves = " Dashed: the Universal Scalability Law, or where it cannot be fitted Amdahl's or Gustafson's."
     curves = curves if any(each.fits for each in series) else ""
-    names = {"speedup": scaling.speedup, "efficiency": scaling.efficiency}
+    names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
     for name, drawn in names.items():
         over = f"over the case on the fewest {unit} of each series; grey is ideal." + curves
         caption = f"{said}{more} {name.capitalize()} {over}" if name == "speedup" else f"{name.capitalize()} {over}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -17,6 +17,7 @@ from hpcbench.report.charts.base import Measure, case_names, measure, names, siz
 from hpcbench.report.charts.encoding import MOST_POINTS
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
+from hpcbench.report.ranking import header_of
 
 MILLION = 1e6
 STANDINGS = {FRONT: "on the front", MAYBE: "off it only within noise", "dominated": "dominated"}
@@ -38,7 +39,8 @@ def draw(work: Work, quantity: Quantity, place: Place) -> Any:
     shown = [standing for standing in _COLOURS if standing in set(frame["standing"])]
     colours = alt.Scale(domain=shown, range=[_COLOURS[each] for each in shown])
     shapes = alt.Scale(domain=shown, range=[_SHAPES[each] for each in shown])
-    title = alt.Legend(title="case", symbolOpacity=1)
+    named = " and ".join(map(header_of, _named_by(cases, work.shown)))
+    title = alt.Legend(title=f"case, by its {named}" if named else "case", symbolOpacity=1)
     base = alt.Chart(frame).encode(color=alt.Color("standing:N", scale=colours, legend=title, sort=shown))
     upright = base.mark_rule(opacity=0.6).encode(x, alt.Y("low:Q", title=up.title, scale=up.scale), alt.Y2("high:Q"))
     level = base.mark_rule(opacity=0.6).encode(
@@ -57,29 +59,32 @@ def draw(work: Work, quantity: Quantity, place: Place) -> Any:
     if cases["pareto_of"].str.count(r"\+").max() == 1:  # of three quantities, two show no stairs
         stairs = alt.Chart(front).mark_line(color=theme.RED, strokeWidth=1, interpolate="step-after")
         layers = stairs.encode(x, y) + layers
-    return sized(layers + _names(front[front["named"]], x, y, place), place)
+    return sized(sum(_names(front[front["named"]], x, y, place), layers), place)
 
 
-def named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
+def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
     """The columns by whose values the cases on the front are named: those in which they differ."""
     return varying(cases[cases["pareto"] == FRONT], shown) or shown
 
 
-def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> Any:
-    """Beside their points, towards the middle of the chart, so that none is cut."""
+def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> list[Any]:
+    """Beside their points, towards the middle of the chart, so that none is cut. An empty layer makes Vega warn."""
     middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
-    near, far = (alt.Chart(named[side]) for side in (named["x"] <= middle, named["x"] > middle))
-    texts = (
-        near.mark_text(align="left", dx=8, dy=-8, limit=180, fontSize=size),
-        far.mark_text(align="right", dx=-8, dy=-8, limit=180, fontSize=size),
+    sides: tuple[tuple[pd.DataFrame, Literal["left", "right"], int], ...] = (
+        (named[named["x"] <= middle], "left", 8),
+        (named[named["x"] > middle], "right", -8),
     )
-    return alt.layer(*(each.encode(x, y, text="label:N") for each in texts))
+    return [
+        alt.Chart(rows).mark_text(align=align, dx=dx, dy=-8, limit=180, fontSize=size).encode(x, y, text="label:N")
+        for rows, align, dx in sides
+        if len(rows)
+    ]
 
 
 def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Measure, up: Measure) -> pd.DataFrame:
     rates = {name: cases[name].astype(float) for name in (THROUGHPUT.column, *THROUGHPUT.limits)}
     rate, low, high = rates.values()
-    values = cases[named_by(cases, shown)].map(cell)
+    values = cases[_named_by(cases, shown)].map(cell)
     frame = with_limits(cases, quantity, up).assign(
         x=MILLION / rate / across.factor,
         x_low=MILLION / high / across.factor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +27,9 @@ def browser(chromium: Path) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
-    """Open a page, its options those of a browser context. After the test nothing may have been said on the console or
-    asked of a network by any page."""
+def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
+    """Open a file that is a page, its options those of a browser context. After the test nothing may have been said on
+    the console or asked of a network by any page."""
     complaints: list[str] = []
     contexts = []
 
@@ -36,9 +37,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
         if not url.startswith((tmp_path.as_uri(), "blob:")):
             complaints.append(f"asked for {url}")
 
-    def open_page(page: Page, **options: Any) -> Tab:
-        file = tmp_path / f"{len(contexts)}.html"
-        file.write_text(render(page), encoding="utf-8")
+    def open_page(file: Path, **options: Any) -> Tab:
         contexts.append(browser.new_context(**options))
         tab = contexts[-1].new_page()
         tab.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
@@ -53,6 +52,19 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def opened(open_file: Callable[..., Tab], tmp_path: Path) -> Callable[..., Tab]:
+    """Open a page, as `open_file` does."""
+    count = itertools.count()
+
+    def open_page(page: Page, **options: Any) -> Tab:
+        file = tmp_path / f"{next(count)}.html"
+        file.write_text(render(page), encoding="utf-8")
+        return open_file(file, **options)
+
+    return open_page
 
 
 @pytest.fixture
