@@ -57,6 +57,11 @@ class History:
         return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
 
     @property
+    def numbered(self) -> list[tuple[int, Shift]]:
+        """The changes from 1 on, the oldest first: what a plot marks them by."""
+        return list(enumerate(sorted(self.shifts, key=lambda shift: shift.after.started_at), 1))
+
+    @property
     def got_worse(self) -> list[Shift]:
         """The latest change of each case of the latest sweep, where that made it worse."""
         latest: dict[str, Shift] = {}
@@ -72,10 +77,10 @@ def print_history(history: History, top: int, console: Console) -> None:
     console.print(as_table(fitting(_columns(history, top, plain=not shows_blocks(console)), console.width)))
     say_more(len(history.histories) - top, console, "--csv", "cases")
     for shift in history.shifts[:top]:
-        console.print(_line(history, shift), soft_wrap=True)
+        console.print(line(history, shift), soft_wrap=True)
     say_more(len(history.shifts) - top, console, "--csv", "changes")
-    for line in _remarks(history):
-        console.print(Text(line), soft_wrap=True)
+    for remark in remarks(history):
+        console.print(Text(remark), soft_wrap=True)
     console.print(summary(history), soft_wrap=True)
 
 
@@ -109,7 +114,8 @@ def _trend(values: list[float], *, plain: bool) -> str:
     return sparkline(parts, around(parts, NARROWEST), plain=plain) if parts else ""
 
 
-def _line(history: History, shift: Shift) -> Text:
+def line(history: History, shift: Shift) -> Text:
+    """A change: since when, of which case, how large, and what is beside it."""
     name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
     text = Text(f"{shift.after.started_at[:10]} {name}: ")
     text.append(size(shift), style=_STYLES.get(shift.word, ""))
@@ -146,7 +152,8 @@ def notes(history: History) -> dict[tuple[str, str], str]:
     return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
 
 
-def _remarks(history: History) -> list[str]:
+def remarks(history: History) -> list[str]:
+    """What is not compared, and why."""
     said = []
     for each in history.histories:
         last, name = each.points[-1], history.labels[each.case] or history.experiment

@@ -177,7 +177,7 @@ def test_a_value_that_is_not_above_zero_has_no_ratio_and_no_change() -> None:
 def test_the_points_of_a_plot() -> None:
     found = case_histories(points([row(0, 1.0), row(1, 2.0, status="failed")], TIME, intervals=True))
     frame = history_points(found, {("sweep-01", "case-0"): "2x slower"}, {"case-0": "batch_size=8"})
-    assert list(frame) == ["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"]
+    assert list(frame) == ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     assert frame["label"].tolist() == ["batch_size=8"] * 2
     assert frame["is_change"].tolist() == [False, True]
     assert frame["note"].dropna().tolist() == ["2x slower"]
