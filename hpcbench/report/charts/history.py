@@ -20,22 +20,22 @@ from hpcbench.report.formats import formatter
 NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end to its upper one
 MOST_TOLD = 4  # changes of a case whose words stand above it
 _COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
-_LONGEST = 160  # characters of the name of a case
+_LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
+_OF_SIZE = {"screen": 0.57, "paper": 0.5}  # of the size of a font, the width of a character
 _FEW = 100  # sweeps whose points can be told from each other
 _DAYS_WITH_HOURS = 5
 
 
 class _Look(NamedTuple):
-    """Pixels, but for `lines`, which is how many lines a name or a change may take."""
+    """Pixels: the height of one panel of several, and the sizes of names, of numbers and of points."""
 
     height: int
     text: int
     number: int
     point: int
-    lines: int
 
 
-_LOOKS = {"screen": _Look(90, 12, 11, 28, 2), "paper": _Look(48, 8, 7, 8, 3)}
+_LOOKS = {"screen": _Look(90, 12, 11, 28), "paper": _Look(48, 8, 7, 8)}
 
 
 class _Period(NamedTuple):
@@ -81,23 +81,24 @@ def _panel(
     frame = _frame(rows, quantity, axis)
     x = _x(period, place, labels=is_last)
     scale = _scale(frame, axis)
-    y = alt.Y("value:Q", title=axis.title if is_only else axis.unit or None, scale=scale, axis=alt.Axis(tickCount=4))
+    ticks = alt.Axis() if is_only else alt.Axis(tickCount=3, labelOverlap=False, titleLimit=_LOOKS[place.theme].height)
+    y = alt.Y("value:Q", title=axis.title if is_only else axis.unit or None, scale=scale, axis=ticks)
     base = alt.Chart(frame).encode(x)
     few, look = len(frame) <= _FEW, _LOOKS[place.theme]
     thin = 0.5 if place.theme == "paper" else 1.0
     intervals = known_limits(base).mark_rule(strokeWidth=thin, opacity=0.5 if few else 0.2)
     dots = base.mark_point(size=look.point if few else look.point / 3, opacity=0.8 if few else 0.5)
-    levels = base.mark_line(interpolate="step-after", strokeWidth=2 * thin, color=theme.PURPLE)
+    levels = base.mark_line(strokeWidth=2 * thin, color=theme.PURPLE)
     layers = [
         intervals.encode(alt.Y("low:Q", scale=scale), alt.Y2("high:Q")),
         dots.encode(y, tooltip=_tooltip(quantity, changes=False)),
-        levels.encode(alt.Y("level:Q", scale=scale)),
+        levels.encode(alt.Y("level:Q", scale=scale), detail="segment:N"),
     ]
     changes = frame[frame["number"].notna()]
     lanes = _lanes(period.part(changes["started_at"]), changes["number"], place)
     if lanes:
         layers.append(_marks(changes.assign(above=lanes), x, quantity, place))
-    return alt.layer(*layers).properties(title=_title(rows, changes, max(lanes, default=0), place))
+    return alt.layer(*layers).properties(**_title(rows, changes, place))
 
 
 def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
@@ -110,7 +111,8 @@ def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFram
     )
     shown = [written(value) for value in rows["value"]]
     told = rows[["sweep", "started_at", "level", "number", "word", "note"]]
-    return told.assign(**limits, level=rows["level"] / axis.factor, shown=shown)
+    segment = rows["number"].notna().cumsum()
+    return told.assign(**limits, level=rows["level"] / axis.factor, segment=segment, shown=shown)
 
 
 def _x(period: _Period, place: Place, *, labels: bool) -> alt.X:
@@ -160,25 +162,30 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: Place) -> list[
     return found
 
 
-def _title(rows: pd.DataFrame, changes: pd.DataFrame, above: int, place: Place) -> alt.TitleParams:
+def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: Place) -> dict[str, Any]:
     """The name of the case, and in a file its changes: a page tells them beside the chart."""
     look = _LOOKS[place.theme]
-    name = textwrap.wrap(shortened(rows["label"].iloc[0], _LONGEST), place.characters, max_lines=look.lines)
-    return alt.TitleParams(
-        text=name,
-        subtitle=[] if place.fluid else _told(changes, place),
-        anchor="start",
-        fontSize=look.text,
-        subtitleFontSize=look.number,
-        offset=above + 4,
-    )
+    name = _wrapped(rows["label"].iloc[0], _LONGEST, look.text, place)
+    told = [] if place.fluid else _told(changes, place)
+    if not name and not told:
+        return {}
+    title = {"text": name or told, "fontSize": look.text, "anchor": "start", "frame": "group", "offset": 4}
+    if not name:
+        title |= {"fontSize": look.number, "fontWeight": "normal"}
+    elif told:
+        title |= {"subtitle": told, "subtitleFontSize": look.number}
+    return {"title": {**title, "dx": 0 if place.fluid else place.facet(1)[0] - place.width}}
 
 
 def _told(changes: pd.DataFrame, place: Place) -> list[str]:
     """The latest ones."""
-    lines = []
+    lines = [f"... and {len(changes) - MOST_TOLD} more before these"] if len(changes) > MOST_TOLD else []
     for _, row in changes.tail(MOST_TOLD).iterrows():
         text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
-        lines += textwrap.wrap(shortened(text, 400), place.characters, max_lines=_LOOKS[place.theme].lines)
-    left = len(changes) - MOST_TOLD
-    return [*([f"{left} more before these"] if left > 0 else []), *lines]
+        lines += _wrapped(text, _LONGEST_NOTE, _LOOKS[place.theme].number, place)
+    return lines
+
+
+def _wrapped(text: str, longest: int, size: int, place: Place) -> list[str]:
+    """In lines that have room."""
+    return textwrap.wrap(shortened(text, longest), int(place.width / (_OF_SIZE[place.theme] * size)))
