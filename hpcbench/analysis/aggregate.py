@@ -53,8 +53,8 @@ class Aggregate:
 
 
 def aggregates(results: Results) -> list[Aggregate]:
-    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in one
-    of them, and there once for each axis."""
+    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in
+    one of them, and there once for each axis."""
     cases = results.cases
     kinds = _kinds(cases)
     works: list[Work | None] = [*results.works]  # in the order of their numbers

@@ -24,8 +24,8 @@ _FLOPS = "FLOP/s"
 
 
 def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: Place) -> Any:
-    """`by` is the column of the cases that colours tell; roofs are those that some case stands below. Of more cases than
-    have room, the closest to their roofs are drawn."""
+    """`by` is the column of the cases that colours tell; roofs are those that some case stands below. Of more cases
+    than have room, the closest to their roofs are drawn."""
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
     points = points.nlargest(MOST_POINTS, "share_of_attainable") if len(points) > MOST_POINTS else points
     roofs = _roofs(found.ceilings.head(MOST_ROOFS), points["intensity_flops_per_byte"])

@@ -72,8 +72,9 @@ def _answer(answer: Answer, *, several: bool) -> model.Answer:
 
 def _notices(results: Results) -> Iterable[str]:
     if is_large(results):
-        told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them, as many of each kind"
-        yield f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
+        told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them"
+        told += ", as many of each kind of work"
+        yield f"{told}. What all of them did is shown by axis; the file of --csv holds each."
     if len(results.works) > MOST_WORKS:
         told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
         yield f"{told}; the table has all."
