@@ -265,8 +265,8 @@ def history_points(
 ) -> pd.DataFrame:
     """What a plot needs, a row for each sweep and case.
 
-    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words. `level` is the
-    median between two changes, of sweeps that are compared.
+    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words. `level` is
+    the median between two changes, of sweeps that are compared.
     """
     columns = ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     rows = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import pandas as pd
+
 from hpcbench.analysis.history import history_points
 from hpcbench.report.charts import history as chart
 from hpcbench.report.charts.base import Figure, slug
@@ -24,8 +26,8 @@ def figures_of_history(history: History) -> list[Figure]:
     found = [each for each in history.histories if each.case in cases]
     points = history_points(found, notes(history), history.labels)
     points = points[points["level"].notna()].groupby("case", sort=False).tail(MOST_SWEEPS)
-    keys = list(zip(points["sweep"], points["case"], strict=True))
-    points = points.assign(number=[numbers.get(key) for key in keys], word=[words.get(key) for key in keys])
+    keys = pd.MultiIndex.from_frame(points[["sweep", "case"]])
+    points = points.assign(number=keys.map(numbers), word=keys.map(words))
     title = f"{history.quantity.title.capitalize()} of {history.experiment} on {history.site}, sweep by sweep"
     name = slug(f"history {history.experiment} {history.quantity.column}")
     drawn = partial(chart.draw, points, history.quantity)
@@ -45,13 +47,19 @@ def _caption(history: History, cases: set[str]) -> str:
     said.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
     if any(shift.case in cases for shift in history.shifts):
         better = history.quantity.more_is_better is not None
-        said.append("Dashed: where it changed" + ", red for the worse, green for the better." * better + "." * (not better))
+        said.append(
+            "Dashed: where it changed" + ", red for the worse, green for the better." * better + "." * (not better)
+        )
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
         said.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
     if any(len(each.compared) > MOST_SWEEPS for each in history.histories):
         said.append(f"The latest {MOST_SWEEPS:,} sweeps of each case are drawn.")
     return " ".join(said)
+
+
+def _colours(history: History) -> str:
+    return "." if history.quantity.more_is_better is None else ", red for the worse, green for the better."
 
 
 def _description(history: History, cases: set[str]) -> str:
