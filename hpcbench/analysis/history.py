@@ -95,7 +95,8 @@ class CaseHistory(NamedTuple):
     @property
     def levels(self) -> dict[str, float]:
         """By sweep, of those that are compared: the median of the values between the changes around it."""
-        values, found = _values(self), {}
+        values = _values(self)
+        found: dict[str, float] = {}
         for start, end in pairwise([0, *(change.place for change in self.changes), len(self.compared)]):
             level = median_of(values[start:end]) if end > start else math.nan
             found |= {point.sweep: level for point in self.compared[start:end]}

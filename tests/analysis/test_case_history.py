@@ -184,5 +184,14 @@ def test_the_points_of_a_plot() -> None:
     assert frame["value"].isna().tolist() == [False, True]
 
 
+def test_a_level_is_the_median_between_two_changes() -> None:
+    (history,) = case_histories(points(nights(8, 1.5), TIME, intervals=False))
+    levels = history.levels
+    place = history.changes[0].place
+    for side in (history.compared[:place], history.compared[place:]):
+        median = statistics.median(point.value for point in side if point.value is not None)
+        assert [levels[point.sweep] for point in side] == [pytest.approx(median)] * len(side)
+
+
 def test_no_points_make_an_empty_frame() -> None:
     assert history_points([], {}, {}).empty

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,4 @@ def without_values(history: History) -> History:
         CaseHistory(each.case, [point._replace(value=None) for point in each.points], [], [])
         for each in history.histories
     ]
-    return History(
-        history.experiment,
-        history.site,
-        history.sweeps,
-        history.quantity,
-        emptied,
-        [],
-        history.cases,
-        history.shown,
-    )
+    return replace(history, histories=emptied, shifts=[])
