@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from functools import cache
 
 import pytest
 
 from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, Quantity
 from hpcbench.report.history import History
 from hpcbench.report.history_figure import figures_of_history
-from hpcbench.report.page import model
-from hpcbench.report.page.history import MOST_ROWS, page_of_history
+from hpcbench.report.page import history, model
+from hpcbench.report.page.history import page_of_history
 from hpcbench.report.page.html import render
 from tests.report.made_up_histories import made_up, without_values
 from tests.report.test_page import HOSTILE, Read, data_of
@@ -18,8 +19,8 @@ from tests.report.test_page import HOSTILE, Read, data_of
 NOW = datetime(2026, 11, 22, tzinfo=timezone.utc)
 
 
-def page(history: History) -> model.Page:
-    return page_of_history(history, figures_of_history(history), NOW)
+def page(made: History) -> model.Page:
+    return page_of_history(made, figures_of_history(made), NOW)
 
 
 def tables(made: model.Page) -> dict[str, model.Ranking]:
@@ -39,7 +40,7 @@ def test_the_answer_is_the_latest_change_of_each_case_and_how_many_have_none() -
 
 
 @pytest.mark.parametrize(
-    ("history", "said"),
+    ("made", "said"),
     [
         (made_up(30, 1, steps=()), "No change in 30 sweeps of 1 case"),
         (made_up(4, 2), "Changes are looked for from 10 sweeps of a case on."),
@@ -47,10 +48,10 @@ def test_the_answer_is_the_latest_change_of_each_case_and_how_many_have_none() -
     ],
     ids=["no change", "too few", "no value"],
 )
-def test_without_a_change_that_is_the_answer(history: History, said: str) -> None:
-    made = page(history)
-    assert [each.sentence for each in made.answers] == [said]
-    assert list(tables(made)) == ["Cases"]
+def test_without_a_change_that_is_the_answer(made: History, said: str) -> None:
+    found = page(made)
+    assert [each.sentence for each in found.answers] == [said]
+    assert list(tables(found)) == ["Cases"]
 
 
 def test_more_answers_than_can_be_read_are_counted() -> None:
@@ -77,10 +78,11 @@ def test_the_table_has_every_value_the_latest_first() -> None:
     assert "case" not in [column.title for column in page(made_up(12, 1)).table.columns if column.shown]
 
 
-def test_a_table_that_is_too_long_says_so() -> None:
-    table = page(made_up(MOST_ROWS // 30 + 1, 30)).table
-    assert table.title == "The latest 5,000 of 5,010 values"
-    assert len(table.rows) == MOST_ROWS
+def test_a_table_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_ROWS", 20)
+    table = page(made_up(12, 2)).table
+    assert table.title == "The latest 20 of 24 values"
+    assert len(table.rows) == 20
 
 
 @pytest.mark.parametrize(
@@ -96,10 +98,15 @@ def test_values_have_their_units(quantity: Quantity, kind: str, unit: str) -> No
     assert (columns["value"].kind, columns["value"].unit) == (kind, unit)
 
 
+@cache
+def tags(name: str) -> list[str]:
+    """Of a page of cases that differ in a tag that is called so."""
+    return [tag for tag, _ in Read(render(page(made_up(12, 2, name=f"tag_{name}")))).elements]
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_text_in_data_makes_no_element(text: str) -> None:
-    hostile, plain = (Read(render(page(made_up(30, 2, name=f"tag_{each}")))) for each in (text, "plain"))
-    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in plain.elements]
+    assert tags(text) == tags("plain")
 
 
 def test_the_sections_are_answers_figures_changes_and_values() -> None:

@@ -21,21 +21,24 @@ NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end
 MOST_TOLD = 4  # changes of a case whose words stand above it
 _COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
 _LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
-_OF_SIZE = {"screen": 0.57, "paper": 0.5}  # of the size of a font, the width of a character
+_OF_SIZE = {"screen": 0.57, "paper": 0.55}  # of the size of a font, the width of a character
 _FEW = 100  # sweeps whose points can be told from each other
 _DAYS_WITH_HOURS = 5
 
 
 class _Look(NamedTuple):
-    """Pixels: the height of one panel of several, and the sizes of names, of numbers and of points."""
+    """Pixels: the height of one panel of several, the sizes of names, numbers and points, and what is left empty on the
+    right, for half of the last date, and on the left."""
 
     height: int
     text: int
     number: int
     point: int
+    right: int
+    left: int
 
 
-_LOOKS = {"screen": _Look(90, 12, 11, 28), "paper": _Look(48, 8, 7, 8)}
+_LOOKS = {"screen": _Look(90, 12, 11, 28, 20, 16), "paper": _Look(48, 8, 7, 8, 14, 6)}
 
 
 class _Period(NamedTuple):
@@ -63,7 +66,7 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
     cases = [rows for _, rows in points.groupby("case", sort=False)]
     if len(cases) == 1 and place.fluid:
         return sized(_panel(cases[0], quantity, period, place, is_last=True, is_only=True), place)
-    look, (width, _) = _LOOKS[place.theme], place.facet(1)
+    look, width = _LOOKS[place.theme], _width(place)
     height = place.height if len(cases) == 1 else look.height
     panels = [
         _panel(rows, quantity, period, place, is_last=number == len(cases), is_only=len(cases) == 1).properties(
@@ -72,6 +75,11 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
         for number, rows in enumerate(cases, 1)
     ]
     return alt.vconcat(*panels, spacing=look.text).resolve_scale(x="shared")
+
+
+def _width(place: Place) -> int:
+    """Of what is between the axes."""
+    return place.facet(1)[0] - _LOOKS[place.theme].right
 
 
 def _panel(
@@ -155,7 +163,7 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: Place) -> list[
     found = []
     for part, number in zip(parts, numbers, strict=True):
         half = size * (0.35 * len(str(int(number))) + 0.15)
-        centre = part * place.facet(1)[0]
+        centre = part * _width(place)
         lane = next((lane for lane, end in enumerate(ends) if end <= centre - half), len(ends))
         ends[lane : lane + 1] = [centre + half]
         found.append(-2 - lane * (size + 1))
@@ -174,7 +182,7 @@ def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: Place) -> dict[str,
         title |= {"fontSize": look.number, "fontWeight": "normal"}
     elif told:
         title |= {"subtitle": told, "subtitleFontSize": look.number}
-    return {"title": {**title, "dx": 0 if place.fluid else place.facet(1)[0] - place.width}}
+    return {"title": {**title, "dx": 0 if place.fluid else look.left + place.facet(1)[0] - place.width}}
 
 
 def _told(changes: pd.DataFrame, place: Place) -> list[str]:
@@ -188,4 +196,6 @@ def _told(changes: pd.DataFrame, place: Place) -> list[str]:
 
 def _wrapped(text: str, longest: int, size: int, place: Place) -> list[str]:
     """In lines that have room."""
-    return textwrap.wrap(shortened(text, longest), int(place.width / (_OF_SIZE[place.theme] * size)))
+    return textwrap.wrap(
+        shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
+    )

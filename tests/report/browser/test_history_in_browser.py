@@ -18,6 +18,7 @@ pytestmark = pytest.mark.browser
 
 Opened = Callable[..., Tab]
 WithCharts = Callable[[Tab], Tab]
+NUMBERS = ".chart text[aria-roledescription='text mark']"
 NOW = datetime(2026, 11, 22, tzinfo=timezone.utc)
 
 
@@ -30,14 +31,14 @@ def page(sweeps: int, cases: int) -> Page:
 def test_days_are_those_of_utc_wherever_the_reader_is(opened: Opened, with_charts: WithCharts, zone: str) -> None:
     tab = with_charts(opened(page(30, 1), timezone_id=zone))
     labels = tab.locator(".chart .role-axis-label text").all_text_contents()
-    assert [label for label in labels if label.startswith("2026-01-")][0] == "2026-01-04"
-    number = tab.locator(".chart .mark-text text")
+    assert next(label for label in labels if label.startswith("2026-01-")) == "2026-01-04"
+    number = tab.locator(NUMBERS)
     assert number.all_text_contents() == ["1"]
 
 
 def test_a_change_says_what_changed_beside_it(opened: Opened, with_charts: WithCharts) -> None:
     tab = with_charts(opened(page(60, 2)))
-    tab.locator(".chart .mark-text text").hover()
+    tab.locator(NUMBERS).hover()
     said = tab.locator(".tip dd").all_text_contents()
     assert said[0] == "1"
     assert "torch 2.5.0 -> 2.6.0" in said[1]
