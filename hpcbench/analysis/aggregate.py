@@ -48,6 +48,7 @@ class Aggregate:
     the axes, and of the values of each."""
 
     work: Work | None
+    quantity: Quantity
     cases: int
     levels: tuple[Level, ...]
 
@@ -76,8 +77,9 @@ def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
 
 def _aggregate(cases: pd.DataFrame, work: Work | None, results: Results) -> Aggregate:
     axes = varying(cases, list(results.shown))
-    levels = (level for axis in axes for level in _levels(cases, axis, results.quantity))
-    return Aggregate(work, len(cases), tuple(levels))
+    quantity = results.ranked_by(work) if work else results.quantity
+    levels = (level for axis in axes for level in _levels(cases, axis, quantity))
+    return Aggregate(work, quantity, len(cases), tuple(levels))
 
 
 def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Level]:

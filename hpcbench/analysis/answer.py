@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,9 @@ class Answer:
 
 def answers(results: Results) -> list[Answer]:
     """One for each kind of work in which the quantity was measured, in the order of the ranking."""
-    return [_answer(results, work) for work in results.works if work.cases[results.quantity.column].notna().any()]
+    ranked = [(work, results.ranked_by(work)) for work in results.works]
+    measured = [(work, quantity) for work, quantity in ranked if work.cases[quantity.column].notna().any()]
+    return [_answer(replace(results, quantity=quantity), work) for work, quantity in measured]
 
 
 def _answer(results: Results, work: Work) -> Answer:

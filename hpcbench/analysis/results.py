@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis import naming
-from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import work_groups
 from hpcbench.node.outcomes import COMPLETED
@@ -49,6 +49,11 @@ class Results:
             names = naming.title(alike), naming.short_title(alike, self.cases)
             found.append(Work(*names, alike, naming.varying(alike, list(self.shown))))
         return found
+
+    def ranked_by(self, work: Work) -> Quantity:
+        """The quantity; of cases whose samples are no steps of so many items, their time (see summary.speed_of)."""
+        unknown = self.quantity == THROUGHPUT and work.cases[THROUGHPUT.column].isna().all()
+        return TIME if unknown else self.quantity
 
     @property
     def failed(self) -> pd.DataFrame:

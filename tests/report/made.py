@@ -18,15 +18,14 @@ from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.commands.reading import candidates
-from tests.analysis.conftest import MEASURED, USUAL, WHOLE, Row
+from tests.analysis.conftest import MEASURED, SETTINGS, USUAL, WHOLE, Row
 
 NOISE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with
-BARE: Row = {"samples_averaged_over": None, "energy_reason": "no meter"}
 
 
 def repetitions_of(case: int, time_s: float, noise: Sequence[float] = NOISE, **changes: Any) -> list[Row]:
     """The rows of a case whose steps take so long; with a `status` of its own, one that was not measured."""
-    own = {**USUAL, **BARE, "case": f"case-{case}", "case_index": case, **changes}
+    own = {**USUAL, **SETTINGS, "case": f"case-{case}", "case_index": case, **changes}
     if "status" in changes:
         return [
             {

@@ -220,7 +220,7 @@ def test_the_best_cell_of_a_heat_map_has_a_frame() -> None:
 
 
 def test_numbers_have_room_in_narrow_cells() -> None:
-    grid = [threads(2**a, inter_op_threads=2**b) for a in range(8) for b in range(2)]
+    grid = [threads(2**a, 0.0003, inter_op_threads=2**b) for a in range(8) for b in range(2)]
     found = results(*grid, repetitions=1, samples=2)
     encoding = by_case.Encoding(THROUGHPUT, "intra_op_threads", "inter_op_threads", heat=True)
     spec = spec_of(by_case.draw(found.works[0], encoding, IN_PAPER))

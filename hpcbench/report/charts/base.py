@@ -26,6 +26,7 @@ _UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
     "FLOP/s": ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
+    "J s": ((1.0, "J s"), (1e-3, "mJ s"), (1e-6, "uJ s"), (1e-9, "nJ s")),
     "J": ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")),
 }
 
@@ -106,12 +107,13 @@ def title_of(column: str) -> str:
 
 
 def names(values: pd.Series[Any]) -> pd.Series[str]:
-    """Values as words on an axis or in a legend, short enough to be drawn, and still different from each other."""
+    """Values as words on an axis or in a legend, short enough to be drawn, and still different from each other: also
+    where a legend has no room for more than their beginnings."""
     whole = values.map(cell)
     short = whole.map(shortened)
     numbered = {text: place for place, text in enumerate(dict.fromkeys(whole), 1)}
     clashing = whole.groupby(short).transform("nunique") > 1
-    return short.where(~clashing, short + " #" + whole.map(numbered).astype(str))
+    return short.where(~clashing, "#" + whole.map(numbered).astype(str) + " " + short)
 
 
 def case_names(cases: pd.DataFrame, shown: Sequence[str]) -> pd.Series[str]:

@@ -18,6 +18,7 @@ from hpcbench.report.charts import cases, over_time, trade
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.base import Figure, slug
 from hpcbench.report.charts.encoding import choose
+from hpcbench.report.ranking import header_of
 
 MOST_WORKS = 4  # kinds of work with figures of their own
 FEWEST_SAMPLES = 20  # that show anything over time
@@ -84,6 +85,8 @@ def _of_trade(work: Work, quantity: Quantity) -> Figure:
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
     caption = f"{work.title}. {len(front)} of {len(work.cases)} cases are on the Pareto front of {what}: no other case "
     caption += "is better in one of these without being worse in another."
+    named = " and ".join(map(header_of, trade.named_by(work.cases, work.shown)))
+    caption += f" Those that have room for a name have that of their {named}." if len(work.cases) > 1 else ""
     name = slug(f"time-{quantity.title} {work.short_title}")
     return Figure(name, title, caption, caption, partial(trade.draw, work, quantity))
 

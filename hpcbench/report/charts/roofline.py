@@ -61,12 +61,16 @@ def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFram
     x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)
     parts = []
     for _, ceiling in ceilings.iterrows():
-        name = f"{ceiling['cpus']} CPUs" if pd.notna(ceiling["cpus"]) else "one GPU"
+        name = _ground(ceiling["cpus"])
         peak, moved = float(ceiling["peak_flops_per_s"]), ceiling["peak_bytes_per_s"]
         at = np.unique(np.append(x, ceiling["ridge_flops_per_byte"])) if pd.notna(moved) else x
         value = np.minimum(peak, at * float(moved)) if pd.notna(moved) else np.full_like(at, peak)
         parts.append(pd.DataFrame({"x": at, "value": value, "roof": f"{name}, {ceiling['dtype']}"}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"x": [], "value": [], "roof": []})
+
+
+def _ground(cpus: Any) -> str:
+    return "one GPU" if pd.isna(cpus) else "1 CPU" if cpus == 1 else f"{cpus} CPUs"
 
 
 def _frame(points: pd.DataFrame, cases: pd.DataFrame, shown: list[str], by: str, factor: float) -> pd.DataFrame:

@@ -60,14 +60,15 @@ def _told_apart(works: list[Work], encoding: Encoding) -> bool:
 def _of_works(results: Results) -> Iterator[Figure]:
     """The quantity of the ranking, by the axes."""
     for number, work in enumerate(results.works[:MOST_WORKS], 1):
-        if len(work.cases) < 2 or work.cases[results.quantity.column].isna().all():
+        quantity = results.ranked_by(work)
+        if len(work.cases) < 2 or work.cases[quantity.column].isna().all():
             continue
-        name = _slug(f"{results.quantity.title} {work.short_title}", number)
-        encoding = choose(work, results.quantity)
+        name = _slug(f"{quantity.title} {work.short_title}", number)
+        encoding = choose(work, quantity)
         if encoding:
             yield _of_cases(work, encoding, name)
         else:
-            yield _of_many_axes(work, results.quantity, name)
+            yield _of_many_axes(work, quantity, name)
 
 
 def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:

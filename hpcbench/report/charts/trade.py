@@ -8,11 +8,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from hpcbench.analysis.naming import cell, varying
 from hpcbench.analysis.pareto import FRONT, MAYBE
 from hpcbench.analysis.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import Measure, case_names, measure, sized, with_limits
+from hpcbench.report.charts.base import Measure, case_names, measure, names, sized, with_limits
 from hpcbench.report.charts.encoding import MOST_POINTS
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
@@ -21,7 +22,7 @@ MILLION = 1e6
 STANDINGS = {FRONT: "on the front", MAYBE: "off it only within noise", "dominated": "dominated"}
 _COLOURS = {"on the front": theme.RED, "off it only within noise": theme.YELLOW, "dominated": theme.QUIET}
 _SHAPES = {"on the front": "circle", "off it only within noise": "diamond", "dominated": "cross"}
-_MOST_NAMED = 12
+_LINES = 16  # of names that have room above each other
 
 
 def draw(work: Work, quantity: Quantity, place: Place) -> Any:
@@ -37,7 +38,7 @@ def draw(work: Work, quantity: Quantity, place: Place) -> Any:
     shown = [standing for standing in _COLOURS if standing in set(frame["standing"])]
     colours = alt.Scale(domain=shown, range=[_COLOURS[each] for each in shown])
     shapes = alt.Scale(domain=shown, range=[_SHAPES[each] for each in shown])
-    title = alt.Legend(title="case")
+    title = alt.Legend(title="case", symbolOpacity=1)
     base = alt.Chart(frame).encode(color=alt.Color("standing:N", scale=colours, legend=title, sort=shown))
     upright = base.mark_rule(opacity=0.6).encode(x, alt.Y("low:Q", title=up.title, scale=up.scale), alt.Y2("high:Q"))
     level = base.mark_rule(opacity=0.6).encode(
@@ -51,25 +52,55 @@ def draw(work: Work, quantity: Quantity, place: Place) -> Any:
     points = base.mark_point(opacity=1).encode(
         x, y, alt.Shape("standing:N", scale=shapes, legend=title, sort=shown), tooltip=tooltip
     )
-    front = alt.Chart(frame[frame["standing"] == STANDINGS[FRONT]].sort_values("x"))
-    line = front.mark_line(color=theme.RED, strokeWidth=1, interpolate="step-after").encode(x, y)
-    text = front.transform_filter("datum.named").mark_text(
-        align="left", dx=8, dy=-8, limit=180, fontSize=11 if place.theme == "screen" else 7
+    layers = upright + level + points
+    front = frame[frame["standing"] == STANDINGS[FRONT]].sort_values("x")
+    if cases["pareto_of"].str.count(r"\+").max() == 1:  # of three quantities, two show no stairs
+        stairs = alt.Chart(front).mark_line(color=theme.RED, strokeWidth=1, interpolate="step-after")
+        layers = stairs.encode(x, y) + layers
+    return sized(layers + _names(front[front["named"]], x, y, place), place)
+
+
+def named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
+    """The columns by whose values the cases on the front are named: those in which they differ."""
+    return varying(cases[cases["pareto"] == FRONT], shown) or shown
+
+
+def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> Any:
+    """Beside their points, towards the middle of the chart, so that none is cut."""
+    middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
+    near, far = (alt.Chart(named[side]) for side in (named["x"] <= middle, named["x"] > middle))
+    texts = (
+        near.mark_text(align="left", dx=8, dy=-8, limit=180, fontSize=size),
+        far.mark_text(align="right", dx=-8, dy=-8, limit=180, fontSize=size),
     )
-    return sized(line + upright + level + points + text.encode(x, y, text="name:N"), place)
+    return alt.layer(*(each.encode(x, y, text="label:N") for each in texts))
 
 
 def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Measure, up: Measure) -> pd.DataFrame:
     rates = {name: cases[name].astype(float) for name in (THROUGHPUT.column, *THROUGHPUT.limits)}
     rate, low, high = rates.values()
+    values = cases[named_by(cases, shown)].map(cell)
     frame = with_limits(cases, quantity, up).assign(
         x=MILLION / rate / across.factor,
         x_low=MILLION / high / across.factor,
         x_high=MILLION / low / across.factor,
         standing=cases["pareto"].map(STANDINGS),
         name=case_names(cases, shown),
+        label=names(pd.Series([", ".join(row) for row in values.to_numpy()], cases.index)),
         shown=[formatter(quantity)(value) for value in cases[quantity.column]],
         seconds=[f"{MILLION / value:.4g} s" for value in rate],
     )
-    on_front = frame["standing"] == STANDINGS[FRONT]
-    return frame.assign(named=on_front & (np.cumsum(on_front) <= _MOST_NAMED)).dropna(subset=["standing"])
+    return frame.assign(named=_named(frame, up)).dropna(subset=["standing"])
+
+
+def _named(frame: pd.DataFrame, up: Measure) -> list[bool]:
+    """Who is on the front and has room for a name: a line above or below all others that have one."""
+    heights = np.log(frame["value"]) if up.is_log else frame["value"]
+    lines = (heights - heights.min()) / ((heights.max() - heights.min()) or 1.0) * _LINES
+    taken: list[float] = []
+    found = []
+    for line, standing in zip(lines, frame["standing"], strict=True):
+        free = standing == STANDINGS[FRONT] and all(abs(line - other) >= 1 for other in taken)
+        taken += [line] if free else []
+        found.append(free)
+    return found

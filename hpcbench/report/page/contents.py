@@ -12,6 +12,7 @@ import pandas as pd
 
 from hpcbench.analysis.answer import Answer, answers
 from hpcbench.analysis.naming import phrase
+from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.rules import RULES, Evidence, Finding, check
 from hpcbench.monitor.interference import DISTURBED
@@ -22,7 +23,7 @@ from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.failures import failures_of
 from hpcbench.report.figures import specification
 from hpcbench.report.page import model
-from hpcbench.report.page.large import MOST_ROWS, aggregates_of, best_of_each, is_large
+from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
 from hpcbench.report.ranking import columns_of
 
@@ -50,7 +51,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        answers=tuple(_answer(each, several=len(said) > 1) for each in said),
+        answers=tuple(_answer(each, several=len(results.works) > 1) for each in said),
         notices=tuple(_notices(results)),
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
@@ -72,9 +73,7 @@ def _answer(answer: Answer, *, several: bool) -> model.Answer:
 
 def _notices(results: Results) -> Iterable[str]:
     if is_large(results):
-        told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them"
-        told += ", as many of each kind of work"
-        yield f"{told}. What all of them did is shown by axis; the file of --csv holds each."
+        yield notice(results)
     if len(results.works) > MOST_WORKS:
         told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
         yield f"{told}; the table has all."
@@ -89,14 +88,16 @@ def _ranking(work: Work, said: list[Answer], results: Results) -> model.Ranking:
     answer = next((each for each in said if each.work == work.short_title), None)
     best = work.cases.head(TOP)
     standings = [_standing(case, place, work, answer) for place, (_, case) in enumerate(best.iterrows())]
-    places = tuple(model.Place(*each) for each in zip(rows, _bars(best, results), standings, strict=True))
+    places = tuple(
+        model.Place(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
+    )
     left = len(work.cases) - TOP
     return model.Ranking(work.title, headings, places, f"and {left:,} more, in the table below" if left > 0 else "")
 
 
-def _bars(cases: pd.DataFrame, results: Results) -> list[model.Bar | None]:
+def _bars(cases: pd.DataFrame, quantity: Quantity) -> list[model.Bar | None]:
     """The quantity itself, with its interval, as parts of the longest."""
-    columns = [results.quantity.column, *results.quantity.limits]
+    columns = [quantity.column, *quantity.limits]
     known = np.array([cases[name] if name in cases else [np.nan] * len(cases) for name in columns], dtype=np.float64).T
     finite = known[np.isfinite(known)]
     if not finite.size or finite.max() <= 0:

@@ -29,6 +29,11 @@ def is_large(results: Results) -> bool:
     return len(results.cases) > MOST_ROWS
 
 
+def notice(results: Results) -> str:
+    told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them, as many of each kind"
+    return f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
+
+
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
     """As many cases as the table has room for, in their order: the best ones of each kind of work, as many of each as
     there are; what was not measured comes last."""
@@ -40,12 +45,13 @@ def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
 def aggregates_of(results: Results) -> model.Aggregates:
     """A table for each kind of work, as far as there is room for them."""
     found = aggregates(results)[:MOST_TABLES]
-    tables = tuple(_table(each, results.quantity) for each in found if each.levels)
+    tables = tuple(_table(each) for each in found if each.levels)
     return model.Aggregates(f"All {len(results.cases):,} cases by axis", _ABOUT, tables)
 
 
-def _table(aggregate: Aggregate, quantity: Quantity) -> model.Ranking:
+def _table(aggregate: Aggregate) -> model.Ranking:
     work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, of no known kind of work: "
+    quantity = aggregate.quantity
     measured = ("best", "lower quartile", "median", "upper quartile")
     words = (*_COUNTS, *(f"{each} {heading(quantity)}" for each in measured))
     columns = (model.Heading("axis", numeric=False), model.Heading("value", numeric=False), *map(model.Heading, words))

@@ -1,0 +1,119 @@
+"""hpcbench report: figures and tables of a real sweep of commands, and what is said to mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CommandLine
+
+NOTE = "<i>50 %_&|"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A workspace with `good`, a sweep of four cases, and `bad`, of which none completes."""
+    command_line = CommandLine(tmp_path_factory.mktemp("workspace"))
+    sweeps: dict[str, Any] = {
+        "good": {"command": "sleep 0.0{{ batch_size }}", "batch_size": [1, 2]},
+        "bad": {"command": "exit 3", "batch_size": [1, 2]},
+    }
+    for name, parameters in sweeps.items():
+        experiment = {
+            "name": name,
+            "parameters": {"framework": "command", "command": parameters.pop("command")},
+            "tags": ["note"],
+            "matrix": {**parameters, "note": ["plain", NOTE]},
+            "measure": {"repetitions": 1, "quiet": "ignore", "retries": 0},
+        }
+        (command_line.workspace / f"{name}.yaml").write_text(json.dumps(experiment))
+        command_line("sweep", f"{name}.yaml", "--local", "--name", name, expect=int(name == "bad"))
+    return command_line
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_figures_are_written_in_each_format_and_told(measured: CommandLine, tmp_path: Path) -> None:
+    done = measured("report", "good", "--figures", str(tmp_path / "plots"), "--format", "svg, png,pdf")
+    written = files(tmp_path / "plots")
+    assert {Path(name).suffix for name in written} == {".svg", ".png", ".pdf"}
+    for name in written:
+        assert f"wrote {tmp_path / 'plots' / name}\n" in done.stderr
+    assert "good: commands" in done.stdout, "the terminal says what it says without figures"
+
+
+def test_figures_are_svg_unless_it_is_said(measured: CommandLine, tmp_path: Path) -> None:
+    measured("report", "good", "--figures", str(tmp_path), "--theme", "paper")
+    assert {path.suffix for path in tmp_path.iterdir()} == {".svg"}
+    assert "Serif" in next(tmp_path.iterdir()).read_text()
+
+
+def test_a_plot_is_drawn_instead_of_what_is_chosen(measured: CommandLine, tmp_path: Path) -> None:
+    plot = "x=batch_size,y=time,color=note"
+    measured("report", "good", "--figures", str(tmp_path), "--plot", plot)
+    assert files(tmp_path) == ["plot-1.svg"]
+    text = (tmp_path / "plot-1.svg").read_text()
+    for words in ("Time of a step by batch size and note", "time of a step (ms)", "batch size", "&lt;i&gt;50 %_&amp;|"):
+        assert words in text
+
+
+def test_tables_of_both_kinds_are_all_that_is_printed(measured: CommandLine) -> None:
+    latex = measured("report", "good", "--tables", "latex").stdout
+    assert latex.startswith("% needs \\usepackage{booktabs}\n\\begin{table}")
+    assert latex.endswith("\\end{table}\n")
+    assert r"\textless{}i\textgreater{}50 \%\_\&\textbar{}" in latex
+    markdown = measured("report", "good", "--tables", "markdown", "--top", "2").stdout
+    assert markdown.startswith("**good: ")
+    assert len([line for line in markdown.splitlines() if line.startswith("|")]) == 2 + 2
+
+
+def test_tables_and_figures_and_csv_go_together(measured: CommandLine, tmp_path: Path) -> None:
+    done = measured(
+        "report", "good", "--tables", "markdown", "--csv", str(tmp_path / "t.csv"), "--figures", str(tmp_path / "plots")
+    )
+    assert done.stdout.startswith("**good")
+    assert f"wrote 4 rows to {tmp_path / 't.csv'}" in done.stderr
+    assert files(tmp_path / "plots")
+
+
+def test_csv_on_stdout_is_nothing_else(measured: CommandLine, tmp_path: Path) -> None:
+    done = measured("report", "good", "--csv", "-", "--figures", str(tmp_path))
+    assert done.stdout.startswith("sweep,case,status,")
+    assert done.stdout.count("\n") == 1 + 4
+
+
+def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tmp_path: Path) -> None:
+    done = measured("report", "bad", "--figures", str(tmp_path / "plots"), "--tables", "latex", expect=1)
+    assert files(tmp_path / "plots") == []
+    assert "there is nothing to draw" in done.stderr
+    assert "there is nothing to show: no case was measured" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "hint"),
+    [
+        (["--plot", "x=batch_size"], "--plot: it says what is drawn", "add --figures DIR or --html FILE"),
+        (["--figures", "plots", "--format", "svg,pgn"], "'pgn' is no format of figures", "png"),
+        (["--figures", "plots", "--format", ""], "'' is no format of figures", ""),
+        (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
+        (["--figures", "good.yaml"], "good.yaml: is no folder", ""),
+        (["--figures", "plots", "--plot", "x=batchsize"], "no column is called 'batchsize'", "batch_size"),
+        (["--figures", "plots", "--plot", "x=note"], "'note' holds other things than numbers", "put it on color="),
+        (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
+        (["--figures", "plots", "--plot", "batch_size"], "'batch_size' is none of x=COLUMN", "as in: --plot x=nodes"),
+        (["--tables", "html"], "'html' is not one of 'latex', 'markdown'", ""),
+        (["--tables", "latex", "--csv", "-"], "only one of them can be written to stdout", ""),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_written(
+    measured: CommandLine, arguments: list[str], said: str, hint: str
+) -> None:
+    done = measured("report", "good", *arguments, expect=2)
+    assert said in done.stderr
+    assert hint in done.stderr
+    assert not (measured.workspace / "plots").is_dir() or not files(measured.workspace / "plots")

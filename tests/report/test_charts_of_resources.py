@@ -1,0 +1,225 @@
+"""What cases take, as charts: time against energy and price, rooflines, the history; that each can be drawn at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from hpcbench.analysis.observed import Observed
+from hpcbench.analysis.quantities import TIME
+from hpcbench.analysis.results import Results
+from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.report.charts import encoding, history, resources, roofline, trade
+from hpcbench.report.charts.base import Figure
+from hpcbench.report.charts.resources import figures_of_resources
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
+from hpcbench.report.figures import specification
+from tests.report.made import repetitions_of, results
+from tests.report.test_over_time import power, samples, titles
+
+LONG = "a name that goes on and on " * 8
+PLACES = {"file": AS_FILE, "paper": IN_PAPER, "page": ON_PAGE}
+BY = ("numpy", "n1", "2026-11-01T00:00:00+00:00")
+PEAKS = [
+    MachinePeaks(
+        "a CPU",
+        8,
+        None,
+        tuple(Peak("cpu", cpus, "float32", 5e10 * cpus, 8e9 * cpus**0.6, *BY) for cpus in (1, 2, 4, 8)),
+    )
+]
+
+
+def metered(*names: str, threads: tuple[int, ...] = (1, 2, 4, 8), **changes: Any) -> Results:
+    """Cases of some frameworks and threads, with energy and prices; more threads are faster and take more power."""
+    cases = []
+    for number, (framework, count) in enumerate(product(names or ("pytorch", "jax", "mxnet"), threads)):
+        time = 0.04 / count**0.8 * (1 + 0.2 * (number // len(threads)))
+        measured = {
+            "energy_measured_j": 12.0,
+            "energy_measured_j_per_item": time * (40 + 15 * count) / 32,
+            "energy_scope": "cpu and memory",
+            "currency": "EUR",
+            "price_per_hour": 0.05 * count,
+            "flops_per_item": 10**7,
+            "model_options": "{}",
+        }
+        own = {"framework": framework, "intra_op_threads": count, "cpus_per_task": count}
+        rows = repetitions_of(number, time, **{**measured, **own, **changes})
+        noisy = np.random.default_rng(number).normal(1, 0.03, len(rows))
+        for row, part in zip(rows, noisy, strict=True):
+            row["energy_measured_j_per_item"] *= part
+        cases.append(rows)
+    return results(*cases)
+
+
+def figures(found: Results, observed: Observed | None = None) -> dict[str, Figure]:
+    return {figure.id: figure for figure in figures_of_resources(found, observed or Observed(peaks=PEAKS))}
+
+
+def picture(figure: Figure, place: Place) -> str:
+    svg = vl_convert.vegalite_to_svg(specification(figure, place))
+    assert ElementTree.fromstring(svg).tag.endswith("svg")  # noqa: S314 - of our own making
+    return svg
+
+
+def rows(figure: Figure) -> list[pd.DataFrame]:
+    return [pd.DataFrame(data) for data in specification(figure, AS_FILE)["datasets"].values()]
+
+
+def drawn_history(place: Place, label: str = "intra_op_threads") -> Any:
+    points = [
+        {
+            "sweep": f"nightly-{day:02}",
+            "started_at": f"2026-11-{day:02}T02:00:00+00:00",
+            "case": f"{case}",
+            "label": f"{label}={case}",
+            "value": 0.02 / case * (1.2 if day > 6 else 1) * (1 + 0.01 * (day % 3)),
+            "low": 0.0195 / case,
+            "high": 0.026 / case,
+            "is_change": day == 7,
+            "note": "torch 2.12 -> 2.13" if day == 7 else None,
+        }
+        for day in range(1, 13)
+        for case in (1, 2, 4)
+    ]
+    return history.draw(pd.DataFrame(points), TIME, place)
+
+
+ALL = {
+    "time-energy-of-a-million-items": ("time of a million items (s)", "energy of a million items (kWh)"),
+    "time-price-of-a-million-items": ("time of a million items (s)", "price of a million items (EUR)"),
+    "energy-j-per-item": ("intra op threads", "energy of an item (mJ)"),
+    "energy-delay-j-s-per-item2": ("intra op threads", "energy-delay product of an item (uJ s)"),
+    "roofline": ("arithmetic intensity (FLOP/byte)", "achieved rate of one node or GPU (GFLOP/s)"),
+}
+
+
+def test_of_what_was_metered_and_paid_there_is_a_figure_each() -> None:
+    assert list(figures(metered())) == list(ALL)
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("name", ALL)
+def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: Place) -> None:
+    figure = figures(metered())[name]
+    found = dict(titles(specification(figure, place)))
+    assert (found["x"], found["y"]) == ALL[name]
+    svg = picture(figure, place)
+    assert all(title in svg for title in ALL[name])
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_the_history_is_drawn_with_its_changes(place: Place) -> None:
+    figure = Figure("history", "History", "caption", "words", drawn_history)
+    svg = picture(figure, place)
+    assert "time of a step (ms)" in svg
+    assert "start of the sweep (UTC)" in svg
+    assert "intra_op_threads=4" in svg
+
+
+def test_what_is_not_known_has_no_figure() -> None:
+    assert figures(metered(), Observed()).keys() == ALL.keys() - {"roofline"}
+    assert figures(metered(price_per_hour=None, currency=None), Observed()).keys() == ALL.keys() - {
+        "roofline",
+        "time-price-of-a-million-items",
+    }
+    unmetered = metered(energy_measured_j=np.nan, energy_measured_j_per_item=np.nan)
+    assert list(figures(unmetered, Observed())) == ["time-price-of-a-million-items"]
+    assert figures(results(repetitions_of(0, 0.1, status="failed"))) == {}
+
+
+def test_of_a_case_alone_there_is_nothing_to_trade() -> None:
+    assert list(figures(metered("pytorch", threads=(1,)), Observed())) == []
+
+
+def test_names_are_drawn_short_and_cases_stay_different() -> None:
+    found = metered(threads=(1, 2))
+    notes = [f"{LONG}{number}" for number in range(len(found.cases))]
+    found = replace(found, cases=found.cases.assign(tag_note=notes), shown=["tag_note"])
+    for name, figure in figures(found).items():
+        assert LONG not in picture(figure, AS_FILE), name
+    shown = max(rows(figures(found)["time-price-of-a-million-items"]), key=len)["name"]
+    assert shown.is_unique
+    assert shown.str.len().max() < 60
+
+
+def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() -> None:
+    found = metered()
+    figure = figures(found)["time-energy-of-a-million-items"]
+    on_front = found.cases["pareto"].eq("front").sum()
+    assert f"{on_front} of 12 cases are on the Pareto front" in figure.caption
+    drawn = max(rows(figure), key=len)
+    assert set(drawn["standing"]) <= set(trade.STANDINGS.values())
+    named = drawn[drawn["named"]]
+    assert set(named["standing"]) == {"on the front"}
+    assert set(named["label"]) <= {"1", "2", "4", "8"}, "all of them are of pytorch"
+    assert figure.caption.endswith("Those that have room for a name have that of their intra op threads.")
+
+
+def test_names_on_the_front_do_not_cover_each_other() -> None:
+    found = metered("pytorch", threads=tuple(range(1, 41)))
+    drawn = max(rows(figures(found)["time-price-of-a-million-items"]), key=len)
+    assert 5 < drawn["named"].sum() <= 20
+    heights = np.sort(drawn.loc[drawn["named"], "value"])
+    assert np.diff(np.log(heights)).min() > 0 < np.diff(heights).min()
+
+
+def test_stairs_are_drawn_of_two_quantities_alone() -> None:
+    three = figures(metered())["time-energy-of-a-million-items"]
+    two = figures(metered(price_per_hour=None, currency=None))["time-energy-of-a-million-items"]
+    assert "step-after" not in str(specification(three, AS_FILE))
+    assert "step-after" in str(specification(two, AS_FILE))
+
+
+def test_of_very_many_cases_the_best_are_drawn_and_all_of_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (encoding, trade, roofline):
+        monkeypatch.setattr(module, "MOST_POINTS", 8)
+    found = metered()
+    made = figures(found)
+    assert "energy-j-per-item" not in made
+    drawn = max(rows(made["time-price-of-a-million-items"]), key=len)
+    assert len(drawn) == 8
+    assert drawn["standing"].eq("on the front").sum() == found.cases["pareto"].eq("front").sum() > 0
+    assert [len(each) for each in rows(made["roofline"]) if "share" in each] == [8]
+
+
+def test_the_roofs_are_those_below_which_cases_stand() -> None:
+    found = metered(threads=(1, 2))
+    drawn = next(each for each in rows(figures(found)["roofline"]) if "roof" in each)
+    assert set(drawn["roof"]) == {"1 CPU, float32", "2 CPUs, float32"}
+
+
+def test_cases_of_which_no_roof_is_known_are_no_figure() -> None:
+    assert "roofline" not in figures(metered(cpu_model="another CPU"))
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_the_best_case_over_time(place: Place) -> None:
+    windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["repetition", "start_s", "end_s", "causes"])
+    observed = Observed("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
+    made = figures(metered(), observed)
+    assert made["samples-over-time"].title == "Samples over time: nodes=1"
+    assert "Shaded: 1 windows" in made["samples-over-time"].caption
+    assert "time of a step (ms)" in picture(made["samples-over-time"], place)
+    assert "power (W)" in picture(made["power-over-time"], place)
+
+
+def test_few_samples_show_nothing_over_time() -> None:
+    assert "samples-over-time" not in figures(metered(), Observed("nodes=1", samples(1, resources.FEWEST_SAMPLES - 1)))
+
+
+SHOWN: dict[str, Callable[[], list[Figure]]] = {
+    "many": lambda: list(
+        figures(metered("pytorch", "jax", "mxnet", "tensorflow", "keras-torch", "keras-jax")).values()
+    ),
+    "history": lambda: [Figure("history", "History", "caption", "words", drawn_history)],
+}
