@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,16 @@ class CaseHistory(NamedTuple):
     @property
     def has_ratios(self) -> bool:
         return all(point.value is not None and point.value > 0 for point in self.compared)
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """By sweep, of those that are compared: the median of the values between the changes around it."""
+        values = _values(self)
+        found: dict[str, float] = {}
+        for start, end in pairwise([0, *(change.place for change in self.changes), len(self.compared)]):
+            level = median_of(values[start:end]) if end > start else math.nan
+            found |= {point.sweep: level for point in self.compared[start:end]}
+        return found
 
 
 def points(rows: Iterable[Row], quantity: Quantity, *, intervals: bool) -> list[Point]:
@@ -255,8 +266,10 @@ def history_points(
 ) -> pd.DataFrame:
     """What a plot needs, a row for each sweep and case.
 
-    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words.
+    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words. `level` is
+    the median between two changes, of sweeps that are compared.
     """
+    columns = ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     rows = [
         {
             "sweep": point.sweep,
@@ -266,13 +279,13 @@ def history_points(
             "value": point.value,
             "low": point.low,
             "high": point.high,
+            "level": levels.get(point.sweep),
             "is_change": (point.sweep, point.case) in notes,
             "note": notes.get((point.sweep, point.case)),
         }
         for history in histories
+        for levels in [history.levels]
         for point in history.points
     ]
-    frame = pd.DataFrame(
-        rows, columns=["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"]
-    )
-    return frame.astype({"value": float, "low": float, "high": float, "is_change": bool})
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({"value": float, "low": float, "high": float, "level": float, "is_change": bool})

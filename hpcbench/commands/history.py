@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,7 @@ from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
 from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
+from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
 from hpcbench.commands.reading import candidates
@@ -25,6 +27,9 @@ from hpcbench.report.history_json import history_json
 from hpcbench.report.tables import write_csv
 from hpcbench.workspace import Workspace
 
+if TYPE_CHECKING:
+    from hpcbench.report.charts.base import Figure
+
 FOLLOWED = {each.column: each for each in (TIME, THROUGHPUT)}
 MOST_NAMED = 5
 
@@ -33,6 +38,8 @@ Examples:
   hpcbench history nightly                          every sweep of the experiment `nightly`, and its changes
   hpcbench history nightly.yaml --since 2026-05-01  the experiment that this file names
   hpcbench history nightly --last 100 --fail-on slower
+  hpcbench history nightly --html history.html      a page: the plot with its changes, and every value
+  hpcbench history nightly --figures plots --format pdf --theme paper
   hpcbench history nightly --csv history.csv        a row for each sweep and case, with what changed beside it
   hpcbench history bench --metric rate:higher       a metric of commands
 
@@ -63,6 +70,10 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
 @json_option()
+@click.option(
+    "--html", "html_file", metavar="FILE", help="Write a page that needs no network: answers, plot, changes, table."
+)
+@figure_options
 @click.pass_context
 @without_garbage_collection()
 def history(
@@ -76,12 +87,19 @@ def history(
     fail_on: str | None,
     csv_file: str | None,
     json_file: str | None,
+    html_file: str | None,
+    figures: str | None,
+    formats: str,
+    theme: str,
 ) -> int:
     """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
     its median, and what changed beside it. EXPERIMENT is its name, or its file.
     """
-    if csv_file == json_file == "-":
-        raise UserError("only one of them can be written to stdout", where="--csv - --json -")
+    wanted = formats_of(formats)
+    files = {"--csv": csv_file, "--json": json_file, "--html": html_file}
+    to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
+    if len(to_stdout) > 1:
+        raise UserError("only one of them can be written to stdout", where=" ".join(to_stdout))
     workspace = workspace_of(context)
     name = _name(workspace, experiment)
     all_heads = heads(workspace)
@@ -93,8 +111,8 @@ def history(
         err.print("nothing was read")
         return 1
     quantity = named(metric, FOLLOWED, quantities_of(past.metrics), "--fail-on" if fail_on else None)
-    made = _history(past, chosen, quantity, intervals=bool(csv_file or json_file))
-    if "-" not in (csv_file, json_file):
+    made = _history(past, chosen, quantity, intervals=bool(figures or any(files.values())))
+    if not to_stdout:
         print_history(made, top, out)
     if len(made.sweeps) == 1:
         err.print("it is one sweep only: there is nothing yet that it could differ from")
@@ -102,9 +120,27 @@ def history(
         write_csv(history_table(made), csv_file)
     if json_file:
         write_text(history_json(made), json_file)
-    tell_written(plural(len(made.sweeps), "sweep"), csv_file, json_file)
+    drawn = _figures(made) if figures or html_file else []
+    if figures:
+        write_figures(drawn, figures, wanted, theme, "nothing was measured")
+    if html_file:
+        _write_page(made, drawn, html_file)
+    tell_written(plural(len(made.sweeps), "sweep"), *files.values())
     measured = any(each.compared for each in made.histories)
     return int(not measured or bool(fail_on and made.got_worse))
+
+
+def _figures(made: History) -> list[Figure]:
+    from hpcbench.report.history_figure import figures_of_history
+
+    return figures_of_history(made)
+
+
+def _write_page(made: History, drawn: list[Figure], file: str) -> None:
+    from hpcbench.report.page.history import page_of_history
+    from hpcbench.report.page.html import render
+
+    write_text(render(page_of_history(made, drawn, datetime.datetime.now().astimezone())), file)
 
 
 def _name(workspace: Workspace, experiment: str) -> str:

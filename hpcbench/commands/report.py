@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pandas as pd
@@ -17,9 +17,10 @@ from hpcbench.collect.occupied import used
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
@@ -31,9 +32,6 @@ from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.base import Figure
-
-FORMATS = ("svg", "png", "pdf")
-THEMES = ("screen", "paper")
 
 EPILOG = """\b
 Examples:
@@ -80,17 +78,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
     metavar="FILE",
     help="Write a page that needs no network: answers, figures, table; - is stdout.",
 )
-@click.option("--figures", metavar="DIR", help="Write the figures into this folder.")
-@click.option(
-    "--format", "formats", default="svg", show_default=True, help=f"Of figures: {', '.join(FORMATS)}; or several."
-)
-@click.option(
-    "--theme",
-    type=click.Choice(THEMES),
-    default="screen",
-    show_default=True,
-    help="Of figures; paper: a column of two.",
-)
+@figure_options
 @click.option(
     "--plot",
     metavar="x=COLUMN,...",
@@ -123,7 +111,7 @@ def report(
 
     SWEEP may also be a file that `hpcbench archive` has made.
     """
-    wanted = _formats(formats)
+    wanted = formats_of(formats)
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
     if level != "case" and not (csv_file or parquet_file):
@@ -154,7 +142,7 @@ def report(
     _write_tables(results, level, csv_file, parquet_file)
     drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
-        _write_figures(drawn, Path(figures), wanted, theme)
+        write_figures(drawn, figures, wanted, theme, "a figure takes two cases that were measured")
     if html_file:
         _write_page(results, drawn, progresses, html_file)
     return int((results.cases["status"] != outcomes.COMPLETED).any())
@@ -167,14 +155,6 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
     if len(found) > 1:
         raise UserError("only one of them can be written to stdout", where=" ".join(found))
     return found
-
-
-def _formats(text: str) -> list[str]:
-    wanted = [name.strip() for name in text.split(",")]
-    for name in wanted:
-        if name not in FORMATS:
-            raise UserError(f"'{name}' is no format of figures", where="--format", hint=nearest(name, FORMATS))
-    return wanted
 
 
 def _print_tables(results: Results, kind: str, top: int) -> None:
@@ -218,16 +198,6 @@ def _write_page(results: Results, figures: list[Figure], progresses: list[Progre
     write_page(results, figures, progresses, file)
     if file != "-":
         _say(f"wrote {file}")
-
-
-def _write_figures(drawn: list[Figure], folder: Path, formats: list[str], theme: Any) -> None:
-    from hpcbench.report import figures
-
-    written = figures.write(drawn, folder, formats, theme)
-    for path in written:
-        _say(f"wrote {path}")
-    if not written:
-        _say("there is nothing to draw: a figure takes two cases that were measured")
 
 
 def _say(words: str) -> None:

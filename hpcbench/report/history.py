@@ -57,35 +57,51 @@ class History:
         return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
 
     @property
-    def got_worse(self) -> list[Shift]:
-        """The latest change of each case of the latest sweep, where that made it worse."""
+    def judged(self) -> list[str]:
+        """Cases long enough to look for changes."""
+        return [each.case for each in self.histories if len(each.compared) >= FEWEST and each.has_ratios]
+
+    @property
+    def latest_shifts(self) -> dict[str, Shift]:
+        """The latest change of each case that has one, the latest first."""
         latest: dict[str, Shift] = {}
         for shift in self.shifts:
             latest.setdefault(shift.case, shift)
+        return latest
+
+    @property
+    def numbered(self) -> list[tuple[int, Shift]]:
+        """The changes from 1 on, the oldest first: what a plot marks them by."""
+        return list(enumerate(sorted(self.shifts, key=lambda shift: shift.after.started_at), 1))
+
+    @property
+    def got_worse(self) -> list[Shift]:
+        """The latest change of each case of the latest sweep, where that made it worse."""
         gone = set(self.gone)
-        return [each for case, each in latest.items() if case not in gone and each.word in (SLOWER, WORSE)]
+        return [each for case, each in self.latest_shifts.items() if case not in gone and each.word in (SLOWER, WORSE)]
 
 
 def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, and what else to know."""
-    console.print(Text(_title(history), style="italic"), soft_wrap=True)
-    console.print(as_table(fitting(_columns(history, top, plain=not shows_blocks(console)), console.width)))
+    console.print(Text(title(history), style="italic"), soft_wrap=True)
+    console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
     say_more(len(history.histories) - top, console, "--csv", "cases")
     for shift in history.shifts[:top]:
-        console.print(_line(history, shift), soft_wrap=True)
+        console.print(line(history, shift), soft_wrap=True)
     say_more(len(history.shifts) - top, console, "--csv", "changes")
-    for line in _remarks(history):
-        console.print(Text(line), soft_wrap=True)
+    for remark in remarks(history):
+        console.print(Text(remark), soft_wrap=True)
     console.print(summary(history), soft_wrap=True)
 
 
-def _title(history: History) -> str:
+def title(history: History) -> str:
+    """Of what, where, how long, and which quantity."""
     count = "1 sweep" if len(history.sweeps) == 1 else f"{len(history.sweeps):,} sweeps"
     begin = min(each.points[0].started_at for each in history.histories)[:10]
     return f"{history.experiment} on {history.site}: {count} from {begin} on, {heading(history.quantity)}"
 
 
-def _columns(history: History, top: int, *, plain: bool) -> list[Column]:
+def columns(history: History, top: int, *, plain: bool) -> list[Column]:
     """What tells the cases apart, and of those that did the same work the first value, the latest and the trend."""
     written = formatter(history.quantity)
     shown = history.histories[:top]
@@ -109,7 +125,8 @@ def _trend(values: list[float], *, plain: bool) -> str:
     return sparkline(parts, around(parts, NARROWEST), plain=plain) if parts else ""
 
 
-def _line(history: History, shift: Shift) -> Text:
+def line(history: History, shift: Shift) -> Text:
+    """A change: since when, of which case, how large, and what is beside it."""
     name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
     text = Text(f"{shift.after.started_at[:10]} {name}: ")
     text.append(size(shift), style=_STYLES.get(shift.word, ""))
@@ -146,7 +163,8 @@ def notes(history: History) -> dict[tuple[str, str], str]:
     return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
 
 
-def _remarks(history: History) -> list[str]:
+def remarks(history: History) -> list[str]:
+    """What is not compared, and why."""
     said = []
     for each in history.histories:
         last, name = each.points[-1], history.labels[each.case] or history.experiment
@@ -164,7 +182,7 @@ def _remarks(history: History) -> list[str]:
 
 def summary(history: History) -> str:
     """In one line: how many changes were found, and by which rule."""
-    judged = sum(len(each.compared) >= FEWEST and each.has_ratios for each in history.histories)
+    judged = len(history.judged)
     if not judged:
         return f"changes are looked for from {FEWEST} sweeps of a case on"
     count = len(history.shifts)

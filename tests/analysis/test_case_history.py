@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import Any
 
 import numpy as np
@@ -177,11 +178,20 @@ def test_a_value_that_is_not_above_zero_has_no_ratio_and_no_change() -> None:
 def test_the_points_of_a_plot() -> None:
     found = case_histories(points([row(0, 1.0), row(1, 2.0, status="failed")], TIME, intervals=True))
     frame = history_points(found, {("sweep-01", "case-0"): "2x slower"}, {"case-0": "batch_size=8"})
-    assert list(frame) == ["sweep", "started_at", "case", "label", "value", "low", "high", "is_change", "note"]
+    assert list(frame) == ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     assert frame["label"].tolist() == ["batch_size=8"] * 2
     assert frame["is_change"].tolist() == [False, True]
     assert frame["note"].dropna().tolist() == ["2x slower"]
     assert frame["value"].isna().tolist() == [False, True]
+
+
+def test_a_level_is_the_median_between_two_changes() -> None:
+    (history,) = case_histories(points(nights(8, 1.5), TIME, intervals=False))
+    levels = history.levels
+    place = history.changes[0].place
+    for side in (history.compared[:place], history.compared[place:]):
+        median = statistics.median(point.value for point in side if point.value is not None)
+        assert [levels[point.sweep] for point in side] == [pytest.approx(median)] * len(side)
 
 
 def test_no_points_make_an_empty_frame() -> None:

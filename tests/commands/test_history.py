@@ -212,6 +212,38 @@ def test_metrics_of_commands_are_followed(command_line):
     assert "did you mean 'rate'?" in command_line("history", "rates", "--metric", "rat", expect=2).stderr
 
 
+def test_figures_are_written_in_each_format(command_line, sweeps: Sweeps):
+    sweeps()
+    done = command_line("history", "nightly", "--figures", "plots", "--format", "svg,png,pdf", "--theme", "paper")
+    written = sorted((command_line.workspace / "plots").iterdir())
+    name = "history-nightly-time-median-s"
+    assert [path.name for path in written] == [f"{name}.{end}" for end in ("pdf", "png", "svg")]
+    assert [path.read_bytes()[:4] for path in written] == [b"%PDF", b"\x89PNG", b"<svg"]
+    assert f"wrote plots/{name}.svg" in done.stderr
+    drawn = written[2].read_text()
+    assert "1: 1970-01-13 1.12x slower" in drawn
+    assert "torch 2.5.1 -&gt; 2.6.0" in drawn
+
+
+def test_there_is_no_figure_where_nothing_was_measured(command_line, sweeps: Sweeps):
+    sweeps(1)
+    (path,) = (command_line.workspace / "results").glob("*/records/job-1/local.jsonl")
+    failed = [{**json.loads(line), "status": "failed", "samples": None} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(each) + "\n" for each in failed))
+    done = command_line("history", "nightly", "--figures", "plots", expect=1)
+    assert "there is nothing to draw: nothing was measured" in done.stderr
+
+
+def test_a_page_is_written(command_line, sweeps: Sweeps):
+    sweeps()
+    done = command_line("history", "nightly", "--html", "history.html")
+    assert "wrote 20 sweeps to history.html" in done.stderr
+    page = (command_line.workspace / "history.html").read_text()
+    assert "torch 2.5.1 -&gt; 2.6.0" in page
+    assert "history-nightly-time-median-s" in page
+    assert command_line("history", "nightly", "--html", "-").stdout.startswith("<!doctype html>")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -221,6 +253,11 @@ def test_metrics_of_commands_are_followed(command_line):
         (["nightly", "--since", "yesterday"], "'yesterday' does not match"),
         (["nightly", "--metric", "time"], "no metric is called 'time'"),
         (["nightly", "--csv", "-", "--json"], "only one of them can be written to stdout"),
+        (["nightly", "--csv", "-", "--html", "-"], "only one of them can be written to stdout"),
+        (["nightly", "--figures", "plots", "--format", "pgn"], "did you mean 'png'?"),
+        (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
+        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is no folder"),
+        (["nightly", "--html", "results"], "it is a folder"),
         (["nothing.yaml"], "there is no such file"),
         ([], "Missing argument 'EXPERIMENT'"),
     ],

@@ -47,6 +47,7 @@ class Measure:
     """Numbers on an axis in the unit that fits them: values are divided by `factor`."""
 
     title: str
+    unit: str
     factor: float
     is_log: bool
 
@@ -65,7 +66,7 @@ def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, 
     positive = bool(known.size) and float(known.min()) > 0
     is_log = positive and (float(known.max()) / float(known.min()) >= _SPAN if log is None else log)
     name = shortened(title)
-    return Measure(f"{name} ({shown})" if shown else name, factor, is_log)
+    return Measure(f"{name} ({shown})" if shown else name, shown, factor, is_log)
 
 
 def slug(words: str) -> str:

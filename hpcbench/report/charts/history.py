@@ -2,61 +2,200 @@
 
 from __future__ import annotations
 
-from typing import Any
+import textwrap
+from typing import Any, NamedTuple
 
 import altair as alt
 import pandas as pd
 
+from hpcbench.analysis.comparison import BETTER, WORSE
 from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.verdicts import FASTER, SLOWER
+from hpcbench.report.blocks import around
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import colour, measure, names, shape, sized
+from hpcbench.report.charts.base import Measure, known_limits, measure, shortened, sized, with_limits
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
-MOST_CASES = len(theme.COLOURS)
-_MOST_TICKS = 6
-_FEWEST_DAYS = 3  # that are told by days
+NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end to its upper one
+MOST_TOLD = 4  # changes of a case whose words stand above it
+_COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
+_LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
+_OF_SIZE = {"screen": 0.57, "paper": 0.55}  # of the size of a font, the width of a character
+_FEW = 100  # sweeps whose points can be told from each other
+_DAYS_WITH_HOURS = 5
 
 
-def _over_days(starts: pd.Series[Any]) -> alt.X:
-    """A tick for each day, or so many days that there is room; hours, where it is a matter of them."""
-    days = (starts.max() - starts.min()).days
-    step: dict[str, Any] = (
-        {"tickCount": {"interval": "day", "step": -(-days // _MOST_TICKS)}} if days >= _FEWEST_DAYS else {}
-    )
-    axis = alt.Axis(format="%Y-%m-%d" if step else "%m-%d %H:%M", labelAngle=0, labelFlush=True, **step)
-    scale = alt.Scale(type="utc", nice=False, padding=8)
-    return alt.X("started_at:T", title="start of the sweep (UTC)", axis=axis, scale=scale)
+class _Look(NamedTuple):
+    """Pixels: the height of one panel of several, the sizes of names, numbers and points, and what is left empty on the
+    right, for half of the last date, and on the left."""
+
+    height: int
+    text: int
+    number: int
+    point: int
+    right: int
+    left: int
+
+
+_LOOKS = {"screen": _Look(90, 12, 11, 28, 20, 16), "paper": _Look(48, 8, 7, 8, 14, 6)}
+
+
+class _Period(NamedTuple):
+    begin: pd.Timestamp
+    end: pd.Timestamp
+
+    @property
+    def format(self) -> str:
+        return "%m-%d %H:%M" if (self.end - self.begin).days < _DAYS_WITH_HOURS else "%Y-%m-%d"
+
+    def part(self, times: pd.Series[str]) -> list[float]:
+        """Where in the period they are, from 0 to 1."""
+        whole = (self.end - self.begin).total_seconds() or 1.0
+        return [(time - self.begin).total_seconds() / whole for time in pd.to_datetime(times, utc=True)]
 
 
 def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
-    """`points` is what analysis.history.history_points makes, of MOST_CASES cases at most."""
-    axis = measure(quantity.title, quantity.unit, points["value"])
-    written = formatter(quantity)
-    frame = points[points["value"].notna()].assign(
-        colour=names(points["label"]),
-        shown=[written(value) for value in points.loc[points["value"].notna(), "value"]],
-        **{name: points[name] / axis.factor for name in ("value", "low", "high")},
-    )
-    x = _over_days(pd.to_datetime(frame["started_at"], utc=True))
-    y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
-    base = alt.Chart(frame).encode(x, colour("label", frame["colour"], title="case"))
-    tooltip = [
-        alt.Tooltip("sweep:N"),
-        alt.Tooltip("label:N", title="case"),
-        alt.Tooltip("shown:N", title=quantity.title),
-        alt.Tooltip("note:N", title="change"),
+    """A panel for each case, each with its own vertical axis, below each other over the same time.
+
+    `points` are what analysis.history.history_points makes, those that have a level; `number` and `word` are known of
+    the first sweep after a change.
+    """
+    times = pd.to_datetime(points["started_at"], utc=True)
+    period = _Period(times.min(), times.max())
+    cases = [rows for _, rows in points.groupby("case", sort=False)]
+    if len(cases) == 1 and place.fluid:
+        return sized(_panel(cases[0], quantity, period, place, is_last=True, is_only=True), place)
+    look, width = _LOOKS[place.theme], _width(place)
+    height = place.height if len(cases) == 1 else look.height
+    panels = [
+        _panel(rows, quantity, period, place, is_last=number == len(cases), is_only=len(cases) == 1).properties(
+            width=width, height=height
+        )
+        for number, rows in enumerate(cases, 1)
     ]
-    lines = base.mark_line(strokeWidth=1).encode(y)
-    rules = base.mark_rule(opacity=0.5).encode(alt.Y("low:Q", title=axis.title, scale=axis.scale), alt.Y2("high:Q"))
-    dots = base.mark_point(opacity=1, size=25).encode(y, shape("label", frame["colour"], title="case"), tooltip=tooltip)
-    layers = lines + rules + dots
-    changes = frame[frame["is_change"]]
-    if changes.empty:
-        return sized(layers, place)
-    marked = alt.Chart(changes).encode(x)
-    upright = marked.mark_rule(color=theme.QUIET, strokeDash=theme.DASHES[1]).encode(tooltip=tooltip)
-    ring = marked.mark_point(filled=False, size=160, strokeWidth=2, color=theme.RED, opacity=1).encode(
-        y, tooltip=tooltip
+    return alt.vconcat(*panels, spacing=look.text).resolve_scale(x="shared")
+
+
+def _width(place: Place) -> int:
+    """Of what is between the axes."""
+    return place.facet(1)[0] - _LOOKS[place.theme].right
+
+
+def _panel(
+    rows: pd.DataFrame, quantity: Quantity, period: _Period, place: Place, *, is_last: bool, is_only: bool
+) -> Any:
+    axis = measure(quantity.title, quantity.unit, rows["value"])
+    frame = _frame(rows, quantity, axis)
+    x = _x(period, place, labels=is_last)
+    scale = _scale(frame, axis)
+    ticks = alt.Axis() if is_only else alt.Axis(tickCount=3, labelOverlap=False, titleLimit=_LOOKS[place.theme].height)
+    y = alt.Y("value:Q", title=axis.title if is_only else axis.unit or None, scale=scale, axis=ticks)
+    base = alt.Chart(frame).encode(x)
+    few, look = len(frame) <= _FEW, _LOOKS[place.theme]
+    thin = 0.5 if place.theme == "paper" else 1.0
+    intervals = known_limits(base).mark_rule(strokeWidth=thin, opacity=0.5 if few else 0.2)
+    dots = base.mark_point(size=look.point if few else look.point / 3, opacity=0.8 if few else 0.5)
+    levels = base.mark_line(strokeWidth=2 * thin, color=theme.PURPLE)
+    layers = [
+        intervals.encode(alt.Y("low:Q", scale=scale), alt.Y2("high:Q")),
+        dots.encode(y, tooltip=_tooltip(quantity, changes=False)),
+        levels.encode(alt.Y("level:Q", scale=scale), detail="segment:N"),
+    ]
+    changes = frame[frame["number"].notna()]
+    lanes = _lanes(period.part(changes["started_at"]), changes["number"], place)
+    if lanes:
+        layers.append(_marks(changes.assign(above=lanes), x, quantity, place))
+    return alt.layer(*layers).properties(**_title(rows, changes, place))
+
+
+def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
+    """In the unit of the axis."""
+    written = formatter(quantity)
+    limits = with_limits(
+        rows.rename(columns=dict(zip(("value", "low", "high"), (quantity.column, *quantity.limits), strict=True))),
+        quantity,
+        axis,
     )
-    return sized(upright + layers + ring, place)
+    shown = [written(value) for value in rows["value"]]
+    told = rows[["sweep", "started_at", "level", "number", "word", "note"]]
+    segment = rows["number"].notna().cumsum()
+    return told.assign(**limits, level=rows["level"] / axis.factor, segment=segment, shown=shown)
+
+
+def _x(period: _Period, place: Place, *, labels: bool) -> alt.X:
+    """Only the lowest panel says what all have in common."""
+    title = "start of the sweep (UTC)" if labels else None
+    ticks = 3 if place.theme == "paper" else 6
+    axis = alt.Axis(format=period.format, labelAngle=0, labelOverlap="greedy", tickCount=ticks, labels=labels)
+    return alt.X("started_at:T", title=title, scale=alt.Scale(type="utc", nice=False, padding=8), axis=axis)
+
+
+def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
+    """Not so narrow that mere noise looks like much."""
+    if axis.is_log:
+        return axis.scale
+    drawn = pd.concat([frame[name] for name in ("value", "low", "high")]).dropna()
+    low, high = around(drawn.tolist(), NARROWEST)
+    return alt.Scale(domain=[low, high], nice=True, zero=False)
+
+
+def _tooltip(quantity: Quantity, *, changes: bool) -> list[alt.Tooltip]:
+    told = [alt.Tooltip("sweep:N"), alt.Tooltip("shown:N", title=shortened(quantity.title))]
+    return [alt.Tooltip("number:Q", title="change"), alt.Tooltip("note:N", title="what"), *told] if changes else told
+
+
+def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: Place) -> Any:
+    """A line at each change, and its number above."""
+    look, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
+    marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
+    rules = marked.mark_rule(strokeDash=theme.DASHES[2], strokeWidth=look.number / 7)
+    numbers = marked.mark_text(fontSize=look.number, baseline="bottom")
+    return rules.encode(x, alt.Color("colour:N", scale=None), tooltip=tooltip) + numbers.encode(
+        x, alt.Y("above:Q", scale=None, axis=None), text="number:Q", tooltip=tooltip
+    )
+
+
+def _lanes(parts: list[float], numbers: pd.Series[float], place: Place) -> list[int]:
+    """How far above the panel each number stands, in pixels below 0, so that none covers another."""
+    size = _LOOKS[place.theme].number
+    ends: list[float] = []  # of what stands in each lane so far
+    found = []
+    for part, number in zip(parts, numbers, strict=True):
+        half = size * (0.35 * len(str(int(number))) + 0.15)
+        centre = part * _width(place)
+        lane = next((lane for lane, end in enumerate(ends) if end <= centre - half), len(ends))
+        ends[lane : lane + 1] = [centre + half]
+        found.append(-2 - lane * (size + 1))
+    return found
+
+
+def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: Place) -> dict[str, Any]:
+    """The name of the case, and in a file its changes: a page tells them beside the chart."""
+    look = _LOOKS[place.theme]
+    name = _wrapped(rows["label"].iloc[0], _LONGEST, look.text, place)
+    told = [] if place.fluid else _told(changes, place)
+    if not name and not told:
+        return {}
+    title = {"text": name or told, "fontSize": look.text, "anchor": "start", "frame": "group", "offset": 4}
+    if not name:
+        title |= {"fontSize": look.number, "fontWeight": "normal"}
+    elif told:
+        title |= {"subtitle": told, "subtitleFontSize": look.number}
+    return {"title": {**title, "dx": 0 if place.fluid else look.left + place.facet(1)[0] - place.width}}
+
+
+def _told(changes: pd.DataFrame, place: Place) -> list[str]:
+    """The latest ones."""
+    lines = [f"... and {len(changes) - MOST_TOLD} more before these"] if len(changes) > MOST_TOLD else []
+    for _, row in changes.tail(MOST_TOLD).iterrows():
+        text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
+        lines += _wrapped(text, _LONGEST_NOTE, _LOOKS[place.theme].number, place)
+    return lines
+
+
+def _wrapped(text: str, longest: int, size: int, place: Place) -> list[str]:
+    """In lines that have room."""
+    return textwrap.wrap(
+        shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
+    )

@@ -69,11 +69,13 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What all cases did, where the table has only some of them: a place for each value of each axis."""
+    """What all cases did, where the table has only some of them: a place for each value of each axis; or other tables
+    of what the figures show. `name` is what the list of sections calls it."""
 
     title: str
     about: str
     tables: tuple[Ranking, ...]
+    name: str = "Axes"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,61 @@
+"""Figures on the command line: into which folder, in which formats, for a screen or a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hpcbench.commands.common import Command, err
+from hpcbench.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from hpcbench.report.charts.base import Figure
+
+FORMATS = ("svg", "png", "pdf")
+THEMES = ("screen", "paper")
+
+
+def figure_options(command: Command) -> Command:
+    """`--figures DIR`, `--format` (the parameter is `formats`) and `--theme`."""
+    options = (
+        click.option("--figures", metavar="DIR", help="Write the figures into this folder."),
+        click.option(
+            "--format",
+            "formats",
+            default="svg",
+            show_default=True,
+            help=f"Of figures: {', '.join(FORMATS)}; or several.",
+        ),
+        click.option(
+            "--theme",
+            type=click.Choice(THEMES),
+            default="screen",
+            show_default=True,
+            help="Of figures; paper: a column of two.",
+        ),
+    )
+    for option in reversed(options):  # as they would stand above the command
+        command = option(command)
+    return command
+
+
+def formats_of(text: str) -> list[str]:
+    """Those that are named, with commas between. Raises UserError for one that there is not."""
+    wanted = [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in FORMATS:
+            raise UserError(f"'{name}' is no format of figures", where="--format", hint=nearest(name, FORMATS))
+    return wanted
+
+
+def write_figures(drawn: Iterable[Figure], folder: str, formats: Iterable[str], theme: Any, lacking: str) -> None:
+    """Write them and tell the files; where there is none, tell what is `lacking`. Raises UserError where one cannot be
+    written."""
+    from hpcbench.report import figures
+
+    written = figures.write(drawn, Path(folder), formats, theme)
+    for words in [f"wrote {path}" for path in written] or [f"there is nothing to draw: {lacking}"]:
+        err.print(words, soft_wrap=True, markup=False)
