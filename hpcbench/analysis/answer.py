@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hpcbench.analysis.naming import phrase
-from hpcbench.analysis.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.quantities import TIME, Quantity, follows_time
 from hpcbench.analysis.replicates import Key
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.statistics import LEVEL, Interval
@@ -89,10 +89,10 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if one == two or not values[worse] > 0:
         return Interval(1.0 if one == two else np.nan, None, None)
     estimate = values[better] / values[worse]
-    if quantity not in OF_TIME:
-        return results.replicates.ratio(better, worse, estimate, quantity.column)
+    if not follows_time(quantity):
+        return results.replicates.ratio(better, worse, estimate, quantity)
     times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))
-    return times.scaled(estimate / times.estimate)  # items per second, where the items of a step differ
+    return times.scaled(estimate / times.estimate)  # where the items of a step, or the prices of an hour, differ
 
 
 def _is_alike(interval: Interval) -> bool:

@@ -21,6 +21,7 @@ class Quantity:
     more_is_better: bool | None = False
     better: str = "better"
     irregular: tuple[str, str] | None = None  # the columns of its interval, where they are not called as others' are
+    measured_as: str = ""  # the column of a repetition that it follows, where that is another one
 
     @property
     def axis(self) -> str:
@@ -41,7 +42,18 @@ LATENCIES = tuple(
     Quantity(column, f"{short_name(column)} of the time of a step", "s", better="faster") for column in PERCENTILES
 )
 PRICE = Quantity("price_per_million_items", "price of a million items", better="cheaper")  # in the site's currency
-ENERGY = Quantity("energy_kwh_per_million_items", "energy of a million items", "kWh", better="thriftier")
+ENERGY = Quantity(
+    "energy_kwh_per_million_items",
+    "energy of a million items",
+    "kWh",
+    better="thriftier",
+    measured_as="energy_measured_j_per_item",
+)
 QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
 # These are the time in other words: their intervals are its intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
+
+
+def follows_time(quantity: Quantity) -> bool:
+    """Whether it is the time, or made of nothing else that varies: a price is so much for an hour."""
+    return quantity in OF_TIME or quantity.column == PRICE.column

@@ -9,13 +9,15 @@ to five repetitions, what Student's t takes them for. So a speedup assumes no mo
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.analysis.quantities import TIME
-from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
+from hpcbench.analysis.latency import PERCENTILES
+from hpcbench.analysis.quantities import TIME, Quantity
+from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians, quantile_of_sorted
 from hpcbench.analysis.summary import EFFECTIVE, Cases, Row, speaking
 from hpcbench.node.sampling import SAMPLES
 
@@ -31,18 +33,18 @@ class Replicates:
         self._cases = cases
         self._made = lru_cache(maxsize=_KEPT)(self._make)
 
-    def of(self, case: Key, column: str = TIME.column) -> Floats | None:
+    def of(self, case: Key, quantity: Quantity = TIME) -> Floats | None:
         """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
         there is nothing, or a single value, of which no spread is known. Those of cases that are put beside each other
         have to be shuffled apart: they come from the same draws."""
-        return self._made(case, column)
+        return self._made(case, quantity)
 
-    def _make(self, case: Key, column: str) -> Floats | None:
-        return _medians(speaking(self._cases.get(case, [])), column)
+    def _make(self, case: Key, quantity: Quantity) -> Floats | None:
+        return _medians(speaking(self._cases.get(case, [])), quantity)
 
-    def ratio(self, upper: Key, lower: Key, estimate: float, column: str = TIME.column) -> Interval:
+    def ratio(self, upper: Key, lower: Key, estimate: float, quantity: Quantity = TIME) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""
-        above, below = self.of(upper, column), self.of(lower, column)
+        above, below = self.of(upper, quantity), self.of(lower, quantity)
         if above is None or below is None or not below.min() > 0:
             return Interval(estimate, None, None)
         return interval_of(estimate, above / shuffled(below, 1))
@@ -65,10 +67,18 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
     return Interval(estimate, min(float(ordered[outside]), estimate), max(float(ordered[-1 - outside]), estimate))
 
 
-def _medians(repetitions: list[Row], column: str) -> Floats | None:
+def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
     """Of what each repetition has measured: its samples, or the one value that it has of anything but the time."""
-    if column == TIME.column:
+    if quantity == TIME:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None
-    values = [np.array([row[column]], dtype=np.float64) for row in repetitions if pd.notna(row[column])]
-    return plausible_medians(values) if values else None
+    values = [value for value in (_value(row, quantity) for row in repetitions) if pd.notna(value)]
+    return plausible_medians([np.array([value], dtype=np.float64) for value in values]) if values else None
+
+
+def _value(repetition: Row, quantity: Quantity) -> Any:
+    """What a repetition has of it; of the percentiles its own, as distribution.py has them for their intervals."""
+    part, times = PERCENTILES.get(quantity.column), repetition[SAMPLES]
+    if part is None:
+        return repetition[quantity.measured_as or quantity.column]
+    return quantile_of_sorted(np.sort(times), part) if times.size else None

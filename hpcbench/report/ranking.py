@@ -27,7 +27,8 @@ _TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
 def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
     """What tells the cases apart, what they are ranked by, their times with intervals, and of how many runs."""
     cases = work.cases
-    measured = _of_commands(cases, metrics) if cases.iloc[0]["framework"] == COMMAND else _of_models(cases)
+    of_commands = cases.iloc[0]["framework"] == COMMAND
+    measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*_measured(cases, quantity), *measured]
     return [*columns_in_words(cases, work.shown), *measured, *_counts(cases)]
@@ -46,10 +47,10 @@ def heading(quantity: Quantity) -> str:
     return name if quantity.unit in SCALED else f"{name} {quantity.unit}"
 
 
-def _of_models(cases: pd.DataFrame) -> list[Column]:
+def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     columns = _measured(cases, TIME)
-    if cases.iloc[0]["task"] == INFERENCE and cases[TAIL].notna().any():
+    if cases.iloc[0]["task"] == INFERENCE and quantity.column != TAIL and cases[TAIL].notna().any():
         columns.append(Column(short_name(TAIL), _cells(cases[TAIL], duration), _TAIL))
     if learning:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
