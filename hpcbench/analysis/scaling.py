@@ -45,8 +45,8 @@ class Scaling:
     """One series. `points` has a row for each case, by `processors`: rate, speedup and efficiency, each with `_low` and
     `_high`, `label`, and `is_base`."""
 
-    work: str
-    series: str  # what tells it from others of the same work; may be empty
+    work: str  # what tells it from other kinds of work; may be empty, as the next
+    series: str  # what tells it from others of the same work
     kind: str
     items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
     unit: str  # CPUs or GPUs
@@ -83,6 +83,8 @@ def _of_work(work: Work) -> Iterator[Series]:
         return  # of which nobody knows what it does
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
     cases = cases.assign(processors=processors(cases))
+    if cases["processors"].nunique() < 2:
+        return
     telling = [name for name in work.shown if name not in RESOURCES]
     for rows in _groups(cases, telling):
         items = rows["items_per_step"].astype(float)
@@ -132,7 +134,7 @@ def scaling(series: Series, replicates: Replicates) -> Scaling:
     )
     fits = [fit(law, counts, rates, drawn) for law in LAWS[series.kind]]
     found = tuple(each for each in fits if each is not None)
-    return Scaling(work.short_title or work.title, *series[1:-1], points, found)
+    return Scaling(work.short_title, *series[1:-1], points, found)
 
 
 def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats | None:

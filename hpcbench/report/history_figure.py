@@ -46,10 +46,7 @@ def _caption(history: History, cases: set[str]) -> str:
     said = ["A point is the median of a sweep's repetitions, with its 95 % interval; a line is the median between"]
     said.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
     if any(shift.case in cases for shift in history.shifts):
-        better = history.quantity.more_is_better is not None
-        said.append(
-            "Dashed: where it changed" + ", red for the worse, green for the better." * better + "." * (not better)
-        )
+        said.append(f"Dashed: where it changed{_colours(history)}")
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
         said.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")

@@ -1,4 +1,4 @@
-"""What makes the difference, in sentences: which parameter explains the variation, and rules of thumb."""
+"""What makes the difference, in sentences: processors, parameters that explain the variation, rules of thumb."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from hpcbench.analysis.guidelines import mine
 from hpcbench.analysis.importance import importance
 from hpcbench.analysis.importance_sentences import sentences
 from hpcbench.analysis.results import Results
+from hpcbench.analysis.scaling import scaling, series_of
+from hpcbench.report import scalings
 
 FEWEST_FACTORS = 2  # of one, the ranking says all
+FEWEST_SIZES = 3  # numbers of processors; of two, the answer says all
+MOST_SERIES = 2
 
 
 def insights(results: Results) -> list[str]:
-    """The strongest first; nothing where one thing varies."""
+    """How the series with the best cases scale; then factors, the strongest first, and guidelines."""
+    return [*_of_scaling(results), *_of_factors_and_guidelines(results)]
+
+
+def _of_scaling(results: Results) -> list[str]:
+    long = [each for each in series_of(results) if each.cases["processors"].nunique() >= FEWEST_SIZES]
+    return [" ".join(scalings.sentences(scaling(each, results.replicates))) for each in long[:MOST_SERIES]]
+
+
+def _of_factors_and_guidelines(results: Results) -> list[str]:
+    """Nothing where one thing varies."""
     names = [name for name in results.shown if name != "sweep"]
     if len(names) < FEWEST_FACTORS or not results.works:
         return []

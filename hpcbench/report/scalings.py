@@ -21,7 +21,8 @@ def sentences(scaling: Scaling) -> list[str]:
 
 def _measured(scaling: Scaling) -> str:
     best, base = scaling.best, scaling.base
-    named = f" of {scaling.series}" if scaling.series else ""
+    names = ", ".join(filter(None, (scaling.work, scaling.series)))
+    named = f" of {names}" if names else ""
     said = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
     if best["is_base"]:
         return said + f"no more than {base['processors']} {scaling.unit} do more."

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.scaling import scalings
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.scaling import Scaling, series_of
+from hpcbench.analysis.scaling import scaling as scaling_of
 from hpcbench.config.parameters import TAG
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
@@ -261,10 +263,14 @@ def test_words_on_lines_are_white_around_but_on_the_page_which_may_be_dark(place
     assert [each["mark"].get("stroke") for each in texts] == ["white"] * halos + [None]
 
 
+def series(found: Results) -> list[Scaling]:
+    return [scaling_of(each, found.replicates) for each in series_of(found)]
+
+
 def test_the_ideal_begins_at_the_base_of_each_series() -> None:
     """One series begins at one CPU, another at four."""
     found = results(*(threads(n, strategy=name) for name, ns in (("ddp", (1, 2, 8)), ("fsdp", (4, 8))) for n in ns))
-    spec = spec_of(scaling.speedup(scalings(found), AS_FILE))
+    spec = spec_of(scaling.speedup(series(found), AS_FILE))
     ideal = next(each for each in layers(spec, "line") if "detail" in each["encoding"])
     points = rows(spec, ideal).sort_values(["base", "x"])[["base", "x", "value"]]
     assert points.to_numpy().tolist() == [[1, 1, 1], [1, 8, 8], [4, 4, 1], [4, 8, 2]]
@@ -273,17 +279,17 @@ def test_the_ideal_begins_at_the_base_of_each_series() -> None:
 def test_the_laws_of_all_series_are_one_layer() -> None:
     """Layers put before layers made seven series take five minutes."""
     found = results(*(threads(n, strategy=f"s{k}") for k in range(7) for n in (1, 2, 4)), repetitions=2)
-    series = scalings(found)
+    drawn = series(found)
     for draw in (scaling.speedup, scaling.efficiency):
-        spec = spec_of(draw(series, AS_FILE))
+        spec = spec_of(draw(drawn, AS_FILE))
         (laws,) = [each for each in layers(spec, "line") if "strokeDash" in each["mark"]]
         assert rows(spec, laws)["colour"].nunique() == 7
 
 
 def test_a_law_and_its_points_are_over_the_same_base() -> None:
-    series = scalings(shape("numbers"))
+    drawn = series(shape("numbers"))
     for draw, last in ((scaling.speedup, 8**0.8), (scaling.efficiency, 8**-0.2)):
-        spec = spec_of(draw(series, AS_FILE))
+        spec = spec_of(draw(drawn, AS_FILE))
         (laws,) = [each for each in layers(spec, "line") if "strokeDash" in each["mark"]]
         law, point = rows(spec, laws), rows(spec, layers(spec, "point")[0])
         assert law["value"].iloc[-1] == pytest.approx(last, rel=0.1)

@@ -1,4 +1,4 @@
-"""What cases take, as charts: time against energy and price, rooflines, the history; that each can be drawn at all."""
+"""What cases take, as charts: time against energy and price, rooflines; that each can be drawn at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 import vl_convert
 
 from hpcbench.analysis.observed import Observed
-from hpcbench.analysis.quantities import TIME
 from hpcbench.analysis.results import Results
 from hpcbench.node.peak import MachinePeaks, Peak
-from hpcbench.report.charts import cases, encoding, history, resources, roofline, trade
+from hpcbench.report.charts import cases, encoding, resources, roofline, trade
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.resources import figures_of_resources
 from hpcbench.report.charts.selection import chosen, figures_of
@@ -75,25 +74,6 @@ def rows(figure: Figure) -> list[pd.DataFrame]:
     return [pd.DataFrame(data) for data in specification(figure, AS_FILE)["datasets"].values()]
 
 
-def drawn_history(place: Place, label: str = "intra_op_threads") -> Any:
-    points = [
-        {
-            "sweep": f"nightly-{day:02}",
-            "started_at": f"2026-11-{day:02}T02:00:00+00:00",
-            "case": f"{case}",
-            "label": f"{label}={case}",
-            "value": 0.02 / case * (1.2 if day > 6 else 1) * (1 + 0.01 * (day % 3)),
-            "low": 0.0195 / case,
-            "high": 0.026 / case,
-            "is_change": day == 7,
-            "note": "torch 2.12 -> 2.13" if day == 7 else None,
-        }
-        for day in range(1, 13)
-        for case in (1, 2, 4)
-    ]
-    return history.draw(pd.DataFrame(points), TIME, place)
-
-
 ALL = {
     "time-energy-of-a-million-items": ("time of a million items (s)", "energy of a million items (kWh)"),
     "time-price-of-a-million-items": ("time of a million items (s)", "price of a million items (EUR)"),
@@ -115,15 +95,6 @@ def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: Place) -> 
     assert (found["x"], found["y"]) == ALL[name]
     svg = picture(figure, place)
     assert all(title in svg for title in ALL[name])
-
-
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_the_history_is_drawn_with_its_changes(place: Place) -> None:
-    figure = Figure("history", "History", "caption", "words", drawn_history)
-    svg = picture(figure, place)
-    assert "time of a step (ms)" in svg
-    assert "start of the sweep (UTC)" in svg
-    assert "intra_op_threads=4" in svg
 
 
 def test_what_is_not_known_has_no_figure() -> None:

@@ -22,6 +22,8 @@ MOST_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend
 LARGEST = 1e300  # numbers of users that are larger have no place on an axis
 _SPAN = 10.0  # values that lie further apart are drawn on a logarithmic scale
+_NARROWEST = 0.5  # of the largest value: how far intervals are followed at least
+_NARROWEST_FACTOR = 2.0  # the same on a logarithmic scale
 _UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
@@ -55,6 +57,12 @@ class Measure:
     def scale(self) -> alt.Scale:
         return alt.Scale(type="log", nice=False, padding=10) if self.is_log else alt.Scale(zero=False, nice=True)
 
+    def scale_of(self, values: pd.Series[float], low: pd.Series[float], high: pd.Series[float]) -> alt.Scale:
+        """As far as `reach` goes; the values are in the unit of the axis."""
+        scale = self.scale
+        scale.domain = reach(values, low, high, is_log=self.is_log)
+        return scale
+
 
 def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, log: bool | None = None) -> Measure:
     """The axis of such values; logarithmic where they are all above 0 and far apart, unless it is said."""
@@ -67,6 +75,18 @@ def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, 
     is_log = positive and (float(known.max()) / float(known.min()) >= _SPAN if log is None else log)
     name = shortened(title)
     return Measure(f"{name} ({shown})" if shown else name, shown, factor, is_log)
+
+
+def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float], *, is_log: bool) -> list[float]:
+    """The ends of an axis that shows values and their intervals. An interval that goes further from all values than
+    these lie apart leaves the chart, where its rule is clipped: whole, it would leave no room for the rest."""
+    least, most = values.min(), values.max()
+    below, above = pd.concat([values, low]).min(), pd.concat([values, high]).max()
+    if is_log:
+        factor = max(most / least, _NARROWEST_FACTOR)
+        return [float(max(below, least / factor)), float(min(above, most * factor))]
+    span = max(most - least, _NARROWEST * max(abs(least), abs(most)))
+    return [float(max(below, least - span)), float(min(above, most + span))]
 
 
 def slug(words: str) -> str:

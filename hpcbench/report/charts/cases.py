@@ -97,9 +97,9 @@ def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | 
     }
     if encoding.colour:
         encoded["color"] = colour(encoding.colour, frame["colour"], legend=len(set(frame["colour"])) < len(order))
-    base = alt.Chart(frame).encode(**encoded)
-    rules = known_limits(base).mark_rule().encode(x=alt.X("low:Q", title=axis.title, scale=axis.scale), x2="high:Q")
-    points = base.mark_point(opacity=1).encode(x=alt.X("value:Q", title=axis.title, scale=axis.scale))
+    base, scale = alt.Chart(frame).encode(**encoded), _scale(frame, axis)
+    rules = known_limits(base).mark_rule(clip=True).encode(x=alt.X("low:Q", title=axis.title, scale=scale), x2="high:Q")
+    points = base.mark_point(opacity=1).encode(x=alt.X("value:Q", title=axis.title, scale=scale))
     return rules + points.encode(tooltip=_tooltip(encoding.quantity))
 
 
@@ -111,15 +111,19 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
     if encoding.colour:
         encoded["color"] = colour(encoding.colour, frame["colour"])
         marks = {"shape": shape(encoding.colour, frame["colour"])}
-    base = alt.Chart(frame).encode(**encoded)
-    y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
+    base, scale = alt.Chart(frame).encode(**encoded), _scale(frame, axis)
+    y = alt.Y("value:Q", title=axis.title, scale=scale)
     line = base.mark_line().encode(
         y=y, **({"strokeDash": dashes(encoding.colour, frame["colour"])} if encoding.colour else {})
     )
-    rules = known_limits(base).mark_rule().encode(y=alt.Y("low:Q", title=axis.title, scale=axis.scale), y2="high:Q")
+    rules = known_limits(base).mark_rule(clip=True).encode(y=alt.Y("low:Q", title=axis.title, scale=scale), y2="high:Q")
     points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
     one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()
     return line + rules + points if one_each else rules + points
+
+
+def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
+    return axis.scale_of(frame["value"], frame["low"], frame["high"])
 
 
 def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: Place) -> Any:

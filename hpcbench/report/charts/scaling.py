@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.scaling import Scaling
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import MOST_TICKS, colour, known_limits, names, shape, sized
+from hpcbench.report.charts.base import MOST_TICKS, colour, known_limits, names, reach, shape, sized
 from hpcbench.report.charts.theme import Place
 
 _CURVE_POINTS = 60
@@ -19,7 +19,9 @@ _CURVE_POINTS = 60
 def speedup(series: list[Scaling], place: Place) -> Any:
     """Over the base case of each series, on logarithmic scales, where the ideal is a straight line."""
     frame = _points(series, "speedup")
-    y = alt.Scale(type="log", base=2, nice=False, padding=8)
+    low, high = reach(frame["value"], frame["low"], frame["high"], is_log=True)
+    most = max(high, float(_ideal(series)["value"].max()))
+    y = alt.Scale(type="log", base=2, nice=False, padding=8, domain=[low, most])
     ideal = alt.Chart(_ideal(series)).mark_line(color=theme.QUIET, strokeWidth=1)
     line = ideal.encode(_x(frame, series), alt.Y("value:Q", scale=y), alt.Detail("base:N"))
     return sized(alt.layer(line, *_layers(frame, series, "speedup", y, _curves(series))), place)
@@ -28,7 +30,8 @@ def speedup(series: list[Scaling], place: Place) -> Any:
 def efficiency(series: list[Scaling], place: Place) -> Any:
     """The speedup over the ideal one; 1 is ideal."""
     frame = _points(series, "efficiency")
-    y = alt.Scale(domainMin=0, domainMax=max(1.05, float(frame[["value", "high"]].max().max())))
+    _, high = reach(frame["value"], frame["low"], frame["high"], is_log=False)
+    y = alt.Scale(domain=[0, max(1.05, high)])
     ideal = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=theme.QUIET).encode(alt.Y("value:Q", scale=y))
     curves = _curves(series)
     curves["value"] /= curves["x"] / curves["base"]
@@ -98,7 +101,8 @@ def _layers(
     drawn = alt.Chart(curves).mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2)
     laws = drawn.encode(alt.Y("value:Q", scale=y), **encoded)
     base = alt.Chart(frame).encode(**encoded)
-    rules = known_limits(base).mark_rule().encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
+    rules = known_limits(base).mark_rule(clip=True)
+    intervals = rules.encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
     tooltip = [
         alt.Tooltip("label:N", title="case"),
         alt.Tooltip("x:Q", title=series[0].unit),
@@ -107,4 +111,4 @@ def _layers(
     points = base.mark_point(opacity=1).encode(
         alt.Y("value:Q", scale=y, title=said, axis=axis), tooltip=tooltip, **marks
     )
-    return [*([] if curves.empty else [laws]), rules, points]
+    return [*([] if curves.empty else [laws]), intervals, points]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -58,18 +59,20 @@ def _told_apart(works: list[Work], encoding: Encoding) -> bool:
     return not stands.duplicated().any()
 
 
-def _of_works(results: Results) -> Iterator[Figure]:
+def _of_works(results: Results) -> list[Figure]:
     """The quantity of the ranking, by the axes."""
+    found = []
     for number, work in enumerate(results.works[:MOST_WORKS], 1):
         quantity = results.ranked_by(work)
         if len(work.cases) < 2 or work.cases[quantity.column].isna().all():
             continue
         name = _slug(f"{quantity.title} {work.short_title}", number)
         encoding = choose(work, quantity)
-        if encoding:
-            yield _of_cases(work, encoding, name)
-        else:
-            yield _of_many_axes(work, quantity, name)
+        found.append(_of_cases(work, encoding, name) if encoding else _of_many_axes(work, quantity, name))
+    if found and len(results.works) > MOST_WORKS:
+        left = f"{len(results.works) - MOST_WORKS} more kinds of work have no such figure: report them by themselves."
+        found[-1] = replace(found[-1], caption=f"{found[-1].caption} {left}")
+    return found
 
 
 def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
@@ -124,16 +127,16 @@ def _of_scaling(results: Results) -> Iterator[Figure]:
 
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     kind, unit = series[0].kind, series[0].unit
-    said = " ".join(sentence for each in series for sentence in sentences(each))
-    more = f" The first {len(series)} of {count} series." if count > len(series) else ""
-    curves = " Dashed: the Universal Scalability Law, or where it cannot be fitted Amdahl's or Gustafson's."
-    curves = curves if any(each.fits for each in series) else ""
+    said = [sentence for each in series for sentence in sentences(each)]
+    known = f"over the case on the fewest {unit} of each series; grey is ideal."
+    if any(each.fits for each in series):
+        known += " Dashed: the Universal Scalability Law, or where it cannot be fitted Amdahl's or Gustafson's."
+    if count > len(series):
+        known += f" The first {len(series)} of {count} series."
     names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
     for name, drawn in names.items():
-        over = f"over the case on the fewest {unit} of each series; grey is ideal." + curves
-        caption = f"{said}{more} {name.capitalize()} {over}" if name == "speedup" else f"{name.capitalize()} {over}"
-        title = f"{kind.capitalize()} scaling: {name} by {unit}"
-        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, caption, said, partial(drawn, series))
+        title, told = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
+        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, told, " ".join(said), partial(drawn, series))
 
 
 def _of_latency(results: Results) -> Iterator[Figure]:

@@ -34,18 +34,19 @@ def draw(work: Work, quantity: Quantity, place: Place) -> Any:
     across = measure("time of a million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
     up = measure(quantity.title, quantity.unit, cases[quantity.column])
     frame = _frame(cases, work.shown, quantity, across, up)
-    x = alt.X("x:Q", title=across.title, scale=across.scale)
-    y = alt.Y("value:Q", title=up.title, scale=up.scale)
+    wide = across.scale_of(frame["x"], frame["x_low"], frame["x_high"])
+    high = up.scale_of(frame["value"], frame["low"], frame["high"])
+    x = alt.X("x:Q", title=across.title, scale=wide)
+    y = alt.Y("value:Q", title=up.title, scale=high)
     shown = [standing for standing in _COLOURS if standing in set(frame["standing"])]
     colours = alt.Scale(domain=shown, range=[_COLOURS[each] for each in shown])
     shapes = alt.Scale(domain=shown, range=[_SHAPES[each] for each in shown])
     named = " and ".join(map(header_of, _named_by(cases, work.shown)))
     title = alt.Legend(title=f"case, by its {named}" if named else "case", symbolOpacity=1)
     base = alt.Chart(frame).encode(color=alt.Color("standing:N", scale=colours, legend=title, sort=shown))
-    upright = base.mark_rule(opacity=0.6).encode(x, alt.Y("low:Q", title=up.title, scale=up.scale), alt.Y2("high:Q"))
-    level = base.mark_rule(opacity=0.6).encode(
-        alt.X("x_low:Q", title=across.title, scale=across.scale), alt.X2("x_high:Q"), y
-    )
+    rules = base.mark_rule(opacity=0.6, clip=True)
+    upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=high), alt.Y2("high:Q"))
+    level = rules.encode(alt.X("x_low:Q", title=across.title, scale=wide), alt.X2("x_high:Q"), y)
     tooltip = [
         alt.Tooltip("name:N", title="case"),
         alt.Tooltip("seconds:N", title="time of a million items"),
