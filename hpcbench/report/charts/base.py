@@ -207,12 +207,12 @@ def gradient() -> alt.Legend:
     return alt.Legend(padding=10, tickCount=4, labelOverlap="greedy", labelSeparation=8)
 
 
-def dashes(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.StrokeDash:
-    """By the field `colour`, beside `colour` and with its legend."""
+def dashes(values: pd.Series[str]) -> alt.StrokeDash:
+    """By the field `colour`, beside `colour`. Backwards, since Vega-Lite puts what has one domain into one legend: its
+    symbols would have dashes around them."""
     domain = in_order(values)
     patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
-    legend = alt.Legend(title=title or title_of(column))
-    return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain, range=patterns), legend=legend, sort=domain)
+    return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain[::-1], range=patterns[::-1]), legend=None)
 
 
 def _framework_of(name: str) -> str:

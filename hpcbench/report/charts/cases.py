@@ -113,9 +113,8 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
         marks = {"shape": shape(encoding.colour, frame["colour"])}
     base, scale = alt.Chart(frame).encode(**encoded), _scale(frame, axis)
     y = alt.Y("value:Q", title=axis.title, scale=scale)
-    line = base.mark_line().encode(
-        y=y, **({"strokeDash": dashes(encoding.colour, frame["colour"])} if encoding.colour else {})
-    )
+    line = base.mark_line().encode(y=y)
+    line = line.encode(dashes(frame["colour"])) if encoding.colour else line
     rules = known_limits(base).mark_rule(clip=True).encode(y=alt.Y("low:Q", title=axis.title, scale=scale), y2="high:Q")
     points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
     one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis import distribution
 from hpcbench.analysis.statistics import Floats
-from hpcbench.report.charts.base import colour, dashes, known_limits, measure, names, sized
+from hpcbench.report.charts.base import colour, dashes, known_limits, measure, names, shape, sized
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import duration
 
@@ -35,7 +35,7 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
         scale=alt.Scale(domain=[0, 1]),
     )
     by_case = colour("case", frame["colour"])
-    lines = alt.Chart(frame).mark_line(interpolate="step-after").encode(x, y, by_case, dashes("case", frame["colour"]))
+    lines = alt.Chart(frame).mark_line(interpolate="step-after").encode(x, y, by_case, dashes(frame["colour"]))
     if points.empty:
         return sized(lines, place)
     top = frame["x"].max()
@@ -50,4 +50,5 @@ def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
         alt.Tooltip("part:Q", format="~%"),
         alt.Tooltip("shown:N", title="time"),
     ]
-    return sized(lines + rules + base.mark_point(opacity=1).encode(x, tooltip=tooltip), place)
+    marked = base.mark_point(opacity=1).encode(x, shape("case", frame["colour"]), tooltip=tooltip)
+    return sized(lines + rules + marked, place)

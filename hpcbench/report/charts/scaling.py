@@ -98,7 +98,7 @@ def _layers(
         marks = {"shape": shape("series", frame["colour"])}
     said = f"{title} over the fewest {series[0].unit}" if title == "speedup" else title
     axis = alt.Axis(format="%") if title == "efficiency" else alt.Axis(format="~r")
-    drawn = alt.Chart(curves).mark_line(strokeDash=theme.DASHES[1], strokeWidth=1.2)
+    drawn = alt.Chart(curves).mark_line(clip=True, strokeDash=theme.DASHES[1], strokeWidth=1.2)
     laws = drawn.encode(alt.Y("value:Q", scale=y), **encoded)
     base = alt.Chart(frame).encode(**encoded)
     rules = known_limits(base).mark_rule(clip=True)
