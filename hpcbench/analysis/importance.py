@@ -40,13 +40,16 @@ _SPEAKING = [*_KEYS, "repetition", "status", "interference", "warnings", SAMPLES
 
 
 class Share(NamedTuple):
-    """The part of the variation that factors explain (0 to 1), and the p-value of there being no effect at all."""
+    """The part of the variation that factors explain (0 to 1), and the p-value of there being no effect at all. What is
+    `beyond_noise` and yet not there could be what other factors do together."""
 
     factors: tuple[Factor, ...]  # one, or the two of an interaction
     share: float
     p_value: float
     effects: tuple[Effect, ...] = ()  # of two levels each, the largest first; of one factor, for equal work
     contrast: Contrast | None = None  # of an interaction
+    changes_work: bool = False  # so that none of its levels can be called faster
+    beyond_noise: bool = False
 
     @property
     def name(self) -> str:
@@ -129,6 +132,10 @@ class _Data(NamedTuple):
         others = (codes for name, codes in self.columns.items() if name not in factor.names)
         return reduce(crossed, others, self.work)
 
+    def is_changed_by(self, factor: Factor) -> bool:
+        """Whether cases of equal work never differ in the factor."""
+        return np.unique(crossed(factor.codes, self.work)).size == np.unique(self.work).size
+
 
 def _factors(cases: pd.DataFrame, names: Sequence[str]) -> tuple[list[Factor], list[tuple[str, str]]]:
     """The columns that vary, those that follow from others joined to them; and those that cannot be used, with why."""
@@ -157,7 +164,9 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
         effect = ranks.effect((factor,), factors, interaction.factors if interaction else ())
         if effect.sum.freedom:
             seen = effects(data.costs, data.values, data.alike_but_for(factor), factor)
-            shares.append(Share((factor,), ranks.part(effect.sum), effect.chance(len(found)), tuple(seen)))
+            part, chance = ranks.part(effect.sum), effect.chance(len(found))
+            beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
+            shares.append(Share((factor,), part, chance, tuple(seen), None, data.is_changed_by(factor), beyond))
         else:
             left_out.append((factor.name, "follows from the others together"))
     return Importance(
@@ -212,6 +221,11 @@ class _Variation(NamedTuple):
     data: Measured
     hidden: float = 0.0
 
+    @property
+    def noise(self) -> Sum:
+        """Of repetitions of the same case, ties counted as noise, too."""
+        return self.data.noise._replace(squares=self.data.noise.squares + self.hidden)
+
     def part(self, of: Sum) -> float:
         return of.squares / self.data.total if self.data.total > 0 else 0.0
 
@@ -236,10 +250,9 @@ class _Variation(NamedTuple):
             whole, beyond, pair = self.explained(factors, of), self.explained(factors), of
             alone = self.explained(of, of).beyond(self.explained(of))
         found = whole.beyond(beyond)
-        noise = self.data.noise._replace(squares=self.data.noise.squares + self.hidden)
         left = self.data.between.beyond(self.explained(factors, pair))
         balanced = abs(alone.squares - found.squares) <= _ROUNDING * self.data.total
-        return _Effect(found, noise if balanced or left.mean < noise.mean else left)
+        return _Effect(found, self.noise if balanced or left.mean < self.noise.mean else left)
 
     def strongest(self, factors: list[Factor]) -> list[Factor]:
         """At most MOST_FACTORS, by what each explains by itself beyond what noise would."""

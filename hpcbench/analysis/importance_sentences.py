@@ -23,9 +23,10 @@ def sentences(found: Importance) -> list[str]:
 
 def _sentences(found: Importance) -> Iterator[str]:
     told = [share for share in found.factors if share.is_there and share.share >= _WORTH_TELLING]
-    for share in told:
+    for share in sorted(told, key=lambda share: share.changes_work):  # what can be chosen comes first
         effect = _effect_to_tell(share)
-        yield f"{share.name} explains {_percent(share.share)} of the variation" + (
+        does = "changes the work, and explains" if share.changes_work else "explains"
+        yield f"{share.name} {does} {_percent(share.share)} of the variation" + (
             f": {_of_effect(effect)}." if effect else "."
         )
     if found.interaction and found.interaction.share >= _WORTH_TELLING:
@@ -36,7 +37,10 @@ def _sentences(found: Importance) -> Iterator[str]:
     weak = [share.name for share in found.factors if share.is_there and share not in told]
     if weak:
         yield f"Less than {_percent(_WORTH_TELLING)} each: {', '.join(weak)}."
-    unclear = [share.name for share in found.factors if not share.is_there]
+    mixed = [share.name for share in found.factors if not share.is_there and share.beyond_noise]
+    if mixed:
+        yield f"More than noise, but of which parameter these cases cannot tell: {', '.join(mixed)}."
+    unclear = [share.name for share in found.factors if not share.is_there and not share.beyond_noise]
     if unclear:
         yield f"No more than noise may explain: {', '.join(unclear)}."
     yield f"Noise between repetitions is {_percent(found.noise)} of the variation."

@@ -94,7 +94,7 @@ def _parts(law: Law, processors: Floats, rates: Floats) -> Floats | None:
 
 
 AMDAHL = Law(
-    "Amdahl",
+    "Amdahl's law",
     ("serial_fraction",),
     3,
     lambda p: np.column_stack([np.ones_like(p), 1 / p]),
@@ -102,7 +102,7 @@ AMDAHL = Law(
     lambda parts: (parts[0] / (parts[0] + parts[1]),),
 )
 GUSTAFSON = Law(
-    "Gustafson",
+    "Gustafson's law",
     ("serial_fraction",),
     3,
     lambda p: np.column_stack([np.ones_like(p), p]),

@@ -15,8 +15,9 @@ WRONG = 0.1  # a law whose rates are further off than this, on average, does not
 
 
 def sentences(scaling: Scaling) -> list[str]:
-    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then one for each law."""
-    return [_measured(scaling), *(_fitted(each, scaling.unit) for each in scaling.fits)]
+    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then one for each law, where it scales."""
+    laws = () if scaling.best["is_base"] else scaling.fits
+    return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
 
 
 def _measured(scaling: Scaling) -> str:
@@ -25,7 +26,7 @@ def _measured(scaling: Scaling) -> str:
     named = f" of {names}" if names else ""
     said = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
     if best["is_base"]:
-        return said + f"no more than {base['processors']} {scaling.unit} do more."
+        return said + f"no number of {scaling.unit} does more than {base['processors']:,} did."
     gain = in_brackets(_interval(best, "speedup"))
     part = _percent(_interval(best, "efficiency"))
     most = int(scaling.points["processors"].max())
@@ -39,7 +40,7 @@ def _fitted(fit: Fit, unit: str) -> str:
     if fit.error > WRONG:
         return f"{fit.law.name} does not fit: it is {100 * fit.error:.0f} % off."
     if fit.law in (AMDAHL, GUSTAFSON):
-        return f"By {fit.law.name}'s law {_percent(fit.parameters['serial_fraction'])} of the work is serial."
+        return f"By {fit.law.name} {_percent(fit.parameters['serial_fraction'])} of the work is serial."
     contention, coherency = (fit.parameters[name] for name in USL.parameters)
     said = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
     most = fit.interval(peak)

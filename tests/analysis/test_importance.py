@@ -79,6 +79,21 @@ def test_missing_cases_do_not_lend_the_effect_of_one_factor_to_another(matrix: M
     assert shares(found)["batch_size"] < 0.01
 
 
+def test_what_is_more_than_noise_and_may_be_another_factor_s_is_told_as_that(matrix: Matrix) -> None:
+    """One task, two tasks and two nodes, by two strategies: too few cases to tell nodes from how strategies differ."""
+    measured = noisy(lambda **p: (p["batch_size"] + 1.5) * p["nodes"] ** 2.5 * p["intra_op_threads"] ** 1.9, 6)
+    tables = matrix(
+        lambda **point: None if point["nodes"] * point["intra_op_threads"] == 4 else measured(**point),
+        batch_size=[0, 1],
+        nodes=[1, 2],
+        intra_op_threads=[1, 2],
+    )
+    found = importance(*tables, ["batch_size", "nodes", "intra_op_threads"])
+    told = sentences(found)
+    assert "More than noise, but of which parameter these cases cannot tell: nodes, intra_op_threads." in told
+    assert not any("No more than noise" in sentence for sentence in told)
+
+
 def test_what_two_factors_explain_alike_is_told_of_neither(matrix: Matrix) -> None:
     """Batch sizes go with threads, save for a few cases."""
     kept = {(1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 4, 1), (1, 2, 1), (1, 1, 2), (2, 2, 2), (3, 3, 2), (4, 4, 2)}
@@ -188,7 +203,11 @@ def test_other_work_explains_and_is_never_called_faster(matrix: Matrix) -> None:
     model, threads = found.factors
     assert (model.name, model.effects) == ("model", ())
     assert (threads.effects[0].pairs, threads.effects[0].faster) == (2, 2)
-    assert sentences(found)[0].endswith("of the variation.")
+    assert (model.changes_work, threads.changes_work) == (True, False)
+    told = sentences(found)
+    assert told[0].startswith("intra_op_threads explains "), "what can be chosen comes first"
+    assert told[1].startswith("model changes the work, and explains ")
+    assert told[1].endswith(" % of the variation.")
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_it_pays_as_far_as_more_certainly_do_more(scale: Scale) -> None:
 
 def test_a_law_that_does_not_fit_is_said_not_to(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.4), strong(4, 0.8), strong(8, 1.9))
-    assert any("Amdahl does not fit: it is" in each for each in sentences(found))
+    assert any("Amdahl's law does not fit: it is" in each for each in sentences(found))
 
 
 def test_the_serial_part_and_the_peak_are_told_with_intervals(scale: Scale) -> None:
@@ -127,7 +127,7 @@ def test_the_serial_part_and_the_peak_are_told_with_intervals(scale: Scale) -> N
 
 def test_where_nothing_is_gained_it_is_said(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.4), strong(2, 0.8))
-    assert sentences(found) == ["Strong scaling, 64 items a step: no more than 1 CPUs do more."]
+    assert sentences(found) == ["Strong scaling, 64 items a step: no number of CPUs does more than 1 did."]
 
 
 def test_single_values_have_no_intervals(scale: Scale) -> None:

@@ -144,12 +144,11 @@ def _trust(results: Results, use: Sequence[str]) -> model.Trust:
         model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
         model.Fact("disturbed by others", f"{disturbed:,} of {len(completed):,}"),
         model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
-        *(model.Fact("used", each) for each in use),
     ]
     found = check(Evidence(results))
     rules = tuple(_rule(number, [each for each in found if each.rule == number]) for number in RULES)
     warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
-    return model.Trust(tuple(facts), rules, warnings)
+    return model.Trust(tuple(facts), rules, (*use, *warnings))
 
 
 def _rule(number: int, broken: list[Finding]) -> model.RuleKept:
