@@ -2,7 +2,9 @@
 
 The method is an analysis of variance of ranks (Conover and Iman, 1981, "Rank transformations as a bridge between
 parametric and nonparametric statistics", The American Statistician 35), with repetitions as replicates: outliers and
-skewed times do no harm, and with one factor it is the test of Kruskal and Wallis (1952). See anova.py for the sums.
+skewed times do no harm, and with one factor it is the test of Kruskal and Wallis (1952). Kinds of work are blocks: the
+ranks are those within equal work (Mack and Skillings, 1980, "A Friedman-type rank test for main effects in a two-factor
+ANOVA", JASA 75), and that other work takes another time is no part of the variation. See anova.py for the sums.
 
 Its known weakness are interactions: where two factors have strong effects, ranks alone can make one up or hide one
 (Thompson, 1991, "A note on the rank transform for interactions", Biometrika 78). So an interaction has to be there in
@@ -48,7 +50,6 @@ class Share(NamedTuple):
     p_value: float
     effects: tuple[Effect, ...] = ()  # of two levels each, the largest first; of one factor, for equal work
     contrast: Contrast | None = None  # of an interaction
-    changes_work: bool = False  # so that none of its levels can be called faster
     beyond_noise: bool = False
 
     @property
@@ -64,7 +65,8 @@ class Share(NamedTuple):
 class Importance:
     """What explains the variation of the time of an item, or of the whole where a sample is not so many items.
 
-    Shares are parts of the variation of the ranks. `together` is that of all factors without interactions: of a design
+    Shares are parts of the variation of the ranks within equal work; what changes the work has none, and is in
+    `changes_work`. `together` is that of all factors without interactions: of a design
     with all combinations it is the sum of theirs; where factors vary together, what cannot be told apart is only in it.
     `noise` is that of the repetitions of one case. `reason` says why nothing else is said.
     """
@@ -75,6 +77,7 @@ class Importance:
     interaction: Share | None = None  # the strongest, if there is one
     together: float = 0.0
     noise: float = 0.0
+    changes_work: tuple[str, ...] = ()  # factors
     left_out: tuple[tuple[str, str], ...] = ()  # columns, and why
     reason: str | None = None
 
@@ -152,21 +155,23 @@ def _factors(cases: pd.DataFrame, names: Sequence[str]) -> tuple[list[Factor], l
 def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]) -> Importance:
     times = np.concatenate(data.values)
     cases = np.repeat(np.arange(len(data.values)), [values.size for values in data.values])
-    ranks = _Variation(
-        anova.measured(np.asarray(pd.Series(times).rank(), dtype=np.float64), cases), _lost_to_ties(times)
-    )
+    ranks = _Variation(*_ranked(times, cases, data.work), data.work)
+    changing = tuple(factor.name for factor in found if data.is_changed_by(factor))
     factors = ranks.strongest(found)
     weaker = [(factor.name, f"explains less by itself than the {len(factors)} that are told") for factor in found]
-    left_out += [each for each in weaker if each[0] not in {factor.name for factor in factors}]
+    known = {*changing, *(factor.name for factor in factors)}
+    left_out += [each for each in weaker if each[0] not in known]
     interaction = _interaction(data, factors, ranks, times, cases)
     shares = []
     for factor in factors:
+        if factor.name in changing:
+            continue
         effect = ranks.effect((factor,), factors, interaction.factors if interaction else ())
         if effect.sum.freedom:
             seen = effects(data.costs, data.values, data.alike_but_for(factor), factor)
             part, chance = ranks.part(effect.sum), effect.chance(len(found))
             beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
-            shares.append(Share((factor,), part, chance, tuple(seen), None, data.is_changed_by(factor), beyond))
+            shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond))
         else:
             left_out.append((factor.name, "follows from the others together"))
     return Importance(
@@ -176,6 +181,7 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
         interaction,
         ranks.part(ranks.explained(factors)),
         ranks.part(ranks.data.noise),
+        changing,
         tuple(left_out),
     )
 
@@ -184,7 +190,7 @@ def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, times: F
     """The strongest interaction that is there, in the ranks and in the logarithms."""
     if times.min() <= 0:
         return None
-    logs = _Variation(anova.measured(np.log(times), cases))
+    logs = _Variation(anova.measured(np.log(times), cases), 0.0, data.work)
     pairs = list(combinations(factors, 2))
     in_ranks = [(pair, ranks.effect(pair, factors)) for pair in pairs]
     strongest_first = sorted(in_ranks, key=lambda each: -each[1].sum.squares)
@@ -216,10 +222,16 @@ class _Effect(NamedTuple):
 
 
 class _Variation(NamedTuple):
-    """What varies, and by how much ties hide what is noise."""
+    """What varies within equal work, and by how much ties hide what is noise."""
 
     data: Measured
-    hidden: float = 0.0
+    hidden: float
+    work: Codes  # of each case
+
+    @property
+    def between(self) -> Sum:
+        """Cases of equal work."""
+        return self.data.between.beyond(anova.explained(self.data, [self.work]))
 
     @property
     def noise(self) -> Sum:
@@ -227,13 +239,15 @@ class _Variation(NamedTuple):
         return self.data.noise._replace(squares=self.data.noise.squares + self.hidden)
 
     def part(self, of: Sum) -> float:
-        return of.squares / self.data.total if self.data.total > 0 else 0.0
+        total = self.between.squares + self.data.noise.squares
+        return of.squares / total if total > 0 else 0.0
 
     def explained(self, factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> Sum:
         """What factors explain, and the interaction of two of them."""
         both = [crossed(pair[0].codes, pair[1].codes)] if pair else []
         single = [factor.codes for factor in factors if all(factor is not one for one in pair)]
-        return anova.explained(self.data, [*both, *single])
+        work = anova.explained(self.data, [self.work])
+        return anova.explained(self.data, [self.work, *both, *single]).beyond(work)
 
     def effect(self, of: Sequence[Factor], factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> _Effect:
         """Of one factor beyond the others and the interaction `pair`, where that is one of others; of an interaction
@@ -250,7 +264,7 @@ class _Variation(NamedTuple):
             whole, beyond, pair = self.explained(factors, of), self.explained(factors), of
             alone = self.explained(of, of).beyond(self.explained(of))
         found = whole.beyond(beyond)
-        left = self.data.between.beyond(self.explained(factors, pair))
+        left = self.between.beyond(self.explained(factors, pair))
         balanced = abs(alone.squares - found.squares) <= _ROUNDING * self.data.total
         return _Effect(found, self.noise if balanced or left.mean < self.noise.mean else left)
 
@@ -264,8 +278,13 @@ class _Variation(NamedTuple):
         return [factors[place] for place in sorted(places)]
 
 
-def _lost_to_ties(times: Floats) -> float:
-    """By how much the squares of ranks are less for ties. To the test it is noise: however the ties were broken, the
-    p-value would hardly be larger."""
-    counts = np.unique(times, return_counts=True)[1].astype(np.float64)
-    return float((counts**3 - counts).sum()) / 12
+def _ranked(times: Floats, cases: Codes, work: Codes) -> tuple[Measured, float]:
+    """The ranks of repetitions within equal work, as parts of how many there are of it; and by how much their squares
+    are less for ties. To the test that is noise: however ties were broken, the p-value would hardly be larger."""
+    groups = pd.Series(times).groupby(work[cases])
+    sizes = groups.transform("size")
+    ranks = (groups.rank() - (sizes + 1) / 2) / sizes
+    tied = pd.DataFrame({"work": work[cases], "time": times, "size": sizes}).groupby(["work", "time"])["size"]
+    counts, sizes_of = tied.size().to_numpy(dtype=np.float64), tied.first().to_numpy(dtype=np.float64)
+    lost = ((counts**3 - counts) / sizes_of**2).sum() / 12
+    return anova.measured(ranks.to_numpy(dtype=np.float64), cases), float(lost)

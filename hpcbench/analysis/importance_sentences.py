@@ -23,10 +23,9 @@ def sentences(found: Importance) -> list[str]:
 
 def _sentences(found: Importance) -> Iterator[str]:
     told = [share for share in found.factors if share.is_there and share.share >= _WORTH_TELLING]
-    for share in sorted(told, key=lambda share: share.changes_work):  # what can be chosen comes first
+    for share in told:
         effect = _effect_to_tell(share)
-        does = "changes the work, and explains" if share.changes_work else "explains"
-        yield f"{share.name} {does} {_percent(share.share)} of the variation" + (
+        yield f"{share.name} explains {_percent(share.share)} of the variation" + (
             f": {_of_effect(effect)}." if effect else "."
         )
     if found.interaction and found.interaction.share >= _WORTH_TELLING:
@@ -44,6 +43,8 @@ def _sentences(found: Importance) -> Iterator[str]:
     if unclear:
         yield f"No more than noise may explain: {', '.join(unclear)}."
     yield f"Noise between repetitions is {_percent(found.noise)} of the variation."
+    if found.changes_work:
+        yield f"All of that is of equal work, which {' and '.join(found.changes_work)} would change."
     if found.left_out:
         yield f"Left out: {_left_out(found)}."
 

@@ -15,7 +15,7 @@ WRONG = 0.1  # a law whose rates are further off than this, on average, does not
 
 
 def sentences(scaling: Scaling) -> list[str]:
-    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then one for each law, where it scales."""
+    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws, where it scales."""
     laws = () if scaling.best["is_base"] else scaling.fits
     return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
 

@@ -1,7 +1,9 @@
 // The charts, drawn by Vega without eval. Their colours are the page's own, so that dark mode and print need no other.
 
 const SAVED_WIDTH = 720;
-const LEGEND_COLUMN = 170;
+const CHARACTER = 6.6; // pixels in a legend
+const SYMBOL = 34; // beside its name
+const NARROWEST = 90; // column of a legend
 const FONT = "system-ui, sans-serif";
 const TEXT = { labelColor: "var(--muted)", labelFontSize: 12, titleColor: "var(--ink)", titleFontSize: 12, titleFontWeight: 500 };
 const CONFIG = {
@@ -45,10 +47,18 @@ function withColours(value) {
   return JSON.parse(text.replace(/var\((--[\w-]+)\)/g, (whole, name) => light.getPropertyValue(name).trim() || whole));
 }
 
+/** Of the names in legends, in characters. */
+function longest(part) {
+  if (part === null || typeof part !== "object") return 0;
+  const own = part.legend ? part.scale?.domain ?? [] : [];
+  return Math.max(0, ...own.map((name) => String(name).length), ...Object.values(part).map(longest));
+}
+
 /** What a legend has room for depends on the width of the chart. */
-function configFor(width) {
-  const columns = Math.max(1, Math.floor(width / LEGEND_COLUMN));
-  return { ...CONFIG, legend: { ...CONFIG.legend, columns, labelLimit: width / columns - 40 } };
+function configFor(spec, width) {
+  const column = Math.max(NARROWEST, longest(spec) * CHARACTER + SYMBOL);
+  const columns = Math.max(1, Math.floor(width / column));
+  return { ...CONFIG, legend: { ...CONFIG.legend, columns, labelLimit: width / columns - SYMBOL } };
 }
 
 function embed(place, spec, config) {
@@ -76,7 +86,7 @@ function showTip(_handler, event, _item, value) {
 async function saveChart(id, kind) {
   const { spec, datasets } = data.charts[id];
   const light = complete({ spec: withColours(spec), datasets }, SAVED_WIDTH);
-  const { view } = await embed(document.createElement("div"), light, withColours({ ...configFor(SAVED_WIDTH), background: "white" }));
+  const { view } = await embed(document.createElement("div"), light, withColours({ ...configFor(spec, SAVED_WIDTH), background: "white" }));
   const blob = kind === "svg"
     ? new Blob([await view.toSVG()], { type: "image/svg+xml" })
     : await new Promise((made) => view.toCanvas(2).then((canvas) => canvas.toBlob(made)));
@@ -102,7 +112,7 @@ async function draw(place) {
   const inner = element("div", "");  // Vega gives it the role of a graphic
   place.append(inner);
   try {
-    await embed(inner, complete(data.charts[id], "container"), configFor(place.clientWidth));
+    await embed(inner, complete(data.charts[id], "container"), configFor(data.charts[id].spec, place.clientWidth));
     place.parentElement.append(saveButtons(id));
   } catch (error) {
     place.textContent = `This chart could not be drawn: ${error.message}`;

@@ -73,6 +73,8 @@ def is_whole(tab: Tab, with_charts: WithCharts) -> int:
         assert place.locator("svg").count() == 1, place.text_content()
         assert place.locator("svg path, svg line, svg text").count() > 5
     assert tab.get_by_text("could not be drawn").count() == 0
+    legends = tab.locator("[data-chart] .role-legend-label text").all_text_contents()
+    assert [name for name in legends if name.endswith("\N{HORIZONTAL ELLIPSIS}")] == [], "cut by Vega"
     assert tab.locator("img, iframe, object, [onerror]").count() == 0
     assert "undefined" not in str(tab.locator("main").text_content())
     wide = "[document.documentElement.scrollWidth <= innerWidth, innerWidth]"
