@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from hpcbench.analysis.replicates import interval_of
 from hpcbench.analysis.statistics import LEVEL, Floats, Interval
@@ -87,6 +86,8 @@ def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) 
 
 
 def _parts(law: Law, processors: Floats, rates: Floats) -> Floats | None:
+    from scipy.optimize import nnls  # a third of a second, which most reports need not wait for
+
     response = law.response(processors, rates)
     parts: Floats = nnls(law.terms(processors) / response[:, None], np.ones_like(rates))[0]
     with np.errstate(divide="ignore", invalid="ignore"):
