@@ -61,7 +61,7 @@ def values_of(page: Page, key: str) -> list[Any]:
 def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> None:
     page = said(threads(0.4, 0.2, 0.2002))
     (answer,) = page.answers
-    assert answer.sentence.startswith("intra_op_threads=2 is 2.00x [")
+    assert answer.sentence.startswith("intra_op_threads=2 (160 items/s) is 2.00x [")
     assert answer.about == "", "there is one kind of work"
     assert answer.details == ("Of 3 cases; the intervals are of 95 %, over 6 or more repetitions.",)
     assert page.title == "study: results"
@@ -143,7 +143,7 @@ def test_commands_are_ranked_by_their_metric_with_its_unit() -> None:
         for place, rate in enumerate((10.0, 20.0))
     ]
     page = said(results(*cases, quantity=RATE, metrics=[RATE]))
-    assert page.answers[0].sentence.startswith("command=./bench 1 is 2.00x")
+    assert page.answers[0].sentence.startswith("command=./bench 1 (20 it/s) is 2.00x [2.00, 2.00] better than")
     assert [heading.title for heading in page.rankings[0].columns][:2] == ["command", "rate it/s"]
     assert [place.bar.share for place in page.rankings[0].places if place.bar] == [1.0, 0.5]
     column = columns_of(page)[RATE.column]
