@@ -26,6 +26,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hpcbench.analysis.conditions import Booleans, Condition, conditions
+from hpcbench.analysis.ratios import times
 from hpcbench.analysis.settings import TUNABLES, Context, Settings
 from hpcbench.analysis.statistics import LEVEL, Interval
 
@@ -217,7 +218,7 @@ def wilson(successes: int, trials: int) -> Interval:
 
 def _at_worst(example: CounterExample) -> str:
     place = " ".join(f"{name}={value}" for name, value in example.context[:_FIRST])
-    return f"elsewhere up to {example.slower:.3g}x as long{f' ({place})' if place else ''}"
+    return f"elsewhere up to {times(example.slower)} as long{f' ({place})' if place else ''}"
 
 
 def _percent(part: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hpcbench.analysis.importance import Importance, Share
 from hpcbench.analysis.levels import text
 from hpcbench.analysis.matched_pairs import Contrast, Effect
-from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.ratios import in_brackets, times
 from hpcbench.config.parameters import TAG
 
 _WORTH_TELLING = 0.01  # of the variation
@@ -56,13 +56,9 @@ def _effect_to_tell(share: Share) -> Effect | None:
 
 
 def _of_effect(effect: Effect) -> str:
-    """`2 instead of 1 is 1.34x faster [1.29, 1.38] (median of 12 pairs)`."""
+    """`2 instead of 1 is 1.34x [1.29, 1.38] faster (median of 12 pairs)`."""
     pairs = f"median of {effect.pairs:,} pairs" if effect.pairs > 1 else "one pair"
-    return f"{text(effect.faster)} instead of {text(effect.slower)} is {_of_ratio(effect.ratio)} ({pairs})"
-
-
-def _of_ratio(ratio: Interval) -> str:
-    return f"{ratio.estimate:.3g}x faster [{ratio.low:.3g}, {ratio.high:.3g}]"
+    return f"{text(effect.faster)} instead of {text(effect.slower)} is {in_brackets(effect.ratio)} faster ({pairs})"
 
 
 def _of_interaction(share: Share) -> str:
@@ -80,7 +76,7 @@ def _of_contrast(contrast: Contrast) -> str:
     here, there = (f"{other}={text(value)}" for value in (contrast.beside, contrast.beside_other))
     change = f"{contrast.factor.names[0].removeprefix(TAG)} {text(contrast.to)} instead of {text(contrast.since)}"
     join = "more than" if contrast.other_gain > 1 else "but not"
-    return f"{change} helps {here} ({contrast.gain:.3g}x) {join} {there} ({contrast.other_gain:.3g}x)"
+    return f"{change} helps {here} ({times(contrast.gain)}) {join} {there} ({times(contrast.other_gain)})"
 
 
 def _left_out(found: Importance) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hpcbench.analysis.answer import Answer
-from hpcbench.report.formats import in_brackets, value_in_words
+from hpcbench.analysis.ratios import in_brackets
+from hpcbench.report.formats import value_in_words
 
 MOST_NAMED = 3  # cases that are as good as the best
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -20,7 +21,7 @@ class Column:
     header: str
     cells: tuple[str, ...]
     gives_way: int = NEVER
-    is_text: bool = False  # of which words may be broken
+    is_text: bool = False  # starts at the left, and its words may be broken
     styles: tuple[str, ...] = ()  # of rich, one for each cell, where they differ
 
     @property
@@ -58,11 +59,15 @@ def as_table(columns: Sequence[Column]) -> Table:
     """For rich; whatever a cell holds is text."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        header = Text(column.header)
-        table.add_column(header, justify="right", vertical="bottom", overflow="fold", no_wrap=not column.is_text)
+        header, justify = Text(column.header), _justify(column)
+        table.add_column(header, justify=justify, vertical="bottom", overflow="fold", no_wrap=not column.is_text)
     for cells in zip(*map(_texts, columns), strict=True):
         table.add_row(*cells)
     return table
+
+
+def _justify(column: Column) -> Literal["left", "right"]:
+    return "left" if column.is_text else "right"
 
 
 def _texts(column: Column) -> list[Text]:

@@ -78,7 +78,7 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console
     each = [row for _, row in rows.iterrows()]
     quantities = [quantity_of(row, metrics) for row in each]
     if any(quantity != TIME for quantity in quantities):
-        columns.append(Column("quantity", tuple(map(heading, quantities))))
+        columns.append(Column("quantity", tuple(map(heading, quantities)), is_text=True))
     columns += [
         Column(side.upper(), tuple(_written(row, f"{side}_median", metrics) for row in each))
         for side in ("base", "new")
@@ -89,7 +89,7 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console
     told = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
     columns.append(Column("n" if same else "n BASE, NEW", told))
     styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
-    columns.append(Column("verdict", tuple(rows["verdict"]), styles=styles))
+    columns.append(Column("verdict", tuple(rows["verdict"]), is_text=True, styles=styles))
     console.print(as_table(columns))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.quantities import Quantity
-from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.ratios import times
 
 SCALED = ("s", "B", "")  # units that are written beside each number, where there is one
 
@@ -35,11 +35,6 @@ def memory(size: Any) -> str:
     if pd.isna(size):
         return "-"
     return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
-
-
-def times(ratio: float) -> str:
-    """`1.34x`."""
-    return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
 
 
 def factor(ratio: float) -> str:
@@ -70,11 +65,3 @@ def value_in_words(quantity: Quantity, value: float) -> str:
     """With its unit: `4.35 ms`, `30,266 items/s`."""
     written = formatter(quantity)(value)
     return written if quantity.unit in SCALED else f"{written} {quantity.unit}"
-
-
-def in_brackets(interval: Interval) -> str:
-    """`1.34x [1.29, 1.38]`; without limits, the ratio alone."""
-    if interval.low is None or interval.high is None:
-        return times(interval.estimate)
-    low, high = (times(limit).removesuffix("x") for limit in (interval.low, interval.high))
-    return f"{times(interval.estimate)} [{low}, {high}]"

@@ -16,6 +16,8 @@ from hpcbench.analysis.comparison import BETTER, WORSE
 from hpcbench.analysis.history import CaseHistory, Point, Shift, history_points
 from hpcbench.analysis.naming import label
 from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.ratios import in_brackets
+from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.verdicts import FASTER, MARGIN, SLOWER
 from hpcbench.node.steadiness import medians_of_parts
 from hpcbench.report.blocks import around, shows_blocks, sparkline
@@ -134,14 +136,13 @@ def line(history: History, shift: Shift) -> Text:
 
 
 def size(shift: Shift) -> str:
-    """`1.12x slower [1.10, 1.14]`, or of a metric `1.12x as much, worse [1.10, 1.14]`: the limits are of 95 %."""
-    ratio, limits = shift.ratio.estimate, [shift.ratio.low, shift.ratio.high]
-    if shift.word in (SLOWER, FASTER):
-        said = f"{max(ratio, 1 / ratio):.2f}x {shift.word}"
-        limits = [limit and 1 / limit for limit in reversed(limits)] if ratio < 1 else limits
-    else:
-        said = f"{ratio:.2f}x as much{', ' * bool(shift.word)}{shift.word}"
-    return f"{said} [{limits[0]:.2f}, {limits[1]:.2f}]" if limits[0] is not None and limits[1] is not None else said
+    """`1.12x [1.10, 1.14] slower`, or of a metric `1.12x [1.10, 1.14] as much, worse`: the limits are of 95 %."""
+    ratio = Interval(*shift.ratio[:3])
+    if shift.word not in (SLOWER, FASTER):
+        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
+    if ratio.estimate < 1:
+        ratio = Interval(1 / ratio.estimate, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
+    return f"{in_brackets(ratio)} {shift.word}"
 
 
 def beside(shift: Shift) -> str:

@@ -10,12 +10,13 @@ import pandas as pd
 from hpcbench.analysis.latency import INFERENCE, PERCENTILES, short_name
 from hpcbench.analysis.naming import cell, plain
 from hpcbench.analysis.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.ratios import times
 from hpcbench.analysis.results import Work
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.catalog import TIME_TO_ACCURACY
 from hpcbench.node.planned import COMMAND
 from hpcbench.report.columns import NEVER, Column
-from hpcbench.report.formats import SCALED, between, duration, formatter, memory, times
+from hpcbench.report.formats import SCALED, between, duration, formatter, memory
 
 TAIL = "time_p99_s"  # of inference, beside the median
 INTERVAL = "95 % interval"
@@ -36,7 +37,7 @@ def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) 
 
 def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
     """What tells the cases apart."""
-    return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=True) for name in shown]
+    return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=_is_text(rows[name])) for name in shown]
 
 
 def heading(quantity: Quantity) -> str:
@@ -95,7 +96,7 @@ def _counts(cases: pd.DataFrame) -> list[Column]:
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():
         pairs = zip(cases["disturbed"], cases["interference"], strict=True)
-        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs)))
+        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs), is_text=True))
     return columns
 
 
@@ -107,6 +108,10 @@ def header_of(column: str) -> str:
     """A column as a table heads it."""
     header = plain(column).replace("_", " ")
     return header.removesuffix(" bytes") if column in _MEMORY else header
+
+
+def _is_text(values: pd.Series[Any]) -> bool:
+    return pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values)
 
 
 def _writer(column: str) -> Callable[[Any], str]:

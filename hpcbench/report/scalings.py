@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, peak
+from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.scaling import Scaling
 from hpcbench.analysis.statistics import Interval
-from hpcbench.report.formats import in_brackets
 
 WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
 

@@ -61,7 +61,7 @@ def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
     shares = values / values.max() if quantity.more_is_better else values.min() / values
     plain = not shows_blocks(console)
     cells = tuple(bar(share, _BAR, plain=plain).ljust(_BAR) for share in shares)
-    return Column("", cells, gives_way=_FIRST)
+    return Column("", cells, gives_way=_FIRST, is_text=True)
 
 
 def _print_answers(results: Results, console: Console) -> None:

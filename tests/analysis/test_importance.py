@@ -117,7 +117,7 @@ def test_a_ratio_that_depends_on_another_factor_is_told_where_it_helps_and_where
     assert found.interaction is not None
     assert found.interaction.p_value <= SIGNIFICANCE
     told = next(sentence for sentence in sentences(found) if "together" in sentence)
-    assert told.endswith(" intra_op_threads 2 instead of 1 helps batch_size=64 (1.8x) but not batch_size=1 (0.9x).")
+    assert told.endswith(" intra_op_threads 2 instead of 1 helps batch_size=64 (1.80x) but not batch_size=1 (0.90x).")
 
 
 def test_an_interaction_that_only_ranks_make_up_is_not_told(matrix: Matrix) -> None:
@@ -251,8 +251,8 @@ def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     tables = matrix(noisy(lambda **p: p["batch_size"] ** 0.1 / (1 + 0.34 * (p["intra_op_threads"] - 1))), **axes)
     told = sentences(importance(*tables, list(axes)))
     assert told[0].startswith("intra_op_threads explains ")
-    assert "2 instead of 1 is 1.34x faster [1.3" in told[0]
-    assert told[0].endswith("(median of 24 pairs).")
+    assert "2 instead of 1 is 1.34x [1.3" in told[0]
+    assert told[0].endswith("] faster (median of 24 pairs).")
     assert told[1].startswith("batch_size explains ")
     assert "No more than noise may explain: inter_op_threads." in told
     assert told[-1].startswith("Noise between repetitions is ")

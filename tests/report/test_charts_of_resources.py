@@ -179,7 +179,7 @@ def test_the_best_case_over_time(place: Place) -> None:
     observed = Observed("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
-    assert "Shaded: when others disturbed it." in made["samples-over-time"].caption
+    assert "Shaded: windows that others disturbed; with over 20 % of them," in made["samples-over-time"].caption
     assert "time of a step (ms)" in picture(made["samples-over-time"], place)
     assert "power (W)" in picture(made["power-over-time"], place)
 

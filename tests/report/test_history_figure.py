@@ -115,7 +115,7 @@ def test_changes_are_numbered_over_all_panels_and_told_above_their_own() -> None
     assert rows(spec, "text", 3)["number"].tolist() == [2, 4]
     told = [panel["title"].get("subtitle", []) for panel in panels(spec)]
     assert [len(lines) for lines in told] == [0, 2, 0, 2]
-    assert told[3][1].startswith("4: 2026-03-02 1.11x faster [1.11, 1.11]; torch 2.9.0 -> 2.10.0")
+    assert told[3][1].startswith("4: 2026-03-02 1.11x [1.11, 1.11] faster; torch 2.9.0 -> 2.10.0")
     assert rows(spec, "text", 1)["colour"].tolist() == [theme.RED, theme.GREEN]
 
 
@@ -175,7 +175,7 @@ def test_a_figure_says_in_words_what_changed() -> None:
     (figure,) = figures_of_history(made_up(60, 2))
     assert figure.id == "history-nightly-time-median-s"
     assert figure.title == "Time of a step of nightly on cluster, sweep by sweep"
-    assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x slower" in figure.description
+    assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x [1.12, 1.12] slower" in figure.description
     assert "beside it: torch 2.5.0 -> 2.6.0" in figure.description
     assert "red for the worse" in figure.caption
     (figure,) = figures_of_history(HISTORIES["no unit, no direction"]())

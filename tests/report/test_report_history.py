@@ -100,11 +100,11 @@ def test_values_of_a_metric_have_its_unit_in_the_title_and_no_ratio_where_one_is
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (shift(), "1.12x slower [1.10, 1.14]"),
-        (shift(0.8, "faster", (0.78, 0.83)), "1.25x faster [1.20, 1.28]"),
-        (shift(0.8, "slower", (0.78, 0.83)), "1.25x slower [1.20, 1.28]"),  # of a throughput
-        (shift(0.8, "worse", (0.78, 0.83)), "0.80x as much, worse [0.78, 0.83]"),
-        (shift(0.8, "", (0.78, 0.83)), "0.80x as much [0.78, 0.83]"),
+        (shift(), "1.12x [1.10, 1.14] slower"),
+        (shift(0.8, "faster", (0.78, 0.83)), "1.25x [1.20, 1.28] faster"),
+        (shift(0.8, "slower", (0.78, 0.83)), "1.25x [1.20, 1.28] slower"),  # of a throughput
+        (shift(0.8, "worse", (0.78, 0.83)), "0.80x [0.78, 0.83] as much, worse"),
+        (shift(0.8, "", (0.78, 0.83)), "0.80x [0.78, 0.83] as much"),
         (shift(1.12, "slower", (None, None)), "1.12x slower"),
     ],
 )

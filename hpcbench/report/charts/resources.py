@@ -14,13 +14,16 @@ from hpcbench.analysis.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
+from hpcbench.monitor.interference import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.base import Figure, slug
 from hpcbench.report.charts.encoding import choose
+from hpcbench.report.formats import percent
 
 MOST_WORKS = 4  # kinds of work with figures of their own
 FEWEST_SAMPLES = 20  # that show anything over time
+_SHADED = f" Shaded: windows that others disturbed; with over {percent(TOO_MANY)} of them, a repetition is disturbed."
 _J_PER_ITEM = 3.6  # of a kWh for a million items
 OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
@@ -40,7 +43,7 @@ def _over_time(observed: Observed) -> Iterator[Figure]:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
         if over_time.is_thinned(observed.samples):
             caption = "The best case over time: a point is the median of neighbours, its line their range."
-        caption += " Shaded: when others disturbed it." if len(observed.windows) else ""
+        caption += _SHADED if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
         yield Figure("samples-over-time", f"Samples over time{of}", caption, caption, drawn)
     if not observed.power.empty:
