@@ -9,15 +9,15 @@ to five repetitions, what Student's t takes them for. So a speedup assumes no mo
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.analysis.distribution import plausible_quantiles
 from hpcbench.analysis.latency import PERCENTILES
 from hpcbench.analysis.quantities import TIME, Quantity
-from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians, quantile_of_sorted
+from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
 from hpcbench.analysis.summary import EFFECTIVE, Cases, Row, speaking
 from hpcbench.node.sampling import SAMPLES
 
@@ -68,17 +68,15 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
 
 
 def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
-    """Of what each repetition has measured: its samples, or the one value that it has of anything but the time."""
+    """Of what each repetition has measured: its samples, or the one value that it has of anything but times."""
     if quantity == TIME:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None
-    values = [value for value in (_value(row, quantity) for row in repetitions) if pd.notna(value)]
+    part = PERCENTILES.get(quantity.column)
+    if part is not None:
+        times = [row[SAMPLES] for row in repetitions if row[SAMPLES].size]
+        return plausible_quantiles(times, part) if times else None
+    values = [
+        value for value in (row[quantity.measured_as or quantity.column] for row in repetitions) if pd.notna(value)
+    ]
     return plausible_medians([np.array([value], dtype=np.float64) for value in values]) if values else None
-
-
-def _value(repetition: Row, quantity: Quantity) -> Any:
-    """What a repetition has of it; of the percentiles its own, as distribution.py has them for their intervals."""
-    part, times = PERCENTILES.get(quantity.column), repetition[SAMPLES]
-    if part is None:
-        return repetition[quantity.measured_as or quantity.column]
-    return quantile_of_sorted(np.sort(times), part) if times.size else None

@@ -49,15 +49,18 @@ def results(
     repetitions: int = 3,
     samples: int = 20,
     spread: float = 0.02,
+    between: float | None = None,
     quantity: Quantity = THROUGHPUT,
     metrics: Sequence[Quantity] = (),
 ) -> Results:
-    """Of cases with log-normal times around `time_s`, which `case` makes. One with a status of its own has failed."""
+    """Of cases with log-normal times around `time_s`, which `case` makes: between repetitions they spread as within
+    them, or by `between`. One with a status of its own has failed."""
     generator = np.random.default_rng(1)
+    between = spread if between is None else between
     rows = []
     for place, (time_s, changes) in enumerate(({**each}.pop("time_s"), each) for each in cases):
         for number in range(repetitions):
-            times = time_s * generator.lognormal(0, spread) * generator.lognormal(0, spread, samples)
+            times = time_s * generator.lognormal(0, between) * generator.lognormal(0, spread, samples)
             own = {"case": f"case-{place}", "case_index": place, "repetition": number, "times_s": times}
             rows.append({**USUAL, "execution": "eager", "inter_op_threads": None, **own, **changes})
             if "status" in changes:
