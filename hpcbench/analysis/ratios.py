@@ -1,0 +1,20 @@
+"""Ratios in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hpcbench.analysis.statistics import Interval
+
+
+def times(ratio: float) -> str:
+    """`1.34x`."""
+    return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
+
+
+def in_brackets(interval: Interval) -> str:
+    """`1.34x [1.29, 1.38]`; without limits, the ratio alone."""
+    if interval.low is None or interval.high is None:
+        return times(interval.estimate)
+    low, high = (times(limit).removesuffix("x") for limit in (interval.low, interval.high))
+    return f"{times(interval.estimate)} [{low}, {high}]"
