@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,25 +20,33 @@ from hpcbench.analysis.summary import case_names
 MOST_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
 
 
+class Named(NamedTuple):
+    """A case, and how a sentence names it, which two may be alike in."""
+
+    key: Key
+    name: str
+
+
 @dataclass(frozen=True)
 class Answer:
-    """Of one kind of work. `gain` is how many times as good as the base case the best one is, above 1 where better."""
+    """Of one kind of work. `gain` is how many times as good as the base case the best one is, above 1 where better; no
+    number where the base is 0 or less."""
 
-    work: str
+    work: Work
     quantity: Quantity
-    best: str
+    best: Named
     value: Interval  # of the best case
-    base: str
+    base: Named
     base_given: bool
     gain: Interval
-    alike: tuple[str, ...]  # the cases whose difference from the best may be noise, best first
+    alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
     runs: int  # the fewest repetitions that the best and the base rest on
     is_certain: bool  # that the best is better than the base, though it was chosen as the best of so many
 
     @property
     def best_is_base(self) -> bool:
-        return self.best == self.base
+        return self.best.key == self.base.key
 
 
 def answers(results: Results) -> list[Answer]:
@@ -56,14 +64,14 @@ def _answer(results: Results, work: Work) -> Answer:
     gained = gain(results, best, base)
     alike = [other for other in others if _is_alike(gain(results, best, other))]
     return Answer(
-        work.short_title,
+        work,
         quantity,
-        phrase(best, work.shown),
+        _named(best, work),
         Interval(float(best[quantity.column]), *(_limit(best, column) for column in quantity.limits)),
-        phrase(base, work.shown),
+        _named(base, work),
         results.base_given,
         gained,
-        tuple(phrase(other, work.shown) for other in alike),
+        tuple(_named(other, work) for other in alike),
         len(measured),
         int(min(best["repetitions"], base["repetitions"])),
         _is_certain(gained, len(measured) - 1),
@@ -83,7 +91,7 @@ def _is_certain(interval: Interval, rivals: int) -> bool:
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
     """How many times as good a case is as another one of the same work, by the quantity of the ranking."""
     quantity = results.quantity
-    one, two = _key(case), _key(other)
+    one, two = key_of(case), key_of(other)
     better, worse = (one, two) if quantity.more_is_better else (two, one)
     values = {one: float(case[quantity.column]), two: float(other[quantity.column])}
     if one == two or not values[worse] > 0:
@@ -105,8 +113,12 @@ def _base(cases: pd.DataFrame) -> pd.Series[Any]:
     return (named if len(named) else cases.sort_values("case_index", kind="stable")).iloc[0]
 
 
-def _key(case: pd.Series[Any]) -> Key:
+def key_of(case: pd.Series[Any]) -> Key:
     return case["sweep"], case["case"]
+
+
+def _named(case: pd.Series[Any], work: Work) -> Named:
+    return Named(key_of(case), phrase(case, work.shown))
 
 
 def _limit(case: pd.Series[Any], column: str) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,6 +12,8 @@ from hpcbench.config.parameters import TAG
 from hpcbench.node.planned import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
+MOST_NAMED = 6  # columns that a sentence names
+_COUNTS = {"parameter_count": "parameters", "flops_per_item": "operations an item", "held_out": "of the data held out"}
 # What often follows from something else that tells cases apart, and then says nothing new.
 _OFTEN_DERIVED = ("environment", "model_options", "execution", "cpus_per_task", "gpus_per_task", "batch_size")
 
@@ -44,8 +48,10 @@ def label(case: pd.Series[Any], shown: list[str]) -> str:
 def phrase(case: pd.Series[Any], shown: list[str]) -> str:
     """A case as a sentence names it: `pytorch with intra_op_threads=2, nodes=1`."""
     framework = cell(case["framework"]) if "framework" in shown else ""
-    others = ", ".join(f"{plain(name)}={_short(cell(case[name]))}" for name in shown if name != "framework")
-    return " with ".join(filter(None, (framework, others))) or str(case["case"])
+    others = [f"{plain(name)}={_short(cell(case[name]))}" for name in shown if name != "framework"]
+    if len(others) > MOST_NAMED:
+        others[MOST_NAMED:] = [f"and {len(others) - MOST_NAMED} more (case {case['case']})"]
+    return " with ".join(filter(None, (framework, ", ".join(others)))) or str(case["case"])
 
 
 def title(cases: pd.DataFrame) -> str:
@@ -60,20 +66,26 @@ def title(cases: pd.DataFrame) -> str:
     return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
 
 
-def short_title(cases: pd.DataFrame, all_cases: pd.DataFrame) -> str:
-    """What tells cases of equal work from all others: `lstm inference`."""
-    first = cases.iloc[0]
-    if first["framework"] == COMMAND:
-        return str(first["experiment"])
-    measured = all_cases[all_cases["time_median_s"].notna()]
-    differing = varying(measured, ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
-    told = [cell(first[name]) for name in differing]
-    alike = measured[(measured[differing].astype(str) == first[differing].astype(str)).all(axis=1)]
-    if alike["parameter_count"].nunique() > 1:
-        told.append(f"with {int(first['parameter_count']):,} parameters")
-    elif alike["flops_per_item"].nunique() > 1:
-        told.append(f"with {int(first['flops_per_item']):,} operations an item")
-    return " ".join(told)
+def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
+    """What tells the cases of each kind of work from those of all others: `lstm inference`, and counts where it takes
+    them: `mlp with 1,000 parameters and 2,000 operations an item`."""
+    firsts = [cases.iloc[0] for cases in works]
+    words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
+    names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
+    for column, unit in _COUNTS.items():
+        values = defaultdict(set)
+        for name, first in zip(names, firsts, strict=True):
+            values[name].add(first[column])
+        names = [
+            (*name, f"{first[column]:,.12g} {unit}") if len(values[name]) > 1 else name
+            for name, first in zip(names, firsts, strict=True)
+        ]
+    return [" with ".join(filter(None, (title, " and ".join(counts)))) for title, *counts in names]
+
+
+def _in_words(work: pd.Series[Any], words: list[str]) -> str:
+    commands = work["framework"] == COMMAND
+    return str(work["experiment"]) if commands else " ".join(cell(work[name]) for name in words)
 
 
 def plain(column: str) -> str:
@@ -86,4 +98,6 @@ def cell(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    """Both ends: paths often differ in the last of their parts."""
+    half = (LONGEST - 3) // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}...{text[half + 3 - LONGEST :]}"

@@ -71,14 +71,16 @@ class _Stairs(NamedTuple):
 def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
     """`front`, `dominated`, or `maybe` for each row: dominated, but perhaps by noise alone; None where it is left out.
 
-    A case is dominated for sure where another one's upper limits are below its lower ones, in every quantity. Where a
-    limit is not known, neither is that.
+    A case is dominated for sure where another one's upper limits are no higher than its lower ones, in every quantity.
+    Where a limit is not known, neither is that.
     """
     on_front, known = front(values), _known(values)
-    rivals = highs[front(highs)]  # whoever dominates for sure has upper limits that are no lower than some of these
+    rivals = np.flatnonzero(front(highs))  # whoever dominates for sure has upper limits no lower than some of these
     surely: NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
     for rival in rivals:
-        surely |= (rival <= lows).all(axis=1)
+        below = (highs[rival] <= lows).all(axis=1)
+        below[rival] = False  # whose limits are one
+        surely |= below
     words = np.where(on_front, FRONT, np.where(surely, DOMINATED, MAYBE)).tolist()
     return [word if there else None for word, there in zip(words, known.tolist(), strict=True)]
 

@@ -43,12 +43,11 @@ class Results:
     def works(self) -> list[Work]:
         """The kinds of work that were measured, in the order of the ranking."""
         groups = work_groups(self.cases)
-        found = []
-        for number in sorted(set(groups[groups >= 0])):
-            alike = self.cases[groups == number]
-            names = naming.title(alike), naming.short_title(alike, self.cases)
-            found.append(Work(*names, alike, naming.varying(alike, list(self.shown))))
-        return found
+        found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
+        return [
+            Work(naming.title(alike), short_title, alike, naming.varying(alike, list(self.shown)))
+            for alike, short_title in zip(found, naming.short_titles(found), strict=True)
+        ]
 
     def ranked_by(self, work: Work) -> Quantity:
         """The quantity; of cases whose samples are no steps of so many items, their time (see summary.speed_of)."""

@@ -18,7 +18,7 @@ from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, fit
 from hpcbench.analysis.naming import phrase
 from hpcbench.analysis.replicates import Replicates, interval_of, shuffled
 from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.statistics import Floats, Interval
+from hpcbench.analysis.statistics import RESAMPLES, Floats, Interval
 from hpcbench.node.planned import COMMAND
 
 STRONG, WEAK = "strong", "weak"
@@ -71,6 +71,11 @@ class Scaling:
     def pays_until(self) -> int:
         """The processors beyond which no measured number certainly does more than the best of fewer."""
         return int(self.points.loc[self.points["pays"], "processors"].max())
+
+    @property
+    def always_pays(self) -> bool:
+        """Whether each number of processors certainly does more than every smaller one."""
+        return bool(self.points.groupby("processors")["pays"].any().all())
 
 
 def series_of(results: Results) -> list[Series]:
@@ -132,29 +137,34 @@ def scaling(series: Series, replicates: Replicates) -> Scaling:
             "pays": _pays(counts, rates, drawn),
         }
     )
-    fits = [fit(law, counts, rates, drawn) for law in LAWS[series.kind]]
+    known = None if np.isnan(drawn).any() else drawn
+    fits = [fit(law, counts, rates, known) for law in LAWS[series.kind]]
     found = tuple(each for each in fits if each is not None)
     return Scaling(work.short_title, *series[1:-1], points, found)
 
 
-def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats | None:
-    """(draws, cases): rates that the cases could as well have had; None where that is not known of one of them."""
+def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats:
+    """(draws, cases): rates that the cases could as well have had; no numbers for a case of which that is not known."""
     times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
-    known = [shuffled(each, place) for place, each in enumerate(times) if each is not None and each.min() > 0]
-    if len(known) < len(times):
-        return None
-    return cases["items_per_step"].to_numpy(dtype=np.float64) / np.column_stack(known)
+    drawn = [
+        shuffled(each, place) if each is not None and each.min() > 0 else np.full(RESAMPLES, np.nan)
+        for place, each in enumerate(times)
+    ]
+    rates: Floats = cases["items_per_step"].to_numpy(dtype=np.float64) / np.column_stack(drawn)
+    return rates
 
 
-def _intervals(values: Floats, drawn: Floats | None) -> list[Interval]:
-    if drawn is None:
-        return [Interval(float(value), None, None) for value in values]
-    return [interval_of(float(value), drawn[:, place]) for place, value in enumerate(values)]
+def _intervals(values: Floats, drawn: Floats) -> list[Interval]:
+    return [_interval(float(value), drawn[:, place]) for place, value in enumerate(values)]
 
 
-def _over_base(rates: Floats, drawn: Floats | None) -> list[Interval]:
+def _interval(value: float, drawn: Floats) -> Interval:
+    return Interval(value, None, None) if np.isnan(drawn).any() else interval_of(value, drawn)
+
+
+def _over_base(rates: Floats, drawn: Floats) -> list[Interval]:
     """The base itself is 1 by definition."""
-    others = _intervals(rates / rates[0], None if drawn is None else drawn / drawn[:, :1])
+    others = _intervals(rates / rates[0], drawn / drawn[:, :1])
     return [Interval(1.0, None, None), *others[1:]]
 
 
@@ -166,7 +176,7 @@ def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | Non
     }
 
 
-def _pays(counts: Floats, rates: Floats, drawn: Floats | None) -> list[bool]:
+def _pays(counts: Floats, rates: Floats, drawn: Floats) -> list[bool]:
     """Whether each case certainly does more than every one with fewer processors; the base does. Where no interval is
     known, whether it did."""
     pays = [True]
@@ -176,7 +186,6 @@ def _pays(counts: Floats, rates: Floats, drawn: Floats | None) -> list[bool]:
             pays.append(False)
             continue
         best = fewer[np.argmax(rates[fewer])]
-        ratio = rates[place] / rates[best]
-        low = ratio if drawn is None else interval_of(ratio, drawn[:, place] / drawn[:, best]).low
-        pays.append(bool(low is not None and low > 1))
+        gain = _interval(rates[place] / rates[best], drawn[:, place] / drawn[:, best])
+        pays.append(bool((gain.estimate if gain.low is None else gain.low) > 1))
     return pays

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hpcbench.analysis.answer import Answer
 from hpcbench.analysis.ratios import in_brackets
 from hpcbench.report.formats import value_in_words
@@ -21,13 +23,15 @@ def sentence(answer: Answer) -> str:
 
 
 def _beginning(answer: Answer) -> str:
-    best, base = answer.best, f"the base case, {answer.base}" if answer.base_given else f"the first case, {answer.base}"
+    best, base = answer.best.name, f"the {'base' if answer.base_given else 'first'} case, {answer.base.name}"
     value = value_in_words(answer.quantity, answer.value.estimate)
     better = answer.quantity.better
     if answer.cases == 1:
         return f"{best}: {value}; there is no other case to compare it with"
     if answer.best_is_base:
         return f"No case is {better} than {base} ({value})"
+    if math.isnan(answer.gain.estimate):
+        return f"{best} is best ({value}); there is no ratio to {base}, which has 0 or less"
     gain = f"{in_brackets(answer.gain)} {better} than {base}"
     if answer.is_certain:
         return f"{best} ({value}) is {gain}"
@@ -41,7 +45,7 @@ def _beginning(answer: Answer) -> str:
 def _alike(answer: Answer) -> str:
     """What is as good as the best; the base case is no news where the gain over it is said to be noise."""
     sure = answer.is_certain or answer.best_is_base
-    others = [other for other in answer.alike if sure or other != answer.base]
+    others = [other.name for other in answer.alike if sure or other.key != answer.base.key]
     if not others:
         return ""
     named = "; ".join(others[:MOST_NAMED])

@@ -51,10 +51,11 @@ FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown":
 
 def _tables(results: Results, top: int) -> Iterator[tuple[Work, list[Column], str]]:
     """Each kind of work with its columns and its answer; nothing is said where the quantity was not measured."""
-    said = {answer.work: sentence(answer) for answer in answers(results)}
+    found = answers(results)
     for work in results.works:
+        said = next((sentence(answer) for answer in found if answer.work is work), "")
         best = replace(work, cases=work.cases.head(top))
-        yield work, columns_of(best, results.quantity, results.metrics), said.get(work.short_title, "")
+        yield work, columns_of(best, results.quantity, results.metrics), said
 
 
 def _latex_table(work: Work, columns: list[Column], said: str) -> str:

@@ -68,7 +68,7 @@ def _print_answers(results: Results, console: Console) -> None:
     """A sentence for each kind of work, which it names where there are several."""
     found = answers(results)
     for answer in found[:MOST_ANSWERS]:
-        work = f"{answer.work}: " if len(found) > 1 else ""
+        work = f"{answer.work.short_title}: " if len(found) > 1 else ""
         console.print(Text.assemble((work, "italic"), (sentence(answer), "bold")), soft_wrap=False)
     if len(found) > MOST_ANSWERS:
         console.print(f"... and {len(found) - MOST_ANSWERS:,} more kinds of work; each table below has its best first")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.report.answers import sentence
+from tests.report.made_up_results import case as made_up
+from tests.report.made_up_results import results
 
 Ask = Callable[..., list[Answer]]
 SURE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with
@@ -54,9 +57,9 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
 
 def test_the_best_is_told_with_its_gain_over_the_first_case_and_what_is_as_good(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, 0.2002)
-    assert answer.best == "intra_op_threads=2"
-    assert answer.base == "intra_op_threads=1"
-    assert answer.alike == ("intra_op_threads=3",)
+    assert answer.best.name == "intra_op_threads=2"
+    assert answer.base.name == "intra_op_threads=1"
+    assert [each.name for each in answer.alike] == ["intra_op_threads=3"]
     assert answer.is_certain
     assert answer.gain.estimate == pytest.approx(2)
     said = sentence(answer)
@@ -92,15 +95,30 @@ def test_less_time_is_faster_and_less_memory_smaller(ask: Ask) -> None:
 
 def test_each_kind_of_work_has_its_own_answer_with_a_name_of_its_own(ask: Ask) -> None:
     found = ask(0.4, 0.2, 0.1, 0.3, model=["mlp", "mlp", "lstm", "lstm"])
-    assert [(answer.work, answer.best) for answer in found] == [
+    assert [(answer.work.short_title, answer.best.name) for answer in found] == [
         ("mlp", "intra_op_threads=2"),
         ("lstm", "intra_op_threads=3"),
     ]
 
 
+def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
+    ends = [f"{'x' * 100}{kind}{'y' * 100}" for kind in "abc"]
+    times = (0.4, 0.2, 0.2002)
+    (answer,) = answers(results(*(made_up(time, tag_kind=end) for time, end in zip(times, ends, strict=True))))
+    assert answer.best.name == answer.base.name
+    assert not answer.best_is_base
+    assert " faster than the first case, " in sentence(answer)
+
+
+def test_there_is_no_ratio_to_nothing(ask: Ask) -> None:
+    costs = replace(MEMORY, more_is_better=True)
+    (answer,) = ask(0.4, 0.2, quantity=costs, peak_memory_bytes=[0, 2**30])
+    assert sentence(answer).startswith("intra_op_threads=2 is best (1 GiB); there is no ratio to the first case, ")
+
+
 def test_frameworks_are_named_as_people_name_them(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, framework=["pytorch", "tensorflow"])
-    assert answer.best == "tensorflow with intra_op_threads=2"
+    assert answer.best.name == "tensorflow with intra_op_threads=2"
 
 
 def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:

@@ -7,7 +7,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.naming import LONGEST, cell, label, phrase, plain, short_title, telling_apart, title, varying
+from hpcbench.analysis.naming import (
+    LONGEST,
+    MOST_NAMED,
+    cell,
+    label,
+    phrase,
+    plain,
+    short_titles,
+    telling_apart,
+    title,
+    varying,
+)
 
 USUAL: dict[str, Any] = {
     "case": "c1",
@@ -29,6 +40,7 @@ USUAL: dict[str, Any] = {
     "math_mode": "highest",
     "parameter_count": 1234567,
     "flops_per_item": 10,
+    "held_out": None,
     "time_median_s": 0.1,
     "tag_kind": None,
 }
@@ -101,7 +113,16 @@ def test_a_phrase_begins_with_the_framework() -> None:
 
 def test_a_long_value_is_cut_in_a_phrase() -> None:
     row = cases({"tag_kind": "x" * 200}).iloc[0]
-    assert phrase(row, ["tag_kind"]) == f"kind={'x' * (LONGEST - 3)}..."
+    assert phrase(row, ["tag_kind"]) == f"kind={'x' * 28}...{'x' * 29}"
+    paths = cases(*({"tag_kind": f"/scratch/{'x' * 100}/{end}"} for end in ("base", "tuned")))
+    assert phrase(paths.iloc[0], ["tag_kind"]) != phrase(paths.iloc[1], ["tag_kind"])
+    assert len(phrase(row, ["tag_kind"])) == len("kind=") + LONGEST
+
+
+def test_of_many_columns_a_phrase_names_the_first_and_the_case() -> None:
+    row = pd.Series({"case": "c1", **{f"tag_{n}": n for n in range(50)}})
+    said = ", ".join(f"{n}={n}" for n in range(MOST_NAMED))
+    assert phrase(row, [f"tag_{n}" for n in range(50)]) == f"{said}, and {50 - MOST_NAMED} more (case c1)"
 
 
 @pytest.mark.parametrize(
@@ -128,23 +149,27 @@ def test_commands_have_the_title_of_their_experiment() -> None:
     one, two = ({"framework": "command", "command": each} for each in ("./a", "./b"))
     assert title(cases(one, one)) == "study: ./a"
     assert title(cases(one, two)) == "study: commands"
-    assert short_title(cases(one), cases(one, {})) == "study"
+    assert short_titles([cases(one), cases({})]) == ["study", ""]
 
 
 def test_a_short_title_says_in_what_work_differs() -> None:
-    everything = cases({}, {"task": "inference"}, {"model": "mlp"})
-    assert short_title(everything.iloc[:1], everything) == "lstm training"
-    assert short_title(everything.iloc[1:2], everything) == "lstm inference"
-    assert short_title(everything.iloc[:1], everything.iloc[:1]) == ""
+    assert short_titles([cases({}), cases({"task": "inference"}), cases({"model": "mlp"})]) == [
+        "lstm training",
+        "lstm inference",
+        "mlp training",
+    ]
+    assert short_titles([cases({}, {"nodes": 2})]) == [""]
+    assert short_titles([]) == []
 
 
-def test_work_of_one_name_is_told_apart_by_its_size() -> None:
-    larger = cases({}, {"parameter_count": 2000})
-    dearer = cases({}, {"flops_per_item": 3000})
-    assert short_title(larger.iloc[1:], larger) == "with 2,000 parameters"
-    assert short_title(dearer.iloc[1:], dearer) == "with 3,000 operations an item"
-
-
-def test_what_was_not_measured_tells_no_work_apart() -> None:
-    everything = cases({}, {"model": "mlp", "time_median_s": None})
-    assert short_title(everything.iloc[:1], everything) == ""
+def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
+    works = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
+    assert short_titles(works) == [
+        "100 parameters and 100 operations an item",
+        "100 parameters and 200 operations an item",
+        "300 parameters",
+    ]
+    learning = [
+        cases({"model": model, "held_out": part}) for model, part in (("mlp", 0.2), ("mlp", 0.5), ("lstm", 0.2))
+    ]
+    assert short_titles(learning) == ["mlp with 0.2 of the data held out", "mlp with 0.5 of the data held out", "lstm"]

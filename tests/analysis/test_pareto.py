@@ -67,6 +67,11 @@ def test_another_than_the_nearest_may_be_the_one_that_dominates_for_sure() -> No
     assert marked([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]], [5.0, 0.1, 0.1]) == ["front", "maybe", "dominated"]
 
 
+def test_no_case_dominates_itself() -> None:
+    values, highs = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[5.0, 5.0], [2.0, 2.0]])
+    assert marks(values, values, highs) == ["front", "maybe"]
+
+
 def test_without_limits_nothing_is_sure() -> None:
     assert marked([[1.0, 1.0], [2.0, 2.0], [NAN, 1.0]], [NAN, NAN, 0.0]) == ["front", "maybe", None]
 

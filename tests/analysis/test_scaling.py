@@ -27,10 +27,11 @@ def scale(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.Dat
     """The series of cases of so many nodes, of one CPU each, that take so many seconds for so many items."""
 
     def make(*cases: dict[str, Any], spread: tuple[float, ...] = SPREAD) -> list[Scaling]:
+        own = ("time", "runs")
         rows = [
-            repetition(number, run, [case["time"] * part], **{k: v for k, v in case.items() if k != "time"})
+            repetition(number, run, [case["time"] * part], **{k: v for k, v in case.items() if k not in own})
             for number, case in enumerate(cases)
-            for run, part in enumerate(spread)
+            for run, part in enumerate(spread[: case.get("runs")])
         ]
         repetitions = table(*rows)
         replicates = Replicates(by_case(repetitions))
@@ -134,6 +135,22 @@ def test_single_values_have_no_intervals(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), spread=(1.0,))
     assert found.points["speedup_low"].isna().all()
     assert found.pays_until == 2
+    assert sentences(found)[0].endswith("; how far it pays is not certain, since some of it rests on one run.")
+
+
+def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:
+    (found,) = scale(strong(1, 0.8), strong(2, 0.4), strong(4, 0.2, runs=1))
+    assert list(found.points["speedup_low"].isna()) == [True, False, True]
+    amdahl = next(each for each in found.fits if "serial_fraction" in each.parameters)
+    assert amdahl.parameters["serial_fraction"].low is None
+
+
+def test_steps_that_do_less_are_not_said_to_do_more(scale: Scale) -> None:
+    (found,) = scale(strong(1, 0.8), strong(2, 1.0), strong(4, 0.3))
+    end = "; 4, the most that were tried, still do more than any fewer, though not each step does."
+    assert sentences(found)[0].endswith(end)
+    (rising,) = scale(strong(1, 0.8), strong(2, 0.5), strong(4, 0.3))
+    assert sentences(rising)[0].endswith("; up to 4, the most that were tried, each step does more.")
 
 
 def test_commands_have_no_series(scale: Scale) -> None:

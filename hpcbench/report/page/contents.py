@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.answer import Answer, answers
-from hpcbench.analysis.naming import phrase
+from hpcbench.analysis.answer import Answer, answers, key_of
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.rules import RULES, Evidence, Finding, check
@@ -68,7 +67,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
 def _answer(answer: Answer, *, several: bool) -> model.Answer:
     runs = f"{answer.cases:,} cases" if answer.cases > 1 else "1 case"
     rests = f"Of {runs}; the intervals are of 95 %, over {answer.runs} or more repetitions."
-    return model.Answer(sentence(answer), about=answer.work if several else "", details=(rests,))
+    return model.Answer(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
 
 
 def _notices(results: Results) -> Iterable[str]:
@@ -85,9 +84,9 @@ def _ranking(work: Work, said: list[Answer], results: Results) -> model.Ranking:
     columns = columns_of(work, results.quantity, results.metrics)
     headings = tuple(model.Heading(column.header, not column.is_text) for column in columns)
     rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
-    answer = next((each for each in said if each.work == work.short_title), None)
+    answer = next((each for each in said if each.work is work), None)
     best = work.cases.head(TOP)
-    standings = [_standing(case, place, work, answer) for place, (_, case) in enumerate(best.iterrows())]
+    standings = [_standing(case, place, answer) for place, (_, case) in enumerate(best.iterrows())]
     places = tuple(
         model.Place(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
     )
@@ -111,12 +110,12 @@ def _bar(share: float, low: float, high: float) -> model.Bar | None:
     return model.Bar(share, max(low, 0.0), min(high, 1.0)) if low <= high else model.Bar(share)
 
 
-def _standing(case: pd.Series[Any], place: int, work: Work, answer: Answer | None) -> model.Standing:
+def _standing(case: pd.Series[Any], place: int, answer: Answer | None) -> model.Standing:
     if answer is None or pd.isna(case["time_median_s"]):
         return model.BEHIND
     if place == 0:
         return model.BEST
-    return model.WITHIN_NOISE if phrase(case, work.shown) in answer.alike else model.BEHIND
+    return model.WITHIN_NOISE if key_of(case) in {each.key for each in answer.alike} else model.BEHIND
 
 
 def _figure(figure: base.Figure) -> model.Figure:
