@@ -42,6 +42,8 @@ class Answer:
     alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
     runs: int  # the fewest repetitions that the best and the base rest on
+    unknown: int  # cases of this work that have no such value, beside them
+    single: tuple[Named, ...]  # of the best and the base, what rests on one repetition
     is_certain: bool  # that the best is better than the base, though it was chosen as the best of so many
 
     @property
@@ -74,6 +76,8 @@ def _answer(results: Results, work: Work) -> Answer:
         tuple(_named(other, work) for other in alike),
         len(measured),
         int(min(best["repetitions"], base["repetitions"])),
+        len(work.cases) - len(measured),
+        tuple(dict.fromkeys(_named(case, work) for case in (best, base) if case["repetitions"] == 1)),
         _is_certain(gained, len(measured) - 1),
     )
 
@@ -89,7 +93,11 @@ def _is_certain(interval: Interval, rivals: int) -> bool:
 
 
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
-    """How many times as good a case is as another one of the same work, by the quantity of the ranking."""
+    """How many times as good a case is as another one of the same work, by the quantity of the ranking.
+
+    Without limits where one of them rests on a single run, of which the samples say nothing about the next, while there
+    are cases that rest on more.
+    """
     quantity = results.quantity
     one, two = key_of(case), key_of(other)
     better, worse = (one, two) if quantity.more_is_better else (two, one)
@@ -97,6 +105,8 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if one == two or not values[worse] > 0:
         return Interval(1.0 if one == two else np.nan, None, None)
     estimate = values[better] / values[worse]
+    if 1 in (case["repetitions"], other["repetitions"]) and (results.cases["repetitions"] > 1).any():
+        return Interval(estimate, None, None)
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)
     times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))

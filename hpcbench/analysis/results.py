@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis import naming
-from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.replicates import Replicates
-from hpcbench.analysis.summary import work_groups
+from hpcbench.analysis.summary import WORK, ranked_by, work_groups
 from hpcbench.node.outcomes import COMPLETED
 
 
@@ -45,14 +45,19 @@ class Results:
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
         return [
-            Work(naming.title(alike), short_title, alike, naming.varying(alike, list(self.shown)))
+            Work(naming.title(alike), short_title, alike, self._telling(alike))
             for alike, short_title in zip(found, naming.short_titles(found), strict=True)
         ]
 
+    def _telling(self, alike: pd.DataFrame) -> list[str]:
+        """What tells cases of equal work apart; a single one from those of other work, as far as its title does not."""
+        if len(alike) > 1:
+            return naming.varying(alike, list(self.shown))
+        return [name for name in self.shown if name not in WORK and alike[name].notna().all()]
+
     def ranked_by(self, work: Work) -> Quantity:
-        """The quantity; of cases whose samples are no steps of so many items, their time (see summary.speed_of)."""
-        unknown = self.quantity == THROUGHPUT and work.cases[THROUGHPUT.column].isna().all()
-        return TIME if unknown else self.quantity
+        """The quantity, or what stands for it where these cases have none of it."""
+        return ranked_by(work.cases, self.quantity, self.metrics.values())
 
     @property
     def failed(self) -> pd.DataFrame:

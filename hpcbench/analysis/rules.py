@@ -122,7 +122,14 @@ def single_runs(evidence: Evidence) -> Finding | None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
     lacking = f"{share} on one run, whose interval says nothing about the next"
-    return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
+    return Finding(5, lacking, _more_runs(single))
+
+
+def _more_runs(cases: pd.DataFrame) -> str:
+    """Where others disturbed some of them, more may be there already."""
+    if (cases["disturbed"] > 0).any():
+        return f"{_resume(cases)} --disturbed measures again what others disturbed"
+    return f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more"
 
 
 def disturbed_runs(evidence: Evidence) -> Finding | None:
@@ -183,7 +190,7 @@ def missing_intervals(evidence: Evidence) -> Finding | None:
         return None
     share = _share(without, evidence.measured, "has", "have")
     lacking = f"{share} no interval: one value, or few of which some are not above 0"
-    return Finding(5, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more")
+    return Finding(5, lacking, _more_runs(evidence.measured.loc[without.index]))
 
 
 def wide_intervals(evidence: Evidence) -> Finding | None:
@@ -266,7 +273,7 @@ def few_runs(evidence: Evidence) -> Finding | None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")
     lacking = f"{share} on fewer than {FEWEST_TO_RESAMPLE} runs, taken for log-normal"
-    return Finding(6, lacking, f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more, which assumes nothing")
+    return Finding(6, lacking, f"{_more_runs(few)}; {FEWEST_TO_RESAMPLE} or more assume nothing")
 
 
 def missing_bounds(evidence: Evidence) -> Finding | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from statistics import median
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, latency
-from hpcbench.analysis.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import effective_size_of, interval_of_values, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
@@ -245,10 +246,25 @@ def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
     return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
 
 
-def ranked(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
-    """The cases best first within each kind of work; what was not measured comes last."""
-    key = speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]
-    order = cases.assign(_group=work_groups(cases).replace(-1, np.iinfo(np.int64).max), _key=key)
+def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
+    """What cases of equal work are ranked by: the quantity; where that is the throughput and they have none, since
+    their samples are no steps of so many items, the first metric that they have, or their time (see speed_of)."""
+    if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
+        return quantity
+    return next(
+        (each for each in metrics if each.more_is_better is not None and cases[each.column].notna().any()), TIME
+    )
+
+
+def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:
+    """The cases best first within each kind of work, by what ranked_by says; what was not measured comes last."""
+    groups = work_groups(cases)
+    key = (speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]).copy()
+    for _, rows in cases[cases["framework"] == COMMAND].groupby(groups[groups >= 0]) if metrics else ():
+        own = ranked_by(rows, quantity, metrics)
+        if own in metrics and own != quantity:
+            key[rows.index] = rows[own.column].astype(float) * (1 if own.more_is_better else -1)
+    order = cases.assign(_group=groups.replace(-1, np.iinfo(np.int64).max), _key=key)
     ascending = [True, not quantity.more_is_better]
     order = order.sort_values(["_group", "_key"], ascending=ascending, kind="stable", na_position="last")
     return order.drop(columns=["_group", "_key"]).reset_index(drop=True)

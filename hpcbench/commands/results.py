@@ -34,7 +34,7 @@ def results_of(records: list[Record], metric: str | None = None, base: str | Non
     columns = metric_columns(records)
     metrics = quantities_of(columns)
     quantity = _ranking(metric, metrics, cases)
-    cases = ranked(cases, quantity)
+    cases = ranked(cases, quantity, metrics.values())
     means = tuple(found.name for found in columns.values() if found.averages_rates)
     shown = telling_apart(cases, ["sweep", *candidates(cases)])
     return Results(repetitions, cases, quantity, shown, replicates, base is not None, metrics, means)

@@ -17,8 +17,11 @@ def sentence(answer: Answer) -> str:
     An interval that holds 1 is said to; a ratio without an interval, too.
     """
     said = f"{_beginning(answer)}{_alike(answer)}."
-    if answer.runs == 1 and answer.cases > 1:
-        said += " Each rests on one run: the next may differ."
+    if answer.single and answer.cases > 1:
+        whose = "Each" if len(answer.single) > 1 else answer.single[0].name
+        said += f" {whose} rests on one run: the next may differ."
+    if answer.unknown:
+        said += f" Of {answer.cases + answer.unknown:,} cases {answer.unknown:,} have no such value."
     return said
 
 
