@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from hpcbench.analysis.latency import PERCENTILES, short_name
 from hpcbench.config.metrics import interval_columns
@@ -52,6 +54,11 @@ ENERGY = Quantity(
 QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
 # These are the time in other words: their intervals are its intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
+
+
+def price_of(cases: pd.DataFrame) -> Quantity:
+    """The price, in the currency of these cases."""
+    return replace(PRICE, unit=next(iter(cases["currency"].dropna()), ""))
 
 
 def follows_time(quantity: Quantity) -> bool:

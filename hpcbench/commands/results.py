@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pandas as pd
 
 from hpcbench.analysis.cost import add_costs, incomparable
 from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.pareto import pareto
-from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
@@ -62,4 +61,4 @@ def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
     if reason := incomparable(cases, quantity.column):
         what = f"cases cannot be ranked by {quantity.column}: {reason}"
         raise UserError(what, where="--metric", hint="see docs/cost.md")
-    return replace(quantity, unit=cases["currency"].dropna().iloc[0]) if quantity == PRICE else quantity
+    return price_of(cases) if quantity == PRICE else quantity

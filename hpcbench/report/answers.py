@@ -21,7 +21,8 @@ def sentence(answer: Answer) -> str:
         whose = "Each" if len(answer.single) > 1 else answer.single[0].name
         said += f" {whose} rests on one run: the next may differ."
     if answer.unknown:
-        said += f" Of {answer.cases + answer.unknown:,} cases {answer.unknown:,} have no such value."
+        have = "has" if answer.unknown == 1 else "have"
+        said += f" Of {answer.cases + answer.unknown:,} cases {answer.unknown:,} {have} no such value."
     return said
 
 

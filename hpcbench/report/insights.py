@@ -6,11 +6,10 @@ from hpcbench.analysis.guidelines import mine
 from hpcbench.analysis.importance import importance
 from hpcbench.analysis.importance_sentences import sentences
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.scaling import scaling, series_of
+from hpcbench.analysis.scaling import scaling
 from hpcbench.report import scalings
 
 FEWEST_FACTORS = 2  # of one, the ranking says all
-FEWEST_SIZES = 3  # numbers of processors; of two, the answer says all
 MOST_SERIES = 2
 
 
@@ -20,8 +19,8 @@ def insights(results: Results) -> list[str]:
 
 
 def _of_scaling(results: Results) -> list[str]:
-    long = [each for each in series_of(results) if each.cases["processors"].nunique() >= FEWEST_SIZES]
-    return [" ".join(scalings.sentences(scaling(each, results.replicates))) for each in long[:MOST_SERIES]]
+    long = scalings.long_series(results)[:MOST_SERIES]
+    return [" ".join(scalings.sentences(scaling(each, results.replicates))) for each in long]
 
 
 def _of_factors_and_guidelines(results: Results) -> list[str]:

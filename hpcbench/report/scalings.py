@@ -8,10 +8,17 @@ import pandas as pd
 
 from hpcbench.analysis.laws import AMDAHL, GUSTAFSON, USL, Fit, peak
 from hpcbench.analysis.ratios import in_brackets
-from hpcbench.analysis.scaling import Scaling
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.scaling import Scaling, Series, series_of
 from hpcbench.analysis.statistics import Interval
 
+FEWEST_SIZES = 3  # numbers of processors; of two, the ranking says all
 WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
+
+
+def long_series(results: Results) -> list[Series]:
+    """Those over enough numbers of processors to tell how they scale."""
+    return [each for each in series_of(results) if each.cases["processors"].nunique() >= FEWEST_SIZES]
 
 
 def sentences(scaling: Scaling) -> list[str]:

@@ -110,6 +110,24 @@ def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
     assert " faster than the first case, " in sentence(answer)
 
 
+def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
+    found = results(made_up(0.4, intra_op_threads=1), made_up(0.2, intra_op_threads=2))
+    last = found.repetitions["case"] == found.repetitions["case"].iloc[-1]
+    rows = found.repetitions[~last | (found.repetitions["repetition"] == 0)]
+    replicates = Replicates(by_case(rows))
+    cases = ranked(add_speedup(case_table(rows), replicates), TIME)
+    (answer,) = answers(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
+    assert answer.gain[1:] == (None, None)
+    end = "without an interval. intra_op_threads=2 rests on one run: the next may differ."
+    assert sentence(answer).endswith(end)
+
+
+def test_cases_without_a_value_are_counted(ask: Ask) -> None:
+    (answer,) = ask(0.4, 0.2, 0.1, quantity=MEMORY, peak_memory_bytes=[2**31, 2**30, None])
+    assert answer.cases == 2
+    assert sentence(answer).endswith(". Of 3 cases 1 has no such value.")
+
+
 def test_there_is_no_ratio_to_nothing(ask: Ask) -> None:
     costs = replace(MEMORY, more_is_better=True)
     (answer,) = ask(0.4, 0.2, quantity=costs, peak_memory_bytes=[0, 2**30])

@@ -107,6 +107,14 @@ def test_rule_5_a_single_run_tells_nothing_about_the_next(case: Case, judged: Ju
     assert "measure.repetitions to 6" in finding.remedy
 
 
+def test_rule_5_what_others_disturbed_is_measured_again_first(case: Case, judged: Judged) -> None:
+    rows = case(1, runs=2)
+    rows[1].update(interference="disturbed", disturbed_by="cpu")
+    found = judged([*case(0), *rows])
+    (finding,) = [each for each in found if "on one run" in each.lacking]
+    assert finding.remedy == "hpcbench resume sweep-1 --disturbed measures again what others disturbed"
+
+
 def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judged) -> None:
     """Nothing is said to be within 5 % of which it is not known; two to five runs need logarithms, and 0 has none."""
     found = judged([*command(0, 0.0, 1.0), *command(1, 10.0, 10.0)], "metric_rate")

@@ -275,6 +275,18 @@ def test_cases_are_ranked_within_their_own_kind_of_work(repetition: Rep, table: 
     assert order == ["case-2", "case-0", "case-3", "case-1", "case-4"]
 
 
+def test_commands_beside_models_are_ranked_by_their_own_metric(repetition: Rep, table: Table) -> None:
+    rate = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
+    nothing = {"framework": "command", "model": None, "task": None, "items_per_step": None}
+    rows = [
+        repetition(0, 0, [0.1]),
+        *(repetition(n, 0, [0.1 * n], **nothing, metric_rate_it_per_s=10.0 * n) for n in (1, 2, 3)),
+    ]
+    cases = case_table(table(*rows))
+    assert list(ranked(cases, THROUGHPUT)["case"]) == ["case-0", "case-1", "case-2", "case-3"]
+    assert list(ranked(cases, THROUGHPUT, [rate])["case"]) == ["case-0", "case-3", "case-2", "case-1"]
+
+
 def test_a_sweep_in_which_nothing_completed_can_be_ranked(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition(0, status="failed"), repetition(1, status="timeout")))
     result = ranked(add_speedup(cases, UNSEEN), TIME)

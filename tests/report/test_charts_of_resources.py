@@ -22,10 +22,13 @@ from hpcbench.report.charts.selection import chosen, figures_of
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
 from hpcbench.report.figures import specification
 from tests.report.made import repetitions_of, results
+from tests.report.made_up_results import case
+from tests.report.made_up_results import results as made_up
 from tests.report.test_over_time import power, samples, titles
 
 LONG = "a name that goes on and on " * 8
 PLACES = {"file": AS_FILE, "paper": IN_PAPER, "page": ON_PAGE}
+JOULES = {"energy_measured_j": 12.0, "energy_measured_j_per_item": 2.0, "energy_scope": "cpu"}
 BY = ("numpy", "n1", "2026-11-01T00:00:00+00:00")
 PEAKS = [
     MachinePeaks(
@@ -75,10 +78,10 @@ def rows(figure: Figure) -> list[pd.DataFrame]:
 
 
 ALL = {
-    "time-energy-of-a-million-items": ("time of a million items (s)", "energy of a million items (kWh)"),
-    "time-price-of-a-million-items": ("time of a million items (s)", "price of a million items (EUR)"),
-    "energy-j-per-item": ("intra op threads", "energy of an item (mJ)"),
-    "energy-delay-j-s-per-item2": ("intra op threads", "energy-delay product of an item (uJ s)"),
+    "time-energy-of-a-million-items-1": ("time of a million items (s)", "energy of a million items (kWh)"),
+    "time-price-of-a-million-items-1": ("time of a million items (s)", "price of a million items (EUR)"),
+    "energy-j-per-item-1": ("intra op threads", "energy of an item (mJ)"),
+    "energy-delay-j-s-per-item2-1": ("intra op threads", "energy-delay product of an item (uJ s)"),
     "roofline": ("arithmetic intensity (FLOP/byte)", "achieved rate of one node or GPU (GFLOP/s)"),
 }
 
@@ -101,10 +104,10 @@ def test_what_is_not_known_has_no_figure() -> None:
     assert figures(metered(), Observed()).keys() == ALL.keys() - {"roofline"}
     assert figures(metered(price_per_hour=None, currency=None), Observed()).keys() == ALL.keys() - {
         "roofline",
-        "time-price-of-a-million-items",
+        "time-price-of-a-million-items-1",
     }
     unmetered = metered(energy_measured_j=np.nan, energy_measured_j_per_item=np.nan)
-    assert list(figures(unmetered, Observed())) == ["time-price-of-a-million-items"]
+    assert list(figures(unmetered, Observed())) == ["time-price-of-a-million-items-1"]
     assert figures(results(repetitions_of(0, 0.1, status="failed"))) == {}
 
 
@@ -118,14 +121,14 @@ def test_names_are_drawn_short_and_cases_stay_different() -> None:
     found = replace(found, cases=found.cases.assign(tag_note=notes), shown=["tag_note"])
     for name, figure in figures(found).items():
         assert LONG not in picture(figure, AS_FILE), name
-    shown = max(rows(figures(found)["time-price-of-a-million-items"]), key=len)["name"]
+    shown = max(rows(figures(found)["time-price-of-a-million-items-1"]), key=len)["name"]
     assert shown.is_unique
     assert shown.str.len().max() < 60
 
 
 def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() -> None:
     found = metered()
-    figure = figures(found)["time-energy-of-a-million-items"]
+    figure = figures(found)["time-energy-of-a-million-items-1"]
     on_front = found.cases["pareto"].eq("front").sum()
     assert f"{on_front} of 12 cases are on the Pareto front" in figure.caption
     drawn = max(rows(figure), key=len)
@@ -138,15 +141,15 @@ def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() ->
 
 def test_names_on_the_front_do_not_cover_each_other() -> None:
     found = metered("pytorch", threads=tuple(range(1, 41)))
-    drawn = max(rows(figures(found)["time-price-of-a-million-items"]), key=len)
+    drawn = max(rows(figures(found)["time-price-of-a-million-items-1"]), key=len)
     assert 5 < drawn["named"].sum() <= 20
     heights = np.sort(drawn.loc[drawn["named"], "value"])
     assert np.diff(np.log(heights)).min() > 0 < np.diff(heights).min()
 
 
 def test_stairs_are_drawn_of_two_quantities_alone() -> None:
-    three = figures(metered())["time-energy-of-a-million-items"]
-    two = figures(metered(price_per_hour=None, currency=None))["time-energy-of-a-million-items"]
+    three = figures(metered())["time-energy-of-a-million-items-1"]
+    two = figures(metered(price_per_hour=None, currency=None))["time-energy-of-a-million-items-1"]
     assert "step-after" not in str(specification(three, AS_FILE))
     assert "step-after" in str(specification(two, AS_FILE))
 
@@ -156,8 +159,8 @@ def test_of_very_many_cases_the_best_are_drawn_and_all_of_the_front(monkeypatch:
         monkeypatch.setattr(module, "MOST_POINTS", 8)
     found = metered()
     made = figures(found)
-    assert "energy-j-per-item" not in made
-    drawn = max(rows(made["time-price-of-a-million-items"]), key=len)
+    assert "energy-j-per-item-1" not in made
+    drawn = max(rows(made["time-price-of-a-million-items-1"]), key=len)
     assert len(drawn) == 8
     assert drawn["standing"].eq("on the front").sum() == found.cases["pareto"].eq("front").sum() > 0
     assert [len(each) for each in rows(made["roofline"]) if "share" in each] == [8]
@@ -201,3 +204,22 @@ def test_a_plot_that_was_asked_for_has_no_more_points_than_have_room(monkeypatch
     (figure,) = chosen(metered(), "x=intra_op_threads,color=framework")
     assert figure.caption.endswith("The best 5 of 12 cases.")
     assert [len(each) for each in rows(figure)] == [5]
+
+
+def test_kinds_of_work_whose_long_names_begin_alike_have_figures_of_their_own() -> None:
+    cases = [
+        case(
+            0.1 * n,
+            math_mode=mode,
+            model="m" * 60,
+            intra_op_threads=n,
+            price_per_hour=1.0 * n**2,
+            currency="EUR",
+            **JOULES,
+        )
+        for mode in ("highest", "medium")
+        for n in (1, 2)
+    ]
+    made = figures_of_resources(made_up(*cases), Observed())
+    assert len(made) > 2
+    assert len({figure.id for figure in made}) == len(made)

@@ -142,7 +142,7 @@ def test_what_is_shown_is_chosen_from_the_shape() -> None:
     assert kinds("frameworks") == ["throughput"]
     assert kinds("weak") == ["throughput", "weak-scaling-speedup-cpus", "weak-scaling-efficiency-cpus"]
     assert kinds("GPUs")[1:] == ["strong-scaling-speedup-gpus", "strong-scaling-efficiency-gpus"]
-    assert kinds("inference") == ["throughput", *scaling, "latency"]
+    assert kinds("inference") == ["throughput", "latency"]
     assert kinds("commands") == ["rate-study"]
 
 

@@ -89,6 +89,11 @@ def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float
     return [float(max(below, least - span)), float(min(above, most + span))]
 
 
+def numbered(words: str, number: int) -> str:
+    """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
+    return f"{slug(words)}-{number}"
+
+
 def slug(words: str) -> str:
     """As a file may be called."""
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].rstrip("-") or "figure"

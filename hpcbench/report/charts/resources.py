@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from hpcbench.analysis.cost import ENERGY, ENERGY_DELAY, PRICE
-from hpcbench.analysis.naming import plain
+import pandas as pd
+
+from hpcbench.analysis.cost import ENERGY, ENERGY_DELAY
+from hpcbench.analysis.naming import label, plain
 from hpcbench.analysis.observed import Observed
 from hpcbench.analysis.pareto import FRONT
-from hpcbench.analysis.quantities import QUANTITIES, Quantity
+from hpcbench.analysis.quantities import QUANTITIES, Quantity, price_of
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
 from hpcbench.monitor.interference import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade
 from hpcbench.report.charts import roofline as roofs
-from hpcbench.report.charts.base import Figure, slug
+from hpcbench.report.charts.base import Figure, numbered
 from hpcbench.report.charts.encoding import choose
-from hpcbench.report.formats import percent
+from hpcbench.report.charts.in_words import described, lacking
+from hpcbench.report.formats import duration, percent
 
 MOST_WORKS = 4  # kinds of work with figures of their own
+MOST_TOLD = 10  # cases on a front
 FEWEST_SAMPLES = 20  # that show anything over time
 _SHADED = f" Shaded: windows that others disturbed; with over {percent(TOO_MANY)} of them, a repetition is disturbed."
 _J_PER_ITEM = 3.6  # of a kWh for a million items
@@ -32,7 +36,8 @@ DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
 def figures_of_resources(results: Results, observed: Observed) -> list[Figure]:
     """Of each kind of work, as far as something is known."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
-    each = [figure for work in results.works[:MOST_WORKS] for figure in _of_work(work)]
+    works = enumerate(results.works[:MOST_WORKS], 1)
+    each = [figure for number, work in works for figure in _of_work(work, number)]
     return [*each, *roofs, *_over_time(observed)]
 
 
@@ -45,21 +50,27 @@ def _over_time(observed: Observed) -> Iterator[Figure]:
             caption = "The best case over time: a point is the median of neighbours, its line their range."
         caption += _SHADED if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
-        yield Figure("samples-over-time", f"Samples over time{of}", caption, caption, drawn)
+        told = f"{len(observed.samples):,} samples: {_spread(observed.samples['time_s'], duration)}."
+        yield Figure("samples-over-time", f"Samples over time{of}", caption, told, drawn)
     if not observed.power.empty:
         caption = "The best case: power of each part that has a meter, from the first sample to the last."
-        yield Figure("power-over-time", f"Power{of}", caption, caption, partial(over_time.power, observed.power))
+        parts = observed.power.groupby("part", sort=False)["watts"]
+        told = " ".join(f"{part}: {_spread(watts, '{:,.4g} W'.format)}." for part, watts in parts)
+        yield Figure("power-over-time", f"Power{of}", caption, told, partial(over_time.power, observed.power))
 
 
-def _of_work(work: Work) -> Iterator[Figure]:
-    price = replace(QUANTITIES[PRICE], unit=next(iter(work.cases["currency"].dropna()), ""))
-    for quantity in (QUANTITIES[ENERGY], price):
+def _spread(values: pd.Series[float], written: Callable[[float], str]) -> str:
+    return f"median {written(values.median())}, from {written(values.min())} to {written(values.max())}"
+
+
+def _of_work(work: Work, number: int) -> Iterator[Figure]:
+    for quantity in (QUANTITIES[ENERGY], price_of(work.cases)):
         if work.cases["pareto"].notna().sum() > 1 and work.cases[quantity.column].notna().sum() > 1:
-            yield _of_trade(work, quantity)
+            yield _of_trade(work, quantity, number)
     for quantity in (OF_ITEM, DELAY):
         known = _with_joules(work)
         if known.cases[quantity.column].notna().sum() > 1:
-            yield from _of_energy(known, quantity)
+            yield from _of_energy(known, quantity, number)
 
 
 def _with_joules(work: Work) -> Work:
@@ -70,24 +81,26 @@ def _with_joules(work: Work) -> Work:
     return replace(work, cases=work.cases.assign(**told))
 
 
-def _of_energy(work: Work, quantity: Quantity) -> Iterator[Figure]:
+def _of_energy(work: Work, quantity: Quantity, number: int) -> Iterator[Figure]:
     encoding = choose(work, quantity)
     if encoding:
         title = f"{quantity.title.capitalize()}{_of(work)}"
         scopes = ", ".join(work.cases["energy_scope"].dropna().unique())
         caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % intervals."
-        name = slug(f"{quantity.column} {work.short_title}")
-        yield Figure(name, title, caption, caption, partial(cases.draw, work, encoding))
+        name = numbered(f"{quantity.column} {work.short_title}", number)
+        yield Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
 
-def _of_trade(work: Work, quantity: Quantity) -> Figure:
+def _of_trade(work: Work, quantity: Quantity, number: int) -> Figure:
     title = f"Time against {quantity.title.removesuffix(' of a million items')}{_of(work)}"
     front = work.cases[work.cases["pareto"] == FRONT]
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
-    caption = f"{work.title}. {len(front)} of {len(work.cases)} cases are on the Pareto front of {what}: no other case "
-    caption += "is better in one of these without being worse in another."
-    name = slug(f"time-{quantity.title} {work.short_title}")
-    return Figure(name, title, caption, caption, partial(trade.draw, work, quantity))
+    count = int(work.cases["pareto"].notna().sum())
+    caption = f"{work.title}. {len(front)} of {count} cases are on the Pareto front of {what}: no other case "
+    caption += "is better in one of these without being worse in another." + lacking(work, quantity)
+    told = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MOST_TOLD).iterrows())}."
+    name = numbered(f"time-{quantity.title} {work.short_title}", number)
+    return Figure(name, title, caption, told, partial(trade.draw, work, quantity))
 
 
 def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:

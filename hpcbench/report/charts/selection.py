@@ -9,20 +9,20 @@ from functools import partial
 import pandas as pd
 
 from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE
-from hpcbench.analysis.naming import label, varying
-from hpcbench.analysis.quantities import QUANTITIES, Quantity
+from hpcbench.analysis.naming import varying
+from hpcbench.analysis.quantities import PRICE, QUANTITIES, TIME, Quantity, price_of
 from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scaling, series_of
+from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scaling
 from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import by_case, speaking
 from hpcbench.errors import UserError
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.charts import cases, distribution, parallel, theme
 from hpcbench.report.charts import scaling as scalings
-from hpcbench.report.charts.base import Figure, case_names, slug, title_of
+from hpcbench.report.charts.base import Figure, case_names, numbered, title_of
 from hpcbench.report.charts.encoding import Encoding, choose, parse
-from hpcbench.report.formats import value_in_words
-from hpcbench.report.scalings import sentences
+from hpcbench.report.charts.in_words import capital, described, lacking
+from hpcbench.report.scalings import long_series, sentences
 
 MOST_WORKS = 6  # kinds of work with a figure of their own
 MOST_SERIES = len(theme.COLOURS)
@@ -39,7 +39,8 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     """The figures; where --plot says what to draw, that of each kind of work. Raises UserError for what is no plot."""
     if plot is None:
         return figures_of(results)
-    encoding = parse(plot, results.cases, {**QUANTITIES, **results.metrics}, results.quantity)
+    quantities = {**QUANTITIES, PRICE.column: price_of(results.cases), **results.metrics}
+    encoding = parse(plot, results.cases, quantities, results.quantity)
     known = encoding.quantity.column
     works = [work for work in results.works if work.cases[known].notna().any()]
     if not works:
@@ -66,7 +67,7 @@ def _of_works(results: Results) -> list[Figure]:
         quantity = results.ranked_by(work)
         if len(work.cases) < 2 or work.cases[quantity.column].isna().all():
             continue
-        name = _slug(f"{quantity.title} {work.short_title}", number)
+        name = numbered(f"{quantity.title} {work.short_title}", number)
         encoding = choose(work, quantity)
         found.append(_of_cases(work, encoding, name) if encoding else _of_many_axes(work, quantity, name))
     if found and len(results.works) > MOST_WORKS:
@@ -79,17 +80,18 @@ def _of_cases(work: Work, encoding: Encoding, name: str) -> Figure:
     quantity = encoding.quantity
     columns = encoding.columns or (work.shown if len(work.shown) == 1 else [])
     over = " and ".join(title_of(column) for column in columns) or "case"
-    title = f"{_capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
+    title = f"{capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
     caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
     if encoding.heat:
         caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
     if len(work.cases) > cases.most(encoding):
         caption += f" The best {cases.most(encoding):,} of {len(work.cases):,} cases."
-    return Figure(name, title, caption, _described(work, quantity), partial(cases.draw, work, encoding))
+    caption += lacking(work, quantity)
+    return Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
 
 def _of_many_axes(work: Work, quantity: Quantity, name: str) -> Figure:
-    title = f"{_capital(quantity.title)} over {len(work.shown)} axes" + (
+    title = f"{capital(quantity.title)} over {len(work.shown)} axes" + (
         f": {work.short_title}" if work.short_title else ""
     )
     caption = f"{work.title}. A line for each case, the best one thick."
@@ -98,25 +100,11 @@ def _of_many_axes(work: Work, quantity: Quantity, name: str) -> Figure:
     if len(work.cases) > parallel.MOST_CASES:
         caption += f" The best {parallel.MOST_CASES} of {len(work.cases):,} cases."
     drawn = partial(parallel.draw, work, work.shown, quantity)
-    return Figure(name, title, caption, _described(work, quantity), drawn)
-
-
-def _described(work: Work, quantity: Quantity) -> str:
-    """For who cannot see it: the highest and the lowest."""
-    known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
-    ends = " ".join(
-        f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
-        for word, case in (("highest", known.iloc[-1]), ("lowest", known.iloc[0]))
-    )
-    return f"{_capital(quantity.title)} of {len(known)} cases. {ends}"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return Figure(name, title, caption, described(work, quantity), drawn)
 
 
 def _of_scaling(results: Results) -> Iterator[Figure]:
-    found = series_of(results)
+    found = long_series(results)
     for kind in (STRONG, WEAK):
         for unit in ("CPUs", "GPUs"):
             series = [each for each in found if each.kind == kind and each.unit == unit]
@@ -158,10 +146,9 @@ def _of_latency(results: Results) -> Iterator[Figure]:
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
         yield Figure(
-            _slug(f"latency {work.short_title}", number), title, caption, caption, partial(distribution.ecdf, samples)
+            numbered(f"latency {work.short_title}", number),
+            title,
+            caption,
+            described(work, TIME),
+            partial(distribution.ecdf, samples),
         )
-
-
-def _slug(words: str, number: int) -> str:
-    """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
-    return f"{slug(words)}-{number}"
