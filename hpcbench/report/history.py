@@ -185,7 +185,7 @@ def summary(history: History) -> str:
     """In one line: how many changes were found, and by which rule."""
     judged = len(history.judged)
     if not judged:
-        return f"changes are looked for from {FEWEST} sweeps of a case on"
+        return f"too few sweeps to tell a change from noise: it takes {FEWEST} of a case"
     count = len(history.shifts)
     over = f"{judged:,} cases" if judged > 1 else "1 case"
     counted = f"{count:,} changes" if count != 1 else "1 change"

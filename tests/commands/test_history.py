@@ -163,7 +163,7 @@ def test_one_sweep_is_shown_and_said_to_be_one(command_line, sweeps: Sweeps):
     sweeps(1)
     done = command_line("history", "nightly", "--fail-on", "slower")
     assert "it is one sweep only" in done.stderr
-    assert "changes are looked for from 10 sweeps of a case on" in done.stdout
+    assert "too few sweeps to tell a change from noise: it takes 10 of a case" in done.stdout
 
 
 def test_bad_sweeps_are_told_and_left_out(command_line, sweeps: Sweeps):

@@ -65,8 +65,14 @@ def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFram
         peak, moved = float(ceiling["peak_flops_per_s"]), ceiling["peak_bytes_per_s"]
         at = np.unique(np.append(x, ceiling["ridge_flops_per_byte"])) if pd.notna(moved) else x
         value = np.minimum(peak, at * float(moved)) if pd.notna(moved) else np.full_like(at, peak)
-        parts.append(pd.DataFrame({"x": at, "value": value, "roof": f"{name}, {ceiling['dtype']}"}))
+        name += f", {ceiling['dtype']}" if ceilings["dtype"].nunique() > 1 else ""
+        parts.append(pd.DataFrame({"x": at, "value": value, "roof": f"{name}: {_rate(peak)}"}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"x": [], "value": [], "roof": []})
+
+
+def _rate(flops_per_s: float) -> str:
+    factor, prefix = (1e12, "T") if flops_per_s >= 999.5e9 else (1e9, "G")
+    return f"{flops_per_s / factor:.3g} {prefix}FLOP/s"
 
 
 def _ground(cpus: Any) -> str:
