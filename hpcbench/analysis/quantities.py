@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from hpcbench.analysis.latency import PERCENTILES, short_name
-from hpcbench.config.metrics import interval_columns
+from hpcbench.config.metrics import PREFIX, interval_columns
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,14 @@ ENERGY = Quantity(
 QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
 # These are the time in other words: their intervals are its intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
+
+
+def short_column(column: str) -> str:
+    """`throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
+    words = column.split("_")
+    if column in PERCENTILES:
+        return words[1]
+    return words[1] if column.startswith(PREFIX) else words[0]
 
 
 def price_of(cases: pd.DataFrame) -> Quantity:

@@ -10,7 +10,7 @@ import click
 
 from hpcbench.analysis.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity, short_column
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
 from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
@@ -55,10 +55,10 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
 @click.option(
     "--metric",
     metavar="NAME",
-    default=TIME.column,
+    default=short_column(TIME.column),
     show_default=True,
-    help=f"What to follow: {', '.join(FOLLOWED)}, or a metric of commands, with :higher or :lower where it is not "
-    "known which is better.",
+    help=f"What to follow: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or :lower "
+    "where it is not known which is better.",
 )
 @click.option("--since", type=click.DateTime(), metavar="DATE", help="Sweeps from this day on, as 2026-05-01 (UTC).")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N sweeps only.")

@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from hpcbench.analysis.latency import with_latency
-from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT
+from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, short_column
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
 from hpcbench.collect.occupied import used
@@ -39,7 +39,7 @@ Examples:
   hpcbench report --html results.html               a page with figures, to look at and to pass on
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
-  hpcbench report --metric time_p99_s               by tail latency
+  hpcbench report --metric p99                      by tail latency
   hpcbench report --figures plots --format pdf --theme paper
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
@@ -55,8 +55,9 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option(
     "--metric",
     metavar="NAME",
-    help=f"What to rank by: {', '.join(QUANTITIES)}, or a metric of commands, with :higher or :lower where it is "
-    f"not known which is better.  [default: {THROUGHPUT.column}; of commands, their first metric]",
+    help=f"What to rank by: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
+    f":lower where it is not known which is better.  [default: {short_column(THROUGHPUT.column)}; of commands, their "
+    "first metric]",
 )
 @click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(

@@ -28,6 +28,8 @@ def test_a_metric_of_commands_is_a_quantity_that_may_not_know_which_way_is_bette
         ("time_median_s", TIME),
         ("time_median_s:lower", TIME),
         ("throughput_items_per_s:higher", THROUGHPUT),
+        ("throughput", THROUGHPUT),
+        ("p99", QUANTITIES["time_p99_s"]),
         ("rate", RATE),
         ("metric_rate_it_per_s", RATE),
         ("rate:lower", replace(RATE, more_is_better=False)),
@@ -36,6 +38,12 @@ def test_a_metric_of_commands_is_a_quantity_that_may_not_know_which_way_is_bette
 )
 def test_a_quantity_by_its_name_or_its_column(asked: str, found: Quantity) -> None:
     assert named(asked, QUANTITIES, METRICS) == found
+
+
+def test_a_metric_goes_before_what_is_called_so_in_short() -> None:
+    own = Quantity("metric_time_s", "time", "s", more_is_better=False)
+    assert named("time", QUANTITIES, {own.column: own}) == own
+    assert named("time", QUANTITIES, METRICS) == TIME
 
 
 def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
