@@ -62,7 +62,7 @@ def test_other_cpus_are_kept_beside_and_a_higher_one_replaces(workspace: Workspa
 
 
 def test_of_the_same_again_the_higher_rates_stay(workspace: Workspace) -> None:
-    """Four CPUs of a node alone, then two cores and their hyperthreads of a shared one, then one without memory left."""
+    """Four CPUs of a node alone; then two cores with hyperthreads of a shared one; then one without memory left."""
     keep_peaks(workspace, machine(peak(4, 4e11, bytes_per_s=1e10), peak(8, 8e11, bytes_per_s=None)))
     keep_peaks(workspace, machine(peak(4, 2e11, bytes_per_s=3e10), peak(8, 1e11, bytes_per_s=5e10)))
     keep_peaks(workspace, machine(peak(4, 1e11, bytes_per_s=None)))
