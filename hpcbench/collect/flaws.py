@@ -52,7 +52,7 @@ _PARTS: Mapping[str, Fields] = {  # of what may be null
         **dict.fromkeys(("parameter_count", "flops_per_item"), (int,)),
         "items_per_step": (int, _NULL),
         "input_shape": (list,),
-        **dict.fromkeys(("dtype", "math_mode"), (str,)),
+        **dict.fromkeys(("dtype", "math_mode"), (str, _Absent)),
     },
     "error": {"type": (str,), "message": (str,)},
     "interference": {"verdict": (str,), "found": (list,)},
