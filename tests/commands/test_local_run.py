@@ -29,9 +29,9 @@ DESCRIPTION = {
 
 def attempt(number: int, status: str, judgement: str | None) -> dict[str, Any]:
     judged = None if judgement is None else {"verdict": judgement, "found": []}
-    outcome = verdict.Outcome(status, None)
+    outcome = verdict.Outcome("failed", None)
     made = record.assemble(PLANNED, DESCRIPTION, record.Place("job-1", 0, "job-1", number), [], outcome, 1.0, {})
-    return {**made, "ended_at": f"2026-11-01T00:00:0{number}+00:00", "interference": judged}
+    return {**made, "status": status, "ended_at": f"2026-11-01T00:00:0{number}+00:00", "interference": judged}
 
 
 @pytest.mark.parametrize(
