@@ -69,16 +69,18 @@ _WORDS = {_NULL: "null", str: "a text", bool: "true or false", list: "a list", d
 
 def flaw(record: Mapping[str, Any]) -> str | None:
     """The first thing that is wrong, in words: `started_at is null`, `samples is missing`; None of a whole record."""
-    return _flaw(record, _RECORD, "") or _of_parts(record) or _of_lists(record) or _of_values(record)
+    wrong = _flaw(record, _RECORD)
+    return wrong.lstrip(".") if wrong else _of_parts(record) or _of_lists(record) or _of_values(record)
 
 
-def _flaw(data: Any, fields: Fields, where: str) -> str | None:
+def _flaw(data: Any, fields: Fields) -> str | None:
+    """What is wrong, to be read behind the name of the data: `.hostname is missing`, ` is null`."""
     if not isinstance(data, dict):
-        return f"{where.rstrip('.')} is {_kind(data)}"
+        return f" is {_kind(data)}"
     for name, kinds in fields.items():
         value = data.get(name, _ABSENT)
         if not isinstance(value, kinds):
-            return f"{where}{name} is {_kind(value)}"
+            return f".{name} is {_kind(value)}"
     return None
 
 
@@ -87,38 +89,39 @@ def _kind(value: Any) -> str:
 
 
 def _of_parts(record: Mapping[str, Any]) -> str | None:
-    parts = ((name, fields) for name, fields in _PARTS.items() if record[name] is not None)
-    found = (_flaw(record[name], fields, f"{name}.") for name, fields in parts)
-    return next(filter(None, found), None)
+    for name, fields in _PARTS.items():
+        if record[name] is not None and (wrong := _flaw(record[name], fields)):
+            return name + wrong
+    return None
 
 
 def _of_lists(record: Mapping[str, Any]) -> str | None:
     """Also of metrics, which have names."""
     for name, fields in _EACH.items():
         for place, each in enumerate(record[name]):
-            if wrong := _flaw(each, fields, f"{name}[{place}]."):
-                return wrong
-    metrics = (record["metrics"] or {}).items()
-    return next(filter(None, (_flaw(each, _METRIC, f"metrics.{name}.") for name, each in metrics)), None)
+            if wrong := _flaw(each, fields):
+                return f"{name}[{place}]{wrong}"
+    for name, metric in (record["metrics"] or {}).items():
+        if wrong := _flaw(metric, _METRIC):
+            return f"metrics.{name}{wrong}"
+    return None
 
 
 def _of_values(record: Mapping[str, Any]) -> str | None:
     for name in ("job", "batch"):  # they become parts of paths
         if not JOB_NAME.match(record[name]):
             return f"{name} is no name that hpcbench gives"
-    for name, time in (*((name, record[name]) for name in ("started_at", "ended_at")), *_ends(record)):
-        if not _is_time(time):
+    for name in ("started_at", "ended_at"):
+        if not _is_time(record[name]):
             return f"{name} is no time with a zone"
+    if not all(_is_time(rank["ended_at"]) for rank in record["ranks"]):
+        return "the ended_at of a rank is no time with a zone"
     parameters, samples = record["parameters"], record["samples"]
     if parameters["batch_size"] is None and parameters["framework"] != COMMAND:
         return "parameters.batch_size is null"
     if samples and not {*map(type, samples["times_s"])} <= _TIMES:
         return "samples.times_s holds what is no number"
     return None if {*map(type, record["warnings"])} <= {str} else "warnings holds what is no text"
-
-
-def _ends(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(f"ranks[{place}].ended_at", rank["ended_at"]) for place, rank in enumerate(record["ranks"])]
 
 
 def _is_time(text: str) -> bool:

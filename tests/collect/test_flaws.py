@@ -71,7 +71,7 @@ def test_what_may_be_null_or_absent_is_no_flaw(make_record: MakeRecord, path: st
         ("started_at", None, "started_at is null"),
         ("started_at", "yesterday", "started_at is no time with a zone"),
         ("ended_at", "2026-11-01T00:00:00", "ended_at is no time with a zone"),
-        ("ranks.0.ended_at", "", "ranks[0].ended_at is no time with a zone"),
+        ("ranks.0.ended_at", "", "the ended_at of a rank is no time with a zone"),
         ("parameters", [], "parameters is a list"),
         ("parameters.cpus_per_task", None, "parameters.cpus_per_task is null"),
         ("parameters.gpus_per_task", GONE, "parameters.gpus_per_task is missing"),
