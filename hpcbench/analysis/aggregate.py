@@ -86,10 +86,11 @@ def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Leve
     factor = factor_of(axis, cases[axis])
     values = cases[quantity.column].to_numpy(dtype=np.float64, na_value=np.nan)
     incomplete = cases["status"].ne(COMPLETED).to_numpy()
-    for code, value in enumerate(factor.levels):
-        inside = factor.codes == code
-        known = values[inside & np.isfinite(values)]
-        counts = int(inside.sum()), known.size, int(incomplete[inside].sum())
+    sizes = np.bincount(factor.codes, minlength=len(factor.levels))
+    groups = np.split(np.argsort(factor.codes, kind="stable"), np.cumsum(sizes[:-1]))
+    for value, inside in zip(factor.levels, groups, strict=True):
+        known = values[inside][np.isfinite(values[inside])]
+        counts = inside.size, known.size, int(incomplete[inside].sum())
         yield Level(axis, text(value), *counts, *_spread(np.sort(known), quantity))
 
 

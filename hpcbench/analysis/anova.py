@@ -5,6 +5,9 @@ classifications with unequal numbers in the different classes", Journal of the A
 Langsrud, 2003, "ANOVA for unbalanced data: use type II instead of type III sums of squares", Statistics and Computing
 13). They are right where cases are missing, too, and do not depend on the order of the factors. What they are tested
 against is how much the repetitions of one case differ.
+
+Blocks are taken out beforehand: what is left of a factor within them is all that it can explain beyond them (Frisch and
+Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from scipy.special import fdtrc
 from hpcbench.analysis.levels import Codes
 from hpcbench.analysis.statistics import Floats
 
-_NONE = 1e-9  # of the largest eigenvalue, which is between 1 and the number of factors
+_NONE = 1e-9  # eigenvalues go from 0 to the number of factors
 
 
 class Sum(NamedTuple):
@@ -36,11 +39,13 @@ class Sum(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is needed of all repetitions: for each case the mean, as far as it is from that of all, and their count."""
+    """What is needed of all repetitions: for each case the mean, as far as it is from that of its block, their count,
+    and the block."""
 
     means: Floats
     counts: Floats
-    between: Sum  # cases
+    blocks: Codes
+    between: Sum  # cases of the same block
     noise: Sum  # repetitions of the same case
 
     @property
@@ -48,32 +53,39 @@ class Measured(NamedTuple):
         return self.between.squares + self.noise.squares
 
 
-def measured(values: Floats, cases: Codes) -> Measured:
-    """`values` of the repetitions, and the number of the case of each, which go from 0 on without a gap."""
-    centred = values - values.mean()
+def measured(values: Floats, cases: Codes, blocks: Codes | None = None) -> Measured:
+    """`values` of the repetitions, the number of the case of each, and that of the block of each case, all in one where
+    it is not given. Numbers go from 0 on without a gap."""
     counts = np.bincount(cases).astype(np.float64)
+    blocks = np.zeros(counts.size, dtype=np.intp) if blocks is None else blocks
+    inside = blocks[cases]
+    sizes = np.bincount(inside)
+    centred = values - (np.bincount(inside, weights=values) / sizes)[inside]
     means = np.bincount(cases, weights=centred) / counts
     noise = float(((centred - means[cases]) ** 2).sum())
-    between = Sum(float((counts * means**2).sum()), counts.size - 1)
-    return Measured(means, counts, between, Sum(noise, values.size - counts.size))
+    between = Sum(float((counts * means**2).sum()), counts.size - sizes.size)
+    return Measured(means, counts, blocks, between, Sum(noise, values.size - counts.size))
 
 
 def explained(data: Measured, factors: Sequence[Codes]) -> Sum:
-    """What an additive model of the factors explains; each is a level for every case, from 0 on without a gap.
+    """What an additive model of the factors explains within the blocks; each is a level for every case, from 0 on
+    without a gap.
 
     The normal equations of such a model are tables of how often two levels meet, so that no matrix with a row for each
-    case is made. Of factors that are confounded in part, the matrix is singular: its rank is the degrees of freedom.
+    case is made; less how often they would where each block mixed its levels. Of factors that are confounded in part,
+    also with the blocks, the matrix is singular: its rank is the degrees of freedom.
     """
     if not factors:
         return Sum(0.0, 0)
-    blocks = [[_meetings(one, other, data.counts) for other in factors] for one in factors]
-    normal = np.block(blocks)
+    together = np.block([[_meetings(one, other, data.counts) for other in factors] for one in factors])
+    in_blocks = np.concatenate([_meetings(codes, data.blocks, data.counts) for codes in factors])
+    normal = together - (in_blocks / np.bincount(data.blocks, weights=data.counts)) @ in_blocks.T
     sums = np.concatenate([np.bincount(codes, weights=data.counts * data.means) for codes in factors])
-    scale = 1 / np.sqrt(np.diagonal(normal))
+    scale = 1 / np.sqrt(np.diagonal(together))
     values, vectors = np.linalg.eigh(normal * scale[:, None] * scale[None, :])
-    kept = values > _NONE * values[-1]
+    kept = values > _NONE
     squares = float(((vectors[:, kept].T @ (scale * sums)) ** 2 / values[kept]).sum())
-    return Sum(squares, int(kept.sum()) - 1)
+    return Sum(squares, int(kept.sum()))
 
 
 def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:

@@ -25,9 +25,10 @@ from hpcbench.analysis import quantities
 from hpcbench.analysis.statistics import Floats, interval_of_values, median_of
 from hpcbench.analysis.summary import speaking_rows
 from hpcbench.config.metrics import interval_columns
+from hpcbench.monitor.energy import J_PER_KWH
 from hpcbench.node.sampling import SAMPLES
 
-MILLION, SECONDS, J_PER_KWH = 1e6, 3600.0, 3.6e6
+MILLION, SECONDS = 1e6, 3600.0
 PRICE, PRICE_OF_EPOCH, PRICE_OF_RUN = quantities.PRICE.column, "price_per_epoch", "price_per_run"
 ENERGY, ENERGY_OF_RUN = quantities.ENERGY.column, "energy_kwh_per_run"
 CO2E, CO2E_OF_RUN = "co2e_g_per_million_items", "co2e_g_per_run"
@@ -47,15 +48,16 @@ def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
     `repetitions` is the table that the cases were made of.
     """
     items, items_of_epoch = _numbers(cases, "items_per_step"), _numbers(cases, "items_per_epoch")
-    millions, runs = MILLION / items, np.where(np.isnan(items), 1.0, np.nan)  # one or the other is not a number
+    whole = np.isnan(items)  # a sample is a run, which has no items
+    millions, runs = np.where(whole, np.nan, MILLION), np.where(whole, 1.0, np.nan)
     price = np.stack([_numbers(cases, name) for name in _TIME]) * _numbers(cases, "price_per_hour") / SECONDS
     energy, energy_delay, learnt = _by_repetitions(cases, repetitions)
     kwh, grams = energy / J_PER_KWH, _numbers(cases, "co2e_g_per_kwh")
     found = {
-        PRICE: price * millions,
-        PRICE_OF_EPOCH: np.where(np.isnan(items), learnt, price / items * items_of_epoch),
+        PRICE: price / items * millions,
+        PRICE_OF_EPOCH: np.where(whole, learnt, price / items * items_of_epoch),
         PRICE_OF_RUN: price * runs,
-        ENERGY: kwh * (MILLION / items * items),
+        ENERGY: kwh * millions,
         ENERGY_OF_RUN: kwh * runs,
         ENERGY_DELAY: energy_delay,
     }

@@ -12,7 +12,7 @@ everything, the rule without conditions is the best one, and no other is better 
 Rules are found by extending those that enough contexts can follow (Agrawal and Srikant, 1994, "Fast algorithms for
 mining association rules", VLDB 20). The interval of a share is Wilson's (1927, "Probable inference, the law of
 succession, and statistical inference", Journal of the American Statistical Association 22). The best of many rules is
-lucky, too: `evaluate` tests one on cases that it was not mined from.
+lucky, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hpcbench.analysis.conditions import Booleans, Condition, conditions
-from hpcbench.analysis.ratios import times
+from hpcbench.analysis.ratios import percent, times
 from hpcbench.analysis.settings import TUNABLES, Context, Settings
 from hpcbench.analysis.statistics import LEVEL, Interval
 
@@ -63,20 +63,18 @@ class Evaluation(NamedTuple):
     within: int
     unclear: int
     share: Interval
-    counter_examples: tuple[CounterExample, ...] = ()  # worst first
 
 
 class Guideline(NamedTuple):
     """A rule, and how it did on the cases that it was mined from. Without conditions: settings do not matter."""
 
     conditions: tuple[Condition, ...]
-    tunables: tuple[str, ...]
     tolerance: float
     support: int
     within: int
     unclear: int
     share: Interval
-    counter_examples: tuple[CounterExample, ...] = ()
+    counter_examples: tuple[CounterExample, ...] = ()  # worst first
 
     @property
     def words(self) -> str:
@@ -85,7 +83,7 @@ class Guideline(NamedTuple):
     @property
     def sentence(self) -> str:
         """`intra_op_threads = physical cores: within 2 % of the best in 47 of 50 contexts (94 % [84 %, 98 %]); ...`."""
-        limits = f"{_percent(self.share.estimate)} [{_percent(self.share.low or 0)}, {_percent(self.share.high or 1)}]"
+        limits = f"{percent(self.share.estimate)} [{percent(self.share.low or 0)}, {percent(self.share.high or 1)}]"
         said = f"{self.words}: within {100 * self.tolerance:g} % of the best"
         said += f" in {self.within:,} of {self.support:,} contexts ({limits})"
         noise = [f"in {self.unclear:,} of them as far as noise lets one tell"] if self.unclear else []
@@ -110,25 +108,13 @@ def mine(
     for rule, chosen in _candidates(settings, tunables, fewest):
         found = _evaluated(settings, chosen, tolerance)
         if found.support >= fewest and (found.share.low or 0) > BAR and not _is_implied(rule, found, good):
-            good.append(Guideline(rule, tuple(tunables), tolerance, *found))
+            good.append(Guideline(rule, tolerance, *found))
     good.sort(key=lambda each: (-(each.share.low or 0), len(each.conditions), -each.support))
     told: list[Guideline] = []
     for each in good:
         if each.unclear <= MOST_UNCLEAR * each.support and not _is_surpassed(settings, each, told) and len(told) < most:
             told.append(each)
     return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in told]
-
-
-def evaluate(guideline: Guideline, cases: pd.DataFrame) -> Evaluation:
-    """How a rule does on other cases than it was mined from."""
-    settings, tolerance = Settings.of(cases, guideline.tunables), guideline.tolerance
-    found = _evaluated(settings, _chosen(settings, guideline.conditions), tolerance)
-    return found._replace(counter_examples=_examples(settings, guideline.conditions, tolerance))
-
-
-def contexts(cases: pd.DataFrame, tunables: Sequence[str] = TUNABLES) -> int:
-    """Of how many contexts several settings were measured, which is what rules can be mined from."""
-    return Settings.of(cases, tunables).contexts
 
 
 def _candidates(
@@ -179,7 +165,7 @@ def _is_surpassed(settings: Settings, one: Guideline, better: Sequence[Guideline
 
 
 def _evaluated(settings: Settings, chosen: Booleans, tolerance: float) -> Evaluation:
-    """Without counter-examples, which would take longer than all else for each of a thousand rules."""
+    """How a rule does; looking for its counter-examples, too, would take longer than all else for a thousand rules."""
     tested = _tested(settings, chosen)
     failing = settings.having(_failing(settings, chosen, tolerance))
     unclear = tested & ~failing & settings.having(chosen & (settings.slower > 1 + tolerance))
@@ -219,7 +205,3 @@ def wilson(successes: int, trials: int) -> Interval:
 def _at_worst(example: CounterExample) -> str:
     place = " ".join(f"{name}={value}" for name, value in example.context[:_FIRST])
     return f"elsewhere up to {times(example.slower)} as long{f' ({place})' if place else ''}"
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"

@@ -15,7 +15,7 @@ from hpcbench.analysis.comparison import BETTER, WORSE
 from hpcbench.analysis.factors import PLACE
 from hpcbench.analysis.quantities import OF_TIME, THROUGHPUT, Quantity
 from hpcbench.analysis.samples import with_times_only
-from hpcbench.analysis.statistics import Floats, median_interval, median_of
+from hpcbench.analysis.statistics import Floats, Interval, median_interval, median_of
 from hpcbench.analysis.summary import Row, speaking
 from hpcbench.analysis.two_samples import Ratio, ratio_of_medians
 from hpcbench.analysis.verdicts import FASTER, SLOWER
@@ -121,16 +121,18 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
     series = _series(used, quantity)
     value = _value(series, intervals)
     if quantity == THROUGHPUT:
-        value = _rate(value, first["items_per_step"])
+        items = first["items_per_step"]
+        value = value.rate(items) if value and value.estimate and items is not None else None
+    estimate, low, high = value or (None, None, None)
     return Point(
         first["sweep"],
         first["started_at"],
         first["case"],
         failed["status"] if failed else COMPLETED,
         failed["error"] if failed else None,
-        value.estimate,
-        value.low,
-        value.high,
+        estimate,
+        low,
+        high,
         len(series),
         sum(row["status"] == COMPLETED and row["interference"] == DISTURBED for row in rows),
         first["work"],
@@ -147,26 +149,12 @@ def _series(rows: list[Row], quantity: Quantity) -> list[Floats]:
     return [np.array([float(number)]) for number in numbers if number is not None and math.isfinite(number)]
 
 
-class _Value(NamedTuple):
-    estimate: float | None
-    low: float | None
-    high: float | None
-
-
-def _value(series: list[Floats], intervals: bool) -> _Value:
+def _value(series: list[Floats], intervals: bool) -> Interval | None:
     if not series:
-        return _Value(None, None, None)
+        return None
     if intervals:
-        return _Value(*median_interval(series))
-    return _Value(median_of(np.array([median_of(samples) for samples in series])), None, None)
-
-
-def _rate(time: _Value, items: float | None) -> _Value:
-    """Items per second, whose lower limit comes from the longest time."""
-    if items is None or not time.estimate:
-        return _Value(None, None, None)
-    low, high = (None if limit is None else items / limit if limit else math.inf for limit in (time.high, time.low))
-    return _Value(items / time.estimate, low, high)
+        return median_interval(series)
+    return Interval(median_of(np.array([median_of(samples) for samples in series])), None, None)
 
 
 def _distinct(values: Iterable[Any]) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def importance(cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[s
         return _nothing(
             known, f"too few repetitions to know the noise: {counted}, and {FEWEST} more than cases are needed"
         )
-    factors, left_out = _factors(data.cases, names)
+    factors, left_out = _factors(data, names)
     if not factors:
         return _nothing(known, "no parameter differs between the cases", left_out)
     return _explained(data, factors, left_out)
@@ -140,22 +140,26 @@ class _Data(NamedTuple):
         return np.unique(crossed(factor.codes, self.work)).size == np.unique(self.work).size
 
 
-def _factors(cases: pd.DataFrame, names: Sequence[str]) -> tuple[list[Factor], list[tuple[str, str]]]:
-    """The columns that vary, those that follow from others joined to them; and those that cannot be used, with why."""
+def _factors(data: _Data, names: Sequence[str]) -> tuple[list[Factor], list[tuple[str, str]]]:
+    """The columns that vary, those that follow from others joined to them; and those that cannot be used, with why.
+
+    What varies only between kinds of work is joined to its like: within equal work, anything would tell of it."""
     found, left_out = [], []
     for name in dict.fromkeys(names):
-        factor = factor_of(name, cases[name])
+        factor = factor_of(name, data.cases[name])
         if len(factor.levels) > MOST_LEVELS:
             left_out.append((name, f"{len(factor.levels)} values that are no numbers, more than {MOST_LEVELS}"))
         elif len(factor.levels) > 1:
             found.append(factor)
-    return joined(found), left_out
+    within = [factor for factor in found if not data.is_changed_by(factor)]
+    between = [factor for factor in found if data.is_changed_by(factor)]
+    return [*joined(within, data.work), *joined(between)], left_out
 
 
 def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]) -> Importance:
     times = np.concatenate(data.values)
     cases = np.repeat(np.arange(len(data.values)), [values.size for values in data.values])
-    ranks = _Variation(*_ranked(times, cases, data.work), data.work)
+    ranks = _Variation(*_ranked(times, cases, data.work))
     changing = tuple(factor.name for factor in found if data.is_changed_by(factor))
     factors = ranks.strongest(found)
     weaker = [(factor.name, f"explains less by itself than the {len(factors)} that are told") for factor in found]
@@ -190,7 +194,7 @@ def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, times: F
     """The strongest interaction that is there, in the ranks and in the logarithms."""
     if times.min() <= 0:
         return None
-    logs = _Variation(anova.measured(np.log(times), cases), 0.0, data.work)
+    logs = _Variation(anova.measured(np.log(times), cases, data.work), 0.0)
     pairs = list(combinations(factors, 2))
     in_ranks = [(pair, ranks.effect(pair, factors)) for pair in pairs]
     strongest_first = sorted(in_ranks, key=lambda each: -each[1].sum.squares)
@@ -226,12 +230,6 @@ class _Variation(NamedTuple):
 
     data: Measured
     hidden: float
-    work: Codes  # of each case
-
-    @property
-    def between(self) -> Sum:
-        """Cases of equal work."""
-        return self.data.between.beyond(anova.explained(self.data, [self.work]))
 
     @property
     def noise(self) -> Sum:
@@ -239,15 +237,13 @@ class _Variation(NamedTuple):
         return self.data.noise._replace(squares=self.data.noise.squares + self.hidden)
 
     def part(self, of: Sum) -> float:
-        total = self.between.squares + self.data.noise.squares
-        return of.squares / total if total > 0 else 0.0
+        return of.squares / self.data.total if self.data.total > 0 else 0.0
 
     def explained(self, factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> Sum:
         """What factors explain, and the interaction of two of them."""
         both = [crossed(pair[0].codes, pair[1].codes)] if pair else []
         single = [factor.codes for factor in factors if all(factor is not one for one in pair)]
-        work = anova.explained(self.data, [self.work])
-        return anova.explained(self.data, [self.work, *both, *single]).beyond(work)
+        return anova.explained(self.data, [*both, *single])
 
     def effect(self, of: Sequence[Factor], factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> _Effect:
         """Of one factor beyond the others and the interaction `pair`, where that is one of others; of an interaction
@@ -264,7 +260,7 @@ class _Variation(NamedTuple):
             whole, beyond, pair = self.explained(factors, of), self.explained(factors), of
             alone = self.explained(of, of).beyond(self.explained(of))
         found = whole.beyond(beyond)
-        left = self.between.beyond(self.explained(factors, pair))
+        left = self.data.between.beyond(self.explained(factors, pair))
         balanced = abs(alone.squares - found.squares) <= _ROUNDING * self.data.total
         return _Effect(found, self.noise if balanced or left.mean < self.noise.mean else left)
 
@@ -287,4 +283,4 @@ def _ranked(times: Floats, cases: Codes, work: Codes) -> tuple[Measured, float]:
     tied = pd.DataFrame({"work": work[cases], "time": times, "size": sizes}).groupby(["work", "time"])["size"]
     counts, sizes_of = tied.size().to_numpy(dtype=np.float64), tied.first().to_numpy(dtype=np.float64)
     lost = ((counts**3 - counts) / sizes_of**2).sum() / 12
-    return anova.measured(ranks.to_numpy(dtype=np.float64), cases), float(lost)
+    return anova.measured(ranks.to_numpy(dtype=np.float64), cases, work), float(lost)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hpcbench.analysis.importance import Importance, Share
 from hpcbench.analysis.levels import text
 from hpcbench.analysis.matched_pairs import Contrast, Effect
-from hpcbench.analysis.ratios import in_brackets, times
+from hpcbench.analysis.ratios import in_brackets, percent, times
 from hpcbench.config.parameters import TAG
 
 _WORTH_TELLING = 0.01  # of the variation
@@ -15,9 +15,7 @@ _MOST_LEFT_OUT = 5
 
 
 def sentences(found: Importance) -> list[str]:
-    """The strongest first; of what noise may have made, only that it may."""
-    if found.reason:
-        return [f"What explains the variation is not known: {found.reason}."]
+    """The strongest first; of what noise may have made, only that it may. Of what has no `reason` not to be told."""
     return list(_sentences(found))
 
 
@@ -25,24 +23,24 @@ def _sentences(found: Importance) -> Iterator[str]:
     told = [share for share in found.factors if share.is_there and share.share >= _WORTH_TELLING]
     for share in told:
         effect = _effect_to_tell(share)
-        yield f"{share.name} explains {_percent(share.share)} of the variation" + (
+        yield f"{share.name} explains {percent(share.share)} of the variation" + (
             f": {_of_effect(effect)}." if effect else "."
         )
     if found.interaction and found.interaction.share >= _WORTH_TELLING:
         yield _of_interaction(found.interaction)
     apart = found.together - sum(share.share for share in found.factors)
     if apart >= _WORTH_TELLING:
-        yield f"{_percent(apart)} is explained by factors that vary together, and cannot be told apart."
+        yield f"{percent(apart)} is explained by factors that vary together, and cannot be told apart."
     weak = [share.name for share in found.factors if share.is_there and share not in told]
     if weak:
-        yield f"Less than {_percent(_WORTH_TELLING)} each: {', '.join(weak)}."
+        yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
     mixed = [share.name for share in found.factors if not share.is_there and share.beyond_noise]
     if mixed:
         yield f"More than noise, but of which parameter these cases cannot tell: {', '.join(mixed)}."
     unclear = [share.name for share in found.factors if not share.is_there and not share.beyond_noise]
     if unclear:
         yield f"No more than noise may explain: {', '.join(unclear)}."
-    yield f"Noise between repetitions is {_percent(found.noise)} of the variation."
+    yield f"Noise between repetitions is {percent(found.noise)} of the variation."
     if found.changes_work:
         yield f"All of that is of equal work, which {' and '.join(found.changes_work)} would change."
     if found.left_out:
@@ -63,7 +61,7 @@ def _of_effect(effect: Effect) -> str:
 
 def _of_interaction(share: Share) -> str:
     """`intra_op_threads and batch_size together explain 9 % more: intra_op_threads 2 instead of 1 helps ...`."""
-    said = f"{share.name} together explain {_percent(share.share)} more"
+    said = f"{share.name} together explain {percent(share.share)} more"
     return (
         f"{said}: {_of_contrast(share.contrast)}."
         if share.contrast
@@ -84,7 +82,3 @@ def _left_out(found: Importance) -> str:
     told = [f"{name} ({why})" for name, why in found.left_out[:_MOST_LEFT_OUT]]
     more = len(found.left_out) - len(told)
     return ", ".join([*told, *([f"and {more} more"] if more else [])])
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"

@@ -68,23 +68,28 @@ def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
     return Factor((name,), (*([None] if null else []), *levels), result, bins_of=len(values))
 
 
-def follows(factor: Factor, other: Factor) -> bool:
-    """Whether who knows the level of `other` knows that of `factor`."""
-    answer = np.zeros(len(other.levels), dtype=np.intp)
-    answer[other.codes] = factor.codes
-    return bool(np.array_equal(answer[other.codes], factor.codes))
+def follows(codes: Codes, others: Codes) -> bool:
+    """Whether who knows a code of `others` knows that of `codes`."""
+    answer = np.zeros(int(others.max(initial=0)) + 1, dtype=np.intp)
+    answer[others] = codes
+    return bool(np.array_equal(answer[others], codes))
 
 
-def joined(factors: Sequence[Factor]) -> list[Factor]:
-    """The factors, where one follows from another as part of that one: nothing can tell their effects apart."""
-    kept: list[Factor] = []
-    for factor in sorted(factors, key=lambda each: -len(each.levels)):
-        place = next((place for place, other in enumerate(kept) if follows(factor, other)), None)
+def joined(factors: Sequence[Factor], blocks: Codes | None = None) -> list[Factor]:
+    """The factors, where one follows from another as part of that one: nothing can tell their effects apart.
+
+    With blocks, one for each case, it follows from another where it does within each of them.
+    """
+    within = [factor.codes if blocks is None else crossed(factor.codes, blocks) for factor in factors]
+    kept: list[tuple[Factor, Codes]] = []
+    for factor, codes in sorted(zip(factors, within, strict=True), key=lambda each: -np.unique(each[1]).size):
+        place = next((place for place, (_, others) in enumerate(kept) if follows(codes, others)), None)
         if place is None:
-            kept.append(factor)
+            kept.append((factor, codes))
         else:
-            kept[place] = kept[place]._replace(names=(*kept[place].names, *factor.names))
-    return kept
+            other, others = kept[place]
+            kept[place] = other._replace(names=(*other.names, *factor.names)), others
+    return [factor for factor, _ in kept]
 
 
 def crossed(one: Codes, other: Codes) -> Codes:

@@ -12,6 +12,11 @@ def times(ratio: float) -> str:
     return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
 
 
+def percent(part: float) -> str:
+    """`34 %`."""
+    return f"{100 * part:.0f} %"
+
+
 def in_brackets(interval: Interval) -> str:
     """`1.34x [1.29, 1.38]`; without limits, the ratio alone."""
     if interval.low is None or interval.high is None:

@@ -6,7 +6,7 @@ Communications of the ACM 52(4), 65-76:
     attainable FLOP/s = min(peak FLOP/s, intensity x bytes/s)
 
 A case left of the ridge, the intensity at which both are equal, is bound by memory, the others by computing. Intensity
-is counted (see intensity.py). The two peaks are those that `hpcbench doctor` measured on as many CPUs of one node as
+is counted (see intensity.py). The two peaks are those that `hpcbench doctor` measured on as many cores of one node as
 the case used there, or on one GPU; so all rates here are of one node, or one GPU: the means where a case had several.
 """
 
@@ -52,7 +52,8 @@ Row = Mapping[Any, Any]
 
 
 class Ground(NamedTuple):
-    """What a case is held against: so many CPUs of a model on one node, or one GPU, where `cpus` is None."""
+    """What a case is held against: so many CPUs of a model on one node, each on a core of its own, or one GPU, where
+    `cpus` is None."""
 
     device: str
     processor: str | None
@@ -117,8 +118,14 @@ def _ground_of(machine: MachinePeaks, peak: Peak) -> Ground:
 def _ground(row: Row) -> Ground:
     gpu = row["device"] == "gpu"
     processor = row["gpu_model" if gpu else "cpu_model"]
-    cpus = None if gpu else int(row["tasks_per_node"] * row["cpus_per_task"])
+    cpus = None if gpu else int(row["tasks_per_node"] * _cores(row))
     return Ground(row["device"], None if pd.isna(processor) else processor, cpus, row["dtype"])
+
+
+def _cores(row: Row) -> int:
+    """Of a task: its CPUs where they are not known, and no more than that where it was bound to none."""
+    cpus, cores = row["cpus_per_task"], row["physical_cores_per_task"]
+    return int(cpus if pd.isna(cores) else min(cpus, cores))
 
 
 def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
@@ -183,7 +190,7 @@ def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
     in_dtype = sorted(known.cpus for known in alike if known.dtype == ground.dtype and known.cpus is not None)
     if not in_dtype:
         return f"no peak in {ground.dtype} is known of {named}"
-    return f"peaks of {named} are known for {', '.join(map(str, in_dtype))} CPUs of a node, and it used {ground.cpus}"
+    return f"peaks of {named} are known for {', '.join(map(str, in_dtype))} cores of a node, and it used {ground.cpus}"
 
 
 def _ceiling(ground: Ground, roof: Roof) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.replicates import Replicates
-from hpcbench.analysis.statistics import Floats
+from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.summary import case_names, speed_of, work_groups
 from hpcbench.node.planned import COMMAND
 
@@ -19,31 +19,37 @@ def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = 
     `base` is the index of a row; without one, the first measured case of each kind of work is its base: `speedup_base`
     names it. A case whose work differs from the base case's has no speedup. The base itself has 1, and no interval.
     """
-    groups = work_groups(cases)
-    result = cases.assign(**dict.fromkeys(COLUMNS, np.nan), speedup_base=None)
-    names = case_names(cases)
-    for number in sorted(set(groups[groups >= 0])):
-        members = groups.index[groups == number]
-        if cases.loc[members[0], "framework"] == COMMAND or (base is not None and base not in members):
+    names, speeds = case_names(cases).tolist(), speed_of(cases).to_numpy(dtype=np.float64)
+    times, keys = cases["time_median_s"].tolist(), list(zip(cases["sweep"], cases["case"], strict=True))
+    given = None if base is None else list(cases.index).index(base)
+    found, bases = np.full((len(cases), len(COLUMNS)), np.nan), np.full(len(cases), None, dtype=object)
+    for members in _with_equal_work(cases):
+        reference = members[0] if given is None else given
+        if reference not in members:
             continue
-        reference = members[0] if base is None else base
-        speeds = speed_of(cases.loc[members])
-        result.loc[members, "speedup"] = speeds / float(speeds[reference])
-        result.loc[members, COLUMNS[1:]] = _limits(result, list(members), reference, replicates)
-        result.loc[list(members), "speedup_base"] = names[reference]
-    return result
+        bases[members] = names[reference]
+        found[members, 0] = speeds[members] / speeds[reference]
+        for row in members:
+            if row != reference and times[row] > 0 and not np.isnan(found[row, 0]):
+                ratio = replicates.ratio(keys[reference], keys[row], times[reference] / times[row])
+                found[row, 1:] = _limits(ratio, float(found[row, 0]))
+    return cases.assign(
+        **dict(zip(COLUMNS, found.T, strict=True)), speedup_base=pd.Series(bases, cases.index, dtype=object)
+    )
 
 
-def _limits(cases: pd.DataFrame, members: list[int], base: int, replicates: Replicates) -> Floats:
-    """Low and high of each speedup: it is the base's time over the case's, times what the case does more in a step."""
-    columns = ("sweep", "case", "time_median_s", "speedup")
-    rows = dict(zip(members, zip(*(cases.loc[members, name] for name in columns), strict=True), strict=True))
-    *base_key, base_time, _ = rows[base]
-    limits = np.full((len(members), 2), np.nan)
-    for place, (sweep, case, time, speedup) in enumerate(rows.values()):
-        if members[place] == base or not time > 0 or np.isnan(speedup):
-            continue
-        ratio = replicates.ratio(tuple(base_key), (sweep, case), base_time / time)
-        if ratio.low is not None and ratio.high is not None:
-            limits[place] = np.array([ratio.low, ratio.high]) * (speedup / ratio.estimate)
-    return limits
+def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:
+    """The places of the measured cases of each kind of work, without what commands did, of which nothing is known."""
+    found: dict[int, list[int]] = {}
+    for place, (work, framework) in enumerate(zip(work_groups(cases), cases["framework"], strict=True)):
+        if work >= 0 and framework != COMMAND:
+            found.setdefault(work, []).append(place)
+    return list(found.values())
+
+
+def _limits(of_times: Interval, speedup: float) -> tuple[float, float]:
+    """Low and high: the base's time over the case's, times what the case does more in a step."""
+    if of_times.low is None or of_times.high is None:
+        return np.nan, np.nan
+    more = speedup / of_times.estimate
+    return of_times.low * more, of_times.high * more

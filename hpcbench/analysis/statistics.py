@@ -46,6 +46,12 @@ class Interval(NamedTuple):
         low, high = (None if limit is None else limit * factor for limit in (self.low, self.high))
         return Interval(self.estimate * factor, low, high)
 
+    def rate(self, of: float) -> Interval:
+        """How many of so many are done in a second, of a time above 0: the longest gives the lower limit, and one of 0
+        none."""
+        low, high = (of / limit if limit else None for limit in (self.high, self.low))
+        return Interval(of / self.estimate, low, high)
+
 
 def effective_size_of(samples: Floats) -> int:
     """How many independent samples those of a repetition are worth, which are in the order of time."""

@@ -191,21 +191,20 @@ def _times(rows: list[Row]) -> Row:
         return measured
     repetitions, items_per_step = [row[SAMPLES] for row in rows], rows[0]["items_per_step"]
     pooled = np.concatenate(repetitions)
-    estimate, low, high = median_interval(repetitions, [row[EFFECTIVE] for row in rows])
-    known = estimate > 0 and not pd.isna(items_per_step)
+    time = median_interval(repetitions, [row[EFFECTIVE] for row in rows])
     measured.update(
-        time_median_s=estimate,
-        time_ci_low_s=low,
-        time_ci_high_s=high,
+        time_median_s=time.estimate,
+        time_ci_low_s=time.low,
+        time_ci_high_s=time.high,
         time_mean_s=float(pooled.mean()),
         time_std_s=float(pooled.std(ddof=1)) if pooled.size > 1 else None,
     )
-    if known:
-        rate = float(items_per_step)
+    if time.estimate > 0 and not pd.isna(items_per_step):
+        rate = time.rate(float(items_per_step))
         measured.update(
-            throughput_items_per_s=rate / estimate,
-            throughput_items_per_s_ci_low=rate / high if high else None,
-            throughput_items_per_s_ci_high=rate / low if low else None,
+            throughput_items_per_s=rate.estimate,
+            throughput_items_per_s_ci_low=rate.low,
+            throughput_items_per_s_ci_high=rate.high,
         )
     return measured
 

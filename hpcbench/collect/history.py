@@ -23,7 +23,7 @@ from hpcbench.workspace import SweepPaths, Workspace
 Row = dict[Any, Any]
 Report = Callable[[int, int], None]  # so many sweeps of so many are read
 _NO_RECORDS = "none of its lines is a record"
-# What a record raises that holds what hpcbench would never write.
+# What a file raises that holds what hpcbench would never write.
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 
 
@@ -78,8 +78,6 @@ def read_past(sweeps: Sequence[Head], report: Report) -> Past:
             _add(past, head)
         except UserError as error:
             past.left_out[head.paths.name] = error.what
-        except _ODD as error:
-            past.left_out[head.paths.name] = f"holds what hpcbench does not write: {type(error).__name__}: {error}"
     return past
 
 

@@ -10,13 +10,13 @@ from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.records import Record, has_log
 from hpcbench.config.prices import Price, Taken, has_prices, price_per_hour, total
+from hpcbench.monitor.energy import J_PER_KWH
 from hpcbench.plan.packing import Resources
 from hpcbench.plan.taking import taken
 from hpcbench.submit.sweep import Sweep
 
 CURRENCY, PRICE, PRICE_REASON, CARBON = "currency", "price_per_hour", "price_reason", "co2e_g_per_kwh"
 COLUMNS = (CURRENCY, PRICE, PRICE_REASON, CARBON)
-J_PER_KWH = 3.6e6
 _RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 
 

@@ -38,12 +38,14 @@ def read_peaks(workspace: Workspace, tell: Callable[[str], object]) -> list[Mach
 
 
 def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
-    """Write them beside those of the same type of node; one of the same device, CPUs and dtype replaces the old one.
+    """Write them beside those of the same type of node; of the same device, CPUs and dtype the higher rates are kept.
 
     The file is whole at any time; of two who write it at once, the last one's is kept. Raises OSError.
     """
     path = workspace.machines / f"{node_type(machine)}.json"
-    merged = {_kind(peak): peak for peak in (*_before(path, machine), *machine.measurements)}
+    merged: dict[tuple[str, int, str], Peak] = {}
+    for peak in (*_before(path, machine), *machine.measurements):
+        merged[_kind(peak)] = _best(merged.get(_kind(peak), peak), peak)
     measurements = tuple(merged[kind] for kind in sorted(merged))
     data = {"schema": SCHEMA, **machine._replace(measurements=measurements).as_data()}
     write_whole(str(path), json.dumps(data, indent=1) + "\n")
@@ -79,6 +81,12 @@ def _before(path: Path, machine: MachinePeaks) -> tuple[Peak, ...]:
     except (OSError, ValueError):
         return ()
     return before.measurements if before[:3] == machine[:3] else ()
+
+
+def _best(before: Peak, now: Peak) -> Peak:
+    """Others can only take from a peak. When, where and by what it was measured is that of the operations."""
+    known = [peak.bytes_per_s for peak in (before, now) if peak.bytes_per_s is not None]
+    return max(now, before, key=lambda peak: peak.flops_per_s)._replace(bytes_per_s=max(known, default=None))
 
 
 def _kind(peak: Peak) -> tuple[str, int, str]:

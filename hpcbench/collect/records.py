@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hpcbench.collect.flaws import flaw
 from hpcbench.contents import lines
 from hpcbench.errors import UserError
 from hpcbench.fast_json import decoded
 from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
 from hpcbench.node.record import SCHEMA
-from hpcbench.workspace import JOB_NAME, SweepPaths
+from hpcbench.workspace import SweepPaths
 
 Record = dict[str, Any]
-_ALWAYS = {"job", "element", "batch", "attempt", "case_id", "repetition", "parameters", "slurm", "ended_at", "error"}
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
 
 
 @dataclass
 class RecordFiles:
-    """The records of a sweep, and the lines that could not be read."""
+    """The records of a sweep, and the lines that are none, each by its file and number, and what is wrong, if it has
+    a record's form."""
 
     records: list[Record] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
@@ -57,6 +61,8 @@ def _add(found: RecordFiles, line: bytes, place: str) -> None:
             where=place,
             hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
         )
+    elif wrong := flaw(record):
+        found.damaged.append(f"{place} ({wrong})")
     else:
         found.records.append(record)
 
@@ -66,7 +72,7 @@ def first_record(paths: SweepPaths) -> Record | None:
     for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
         with path.open("rb") as file:
             for line in lines(file):
-                record = _parsed(line)
+                record = _whole(line)
                 if record is not None:
                     return record
     return None
@@ -84,7 +90,7 @@ def read_file(path: Path, start: int = 0) -> list[Record]:
             return []
         with path.open("rb") as file:
             file.seek(start)
-            return [record for record in map(_parsed, lines(file)) if record is not None]
+            return [record for record in map(_whole, lines(file)) if record is not None]
     except FileNotFoundError:
         return []
 
@@ -142,16 +148,22 @@ def _files(folder: Path) -> Iterator[Path]:
 def _parsed(line: bytes) -> Record | None:
     try:
         record = decoded(line)
-    except ValueError:
+        if _SURROGATE.search(line):
+            record = _in_unicode(record)
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not {"schema", "status"} <= record.keys():
-        return None
-    return record if record["schema"] != SCHEMA or (record.keys() >= _ALWAYS and _named_by_hpcbench(record)) else None
+    return record if isinstance(record, dict) and {"schema", "status"} <= record.keys() else None
 
 
-def _named_by_hpcbench(record: Record) -> bool:
-    """Whether its job and batch have names such as hpcbench gives: they become parts of paths."""
-    return all(isinstance(name, str) and JOB_NAME.match(name) for name in (record["job"], record["batch"]))
+def _in_unicode(record: Any) -> Any:
+    """With `?` for half a surrogate pair, which output that is no UTF-8 leaves in a message, and no file can hold."""
+    return json.loads(json.dumps(record, ensure_ascii=False).encode(errors="replace"))
+
+
+def _whole(line: bytes) -> Record | None:
+    """Without flaws, or of another schema, of which nothing is known."""
+    record = _parsed(line)
+    return None if record is None or (record["schema"] == SCHEMA and flaw(record)) else record
 
 
 def has_log(record: Record) -> bool:

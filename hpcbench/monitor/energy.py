@@ -20,6 +20,7 @@ from .power_sensors import SENSORS, Meter, Sensor
 from .timeline import Series, Timeline
 
 COUNTER, INTEGRATED = "counter", "integrated power"
+J_PER_KWH = 3.6e6
 # Where a sensor tells a time to L, the two ends of a window leave 2 * L / sqrt(6) uncertain (triangular, k = 2): in a
 # window of this many L that is 8 % of the energy.
 NEEDED = 10

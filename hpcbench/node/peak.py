@@ -4,7 +4,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 
 class Peak(NamedTuple):
-    """Of so many CPUs of one node together, or of one GPU, where `cpus` is None.
+    """Of so many CPUs of one node together, each on a core of its own, or of one GPU, where `cpus` is None.
 
     `flops_per_s` is of products of matrices in `dtype`, `bytes_per_s` of STREAM's Add, None where that was not
     measured; see checkup/peak_kernel.py for what is counted.

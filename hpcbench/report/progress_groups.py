@@ -32,7 +32,7 @@ def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
     """Repetitions by state, in the order of the states, and by reason."""
     found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
     for run in progress.runs:
-        found[run.state].setdefault(run.reason, []).append(run)
+        found.setdefault(run.state, {}).setdefault(run.reason, []).append(run)
     return found
 
 

@@ -104,3 +104,14 @@ def test_a_parameter_that_is_not_set_is_a_value_too() -> None:
     cases = [repetitions_of(place, 0.1, environment=[None, "a"][place % 2]) for place in range(4)]
     (found,) = aggregates(results(*cases))
     assert {value: counts[0] for value, counts in told(found, "environment").items()} == {"unset": 2, "a": 2}
+
+
+def test_each_value_has_its_own_cases_in_whatever_order_they_come() -> None:
+    """Texts, in the order of the ranking: the fastest case first."""
+    times = {"b": (0.4, 0.1), "a": (0.2, 0.8), "c": (0.16,)}
+    pairs = [(name, time) for place in range(2) for name, each in times.items() for time in each[place : place + 1]]
+    cases = [repetitions_of(place, time, environment=name) for place, (name, time) in enumerate(pairs)]
+    (found,) = aggregates(results(*cases))
+    best = {"b": pytest.approx(320), "c": pytest.approx(200), "a": pytest.approx(160)}
+    assert {value: each[3] for value, each in told(found, "environment").items()} == best
+    assert [each[0] for each in told(found, "environment").values()] == [2, 1, 2]

@@ -63,6 +63,27 @@ def test_unbalanced_sums_are_those_of_least_squares() -> None:
         assert beyond.freedom == place + 1
 
 
+def test_what_factors_explain_within_blocks_is_what_they_explain_beyond_them() -> None:
+    """With missing cases, a factor that varies within some of the blocks only, and one that does in none."""
+    generator = np.random.default_rng(3)
+    blocks = np.repeat(np.arange(6), 8)
+    factors = [
+        generator.integers(0, 3, 48),
+        generator.integers(0, 4, 48),
+        np.where(blocks < 4, blocks, np.arange(48) % 4),
+    ]
+    factors.append(blocks // 2)
+    cases = np.repeat(np.arange(48), generator.integers(1, 4, 48))
+    values = generator.normal(size=cases.size) + 100 * blocks[cases]
+    within, plain = measured(values, cases, blocks), measured(values, cases)
+    alone = explained(plain, [blocks])
+    assert within.between == Sum(pytest.approx(plain.between.squares - alone.squares), 48 - 6)
+    assert within.noise == Sum(pytest.approx(plain.noise.squares), plain.noise.freedom)
+    for chosen in (factors, factors[:1], factors[1:], factors[2:], factors[3:]):
+        beyond = explained(plain, [blocks, *chosen]).beyond(alone)
+        assert explained(within, chosen) == Sum(pytest.approx(beyond.squares, abs=1e-6), beyond.freedom)
+
+
 def test_confounded_factors_leave_no_degrees_of_freedom() -> None:
     one, other = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])
     data = measured(np.arange(12.0), np.repeat(np.arange(6), 2))

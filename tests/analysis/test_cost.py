@@ -50,6 +50,18 @@ def test_money_is_time_and_so_is_its_interval(repetition: Rep, costs: Callable[.
     assert case[["price_per_epoch", "price_per_run"]].isna().all()
 
 
+def test_a_million_items_take_the_energy_of_an_item_a_million_times(
+    repetition: Rep, costs: Callable[..., pd.DataFrame]
+) -> None:
+    """However many are in a step; of a run without items there are no million."""
+    stepped, whole = (
+        costs(repetition(0, 0, [0.16], **METERED, **changes)).iloc[0] for changes in ({"items_per_step": 3}, RUN)
+    )
+    assert stepped["energy_kwh_per_million_items"] == 0.5 / 3.6e6 * 1e6
+    assert pd.isna(stepped["energy_kwh_per_run"])
+    assert pd.isna(whole["energy_kwh_per_million_items"])
+
+
 def test_an_epoch_costs_what_its_items_do(repetition: Rep, costs: Callable[..., pd.DataFrame]) -> None:
     case = costs(repetition(0, 0, [0.16, 0.16], items_per_epoch=50_000, **PAID)).iloc[0]
     assert with_limits(case, "price_per_epoch") == pytest.approx([0.5, 0.5, 0.5])

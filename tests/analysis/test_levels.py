@@ -60,11 +60,24 @@ def test_what_follows_from_another_is_joined_to_it() -> None:
     cpus = factor_of("cpus_per_task", pd.Series([2, 4, 8, 2, 4, 8]))
     batch = factor_of("batch_size", pd.Series([1, 1, 1, 8, 8, 8]))
     few = factor_of("tag_few", pd.Series([True, True, False, True, True, False]))
-    assert follows(few, threads)
-    assert not follows(threads, few)
-    assert not follows(batch, threads)
+    assert follows(few.codes, threads.codes)
+    assert not follows(threads.codes, few.codes)
+    assert not follows(batch.codes, threads.codes)
     found = joined([few, batch, threads, cpus])
     assert [factor.name for factor in found] == ["intra_op_threads (with cpus_per_task, few)", "batch_size"]
+
+
+def test_what_follows_from_another_within_each_block_is_joined_to_it() -> None:
+    """Threads are 1 and 2 of one kind of work, 4 and 8 of the other; half of the CPUs are used, or all."""
+    blocks = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    half = factor_of("tag_half", pd.Series([True, False] * 4))
+    threads = factor_of("intra_op_threads", pd.Series([1, 2, 1, 2, 4, 8, 4, 8]))
+    batch = factor_of("batch_size", pd.Series([1, 1, 8, 8, 1, 1, 8, 8]))
+    assert [factor.name for factor in joined([half, threads, batch], blocks)] == [
+        "half (with intra_op_threads)",
+        "batch_size",
+    ]
+    assert [factor.name for factor in joined([half, threads, batch])] == ["intra_op_threads (with half)", "batch_size"]
 
 
 def test_crossed_levels_are_numbered_without_a_gap() -> None:

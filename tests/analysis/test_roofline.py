@@ -30,6 +30,7 @@ def held(repetition, table):
 
     def hold(*machines: MachinePeaks, times_s: Any = (0.1, 0.1, 0.1), **changes: Any) -> Roofline:
         usual = {"model_options": SMALL, "batch_size": 5, "task": "inference", "flops_per_item": 40}
+        usual |= {"physical_cores_per_task": None}
         row = repetition(times_s=times_s, **{**usual, "items_per_step": 5, **changes})
         return roofline(case_table(table(row)), machines)
 
@@ -80,6 +81,14 @@ def test_as_many_cpus_of_a_node_as_the_case_used_there(held) -> None:
     assert point["flops_per_s"] == pytest.approx(6 * 5 * 40 / 0.1 / 2)
 
 
+@pytest.mark.parametrize(("cores", "expected"), [(2, 4), (4, 8), (None, 8), (64, 8)])
+def test_two_hyperthreads_of_a_core_are_held_against_one(held, cores: int | None, expected: int) -> None:
+    """Two tasks of four CPUs; where the cores are not known, or a task was not bound, it is the CPUs that count."""
+    peaks = [machine(cpu_peak(cpus, 1000.0 * cpus, 1e9)) for cpus in (2, 4, 8)]
+    point = held(*peaks, tasks_per_node=2, cpus_per_task=4, physical_cores_per_task=cores).points.iloc[0]
+    assert (point["cpus"], point["peak_flops_per_s"]) == (expected, 1000.0 * expected)
+
+
 def test_a_gpu_for_each_task(held) -> None:
     peaks = machine(Peak("gpu", None, "bfloat16", 1e4, 1e9, *BY), cpu_peak(2, 1.0, 1.0), gpu="a GPU")
     spread = {"device": "gpu", "gpu_model": "a GPU", "dtype": "bfloat16", "nodes": 2, "tasks_per_node": 2}
@@ -105,7 +114,7 @@ def test_of_several_types_of_nodes_with_one_cpu_the_highest_is_the_roof(held) ->
         (
             [cpu_peak(4, 1e4, 1e4), cpu_peak(2, 1e4, 1e4)],
             {"cpus_per_task": 3},
-            "peaks of a CPU are known for 2, 4 CPUs of a node, and it used 3",
+            "peaks of a CPU are known for 2, 4 cores of a node, and it used 3",
         ),
         ([cpu_peak(1, 1e4, None)], {}, "the memory bandwidth was not measured there"),
         ([cpu_peak(1, 1e4, 1e4)], {"model_options": '{"size": 1}'}, "the model mlp has no option 'size'"),
@@ -149,5 +158,6 @@ def test_what_is_no_timed_step_of_a_model_has_no_row(held, changes: dict[str, An
 
 def test_points_keep_the_index_of_their_cases(repetition, table) -> None:
     usual = {"model_options": SMALL, "batch_size": 5, "task": "inference", "flops_per_item": 40}
+    usual |= {"physical_cores_per_task": None}
     rows = [repetition(case, **usual, **change) for case, change in enumerate(({"status": "failed"}, {}))]
     assert roofline(case_table(table(*rows)), []).points.index.tolist() == [1]

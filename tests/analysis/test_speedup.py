@@ -45,6 +45,22 @@ def test_twice_the_items_in_the_same_time_are_a_speedup_of_2_with_the_same_relat
     assert other["speedup_ci_low"] / 2 < 1 < other["speedup_ci_high"] / 2
 
 
+def test_each_kind_of_work_has_its_own_base_and_a_base_that_is_named_only_its_own_kind(
+    repetition: Rep, table: Table
+) -> None:
+    """Two kinds that take turns, a command, and a case that failed."""
+    kinds = [{"parameter_count": 1}, {"parameter_count": 2}] * 2
+    kinds += [{"framework": "command", "items_per_step": None}, {"status": "failed"}]
+    rows = [repetition(case, 0, [0.8 / 2**case], **changes) for case, changes in enumerate(kinds)]
+    bases = ["sweep-1/case-0", "sweep-1/case-1"] * 2
+    each = speedups(table(*rows))
+    assert each["speedup_base"].tolist() == [*bases, None, None]
+    assert each["speedup"].tolist() == pytest.approx([1, 1, 4, 4, np.nan, np.nan], nan_ok=True)
+    named = speedups(table(*rows), base=3)
+    assert named["speedup_base"].tolist() == [None, "sweep-1/case-3", None, "sweep-1/case-3", None, None]
+    assert named["speedup"].tolist() == pytest.approx([np.nan, 0.25, np.nan, 1, np.nan, np.nan], nan_ok=True)
+
+
 def test_single_values_have_no_interval(repetition: Rep, table: Table) -> None:
     other = speedups(table(repetition(0, 0, [0.4]), repetition(1, 0, [0.2]))).iloc[1]
     assert other["speedup"] == 2

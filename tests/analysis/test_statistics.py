@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hpcbench.analysis import statistics
-from hpcbench.analysis.statistics import fewest_samples, interval_of_values, median_interval, percentiles
+from hpcbench.analysis.statistics import Interval, fewest_samples, interval_of_values, median_interval, percentiles
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -267,3 +267,15 @@ def test_values_of_one_for_each_repetition_have_the_interval_of_their_median() -
     assert interval_of_values(many) == interval_of_values(sorted(many)) == (4.0, 2.0, 6.0)
     with pytest.raises(ValueError, match="not a number"):
         interval_of_values([*many, float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("time", "rate"),
+    [
+        (Interval(0.5, 0.25, 1.0), Interval(8.0, 4.0, 16.0)),
+        (Interval(0.5, 0.0, math.inf), Interval(8.0, 0.0, None)),  # below the step of the clock, and without end
+        (Interval(0.5, None, None), Interval(8.0, None, None)),
+    ],
+)
+def test_the_longest_time_gives_the_lowest_rate(time: Interval, rate: Interval) -> None:
+    assert time.rate(4) == rate

@@ -93,17 +93,19 @@ def test_a_row_has_metrics_setup_and_work(workspace: Workspace, make_record: Mak
     assert row["work"] == (100, 200, "float32", "matmul highest")
 
 
-def test_sweeps_that_cannot_be_read_are_left_out_whole(workspace: Workspace, make_record: Make) -> None:
+def test_sweeps_that_cannot_be_read_are_left_out_whole_and_of_others_damaged_records(
+    workspace: Workspace, make_record: Make
+) -> None:
     write(workspace, "good", make_record())
     write(workspace, "newer", make_record(), make_record(1, schema=99))
     odd = make_record(1)
     del odd["nodes"]
     write(workspace, "odd", make_record(), odd)
     past = read(workspace)
-    assert {row["sweep"] for row in past.rows} == {"good"}
-    assert past.latest["000000000000"]["sweep"] == "good"
+    assert [(row["sweep"], row["case"]) for row in past.rows] == [(name, "000000000000") for name in ("good", "odd")]
     assert past.left_out["newer"].startswith("the record has schema 99")
-    assert past.left_out["odd"] == "holds what hpcbench does not write: KeyError: 'nodes'"
+    assert list(past.left_out) == ["newer"]
+    assert [line.split("/")[-1] for line in past.damaged] == ["local.jsonl:2 (nodes is missing)"]
 
 
 def test_the_drivers_of_a_sweep_are_those_that_its_nodes_have_told(workspace: Workspace) -> None:

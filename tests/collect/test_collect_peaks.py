@@ -49,7 +49,7 @@ def test_what_is_kept_is_read(workspace: Workspace) -> None:
     assert found[1] == without
 
 
-def test_other_cpus_are_kept_beside_and_the_same_again_replaces(workspace: Workspace) -> None:
+def test_other_cpus_are_kept_beside_and_a_higher_one_replaces(workspace: Workspace) -> None:
     keep_peaks(workspace, machine(peak(1, 1e11), peak(4, 4e11)))
     keep_peaks(workspace, machine(peak(1, 2e11), peak(128, 9e12), peak(1, 3e11, "bfloat16")))
     (found,) = read(workspace)
@@ -58,6 +58,18 @@ def test_other_cpus_are_kept_beside_and_the_same_again_replaces(workspace: Works
         (1, "float32", 2e11),
         (4, "float32", 4e11),
         (128, "float32", 9e12),
+    ]
+
+
+def test_of_the_same_again_the_higher_rates_stay(workspace: Workspace) -> None:
+    """Four CPUs of a node alone; then two cores with hyperthreads of a shared one; then one without memory left."""
+    keep_peaks(workspace, machine(peak(4, 4e11, bytes_per_s=1e10), peak(8, 8e11, bytes_per_s=None)))
+    keep_peaks(workspace, machine(peak(4, 2e11, bytes_per_s=3e10), peak(8, 1e11, bytes_per_s=5e10)))
+    keep_peaks(workspace, machine(peak(4, 1e11, bytes_per_s=None)))
+    (found,) = read(workspace)
+    assert [(each.cpus, each.flops_per_s, each.bytes_per_s) for each in found.measurements] == [
+        (4, 4e11, 3e10),
+        (8, 8e11, 5e10),
     ]
 
 

@@ -10,27 +10,28 @@ import pytest
 
 from hpcbench.collect.survey import survey
 from hpcbench.commands.local_run import run_repetition
+from hpcbench.config.parameters import Parameters
+from hpcbench.node import record, verdict
 from hpcbench.node.planned import PlannedRun
-from hpcbench.node.record import SCHEMA
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace
 
-SITE = {"scheduler": "local"}
-MEASURE = {"retries": 1}
+PARAMETERS = Parameters.model_validate({"framework": "pytorch", "model": "mlp"}).planned()
+PLANNED = PlannedRun("0123456789ab", 0, 0, 0, PARAMETERS, {}, {"retries": 1})
+DESCRIPTION = {
+    "name": "sweep-1",
+    "site": {"name": "laptop", "scheduler": "local"},
+    "experiment": {"name": "study", "retry": {}},
+    "hpcbench_version": "0.1.0",
+    "git": None,
+}
 
 
-def attempt(number: int, status: str, verdict: str | None) -> dict[str, Any]:
-    judged = None if verdict is None else {"verdict": verdict, "found": []}
-    measured = {"schema": SCHEMA, "status": status, "attempt": number, "ended_at": f"2026-11-01T00:00:0{number}"}
-    case = {
-        "job": "job-1",
-        "element": 0,
-        "batch": "job-1",
-        "case_id": "0123456789ab",
-        "repetition": 0,
-        "parameters": {},
-    }
-    return {**case, **measured, "interference": judged, "slurm": {}, "error": None, "nodes": []}
+def attempt(number: int, status: str, judgement: str | None) -> dict[str, Any]:
+    judged = None if judgement is None else {"verdict": judgement, "found": []}
+    outcome = verdict.Outcome("failed", None)
+    made = record.assemble(PLANNED, DESCRIPTION, record.Place("job-1", 0, "job-1", number), [], outcome, 1.0, {})
+    return {**made, "status": status, "ended_at": f"2026-11-01T00:00:0{number}+00:00", "interference": judged}
 
 
 @pytest.mark.parametrize(
@@ -50,13 +51,12 @@ def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(
     records.parent.mkdir(parents=True)
     lines = [json.dumps(attempt(number, *ended)) for number, ended in enumerate(attempts, 1)]
     paths.script("job-1").write_text(f"cat >> '{records}' <<'END'\n" + "\n".join(lines) + "\nEND\n")
-    planned = PlannedRun("0123456789ab", 0, 0, 0, {}, {}, MEASURE)
-    paths.runs("job-1").write_text(planned.as_line() + "\n")
+    paths.runs("job-1").write_text(PLANNED.as_line() + "\n")
     job = {"slurm": {"time": "1"}, "width": 1}
-    sweep = Sweep(paths, {"name": "sweep-1", "site": SITE, "experiment": {"retry": {}}, "jobs": {"job-1": job}})
+    sweep = Sweep(paths, {**DESCRIPTION, "jobs": {"job-1": job}})
     (run,) = survey(sweep).runs
-    record, times = run_repetition(sweep, run)
-    assert (record["attempt"], times) == (told, len(attempts))
+    kept, times = run_repetition(sweep, run)
+    assert (kept["attempt"], times) == (told, len(attempts))
     (run,) = survey(sweep).runs
     assert run.record is not None
     assert run.record["attempt"] == told

@@ -29,7 +29,10 @@ RANK = {
     **dict.fromkeys(("exit_code", "signal", "stopped_by")),
     "rank": 0,
     "host": "n1",
-    "facts": {"samples": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]]}, "warnings": []},
+    "facts": {
+        "samples": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]], "steps_per_sample": 1, "first_step_s": 1.0},
+        "warnings": [],
+    },
     "node": {"hostname": "n1"},
     "started_at": 0.0,
     "ended_at": 1.0,

@@ -84,7 +84,7 @@ class World:
         """A record of a local run."""
         run = list(self.sweep.runs("job-001"))[element]
         place = node_record.Place("job-001", element, "job-001", 1)
-        outcome = verdict.Outcome(outcomes.FAILED, {"message": "it broke"})
+        outcome = verdict.Outcome(outcomes.FAILED, {"type": "exit", "message": "it broke"})
         made = node_record.assemble(run, self.sweep.description, place, [], outcome, 1.0, {})
         told = {"status": status, "error": None if status == outcomes.COMPLETED else made["error"]}
         node_record.append({**made, **told, **changes}, str(self.paths.local_records("job-001")))

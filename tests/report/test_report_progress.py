@@ -261,6 +261,11 @@ def test_status_is_short_however_many_repetitions_and_reasons_there_are(large: P
     assert any(line.endswith("more failed, for other reasons: --json tells them all") for line in lines)
 
 
+def test_an_end_that_only_a_later_version_knows_is_a_group_of_its_own() -> None:
+    (head, *_) = progress_groups.lines(progress_of(make(0, "evaporated", reason="too hot")))
+    assert head.plain == "1 evaporated: too hot"
+
+
 def test_a_group_tells_its_elements_by_job() -> None:
     runs = [make(element, "planned") for element in range(4500)]
     assert progress_groups.elements_in_words(runs) == (

@@ -1,5 +1,5 @@
 """Peaks of this machine, the roofs of a roofline: operations and bytes per second of 1, 2, 4 and so on to all of the
-CPUs that this process may use, and of one GPU. What is run, and what is counted: see peak_kernel.py."""
+cores that this process may use, and of one GPU. What is run, and what is counted: see peak_kernel.py."""
 
 import datetime
 import json
@@ -28,7 +28,7 @@ PART = 2  # of the memory that is left, half is taken at most
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
-_FEWER = 0.9  # hyperthreads may take a little from each other
+_FEWER = 0.9  # cores of one memory may take a little from each other
 _DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
 _ALONE = "Measure again when the machine is quiet; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
@@ -68,8 +68,8 @@ def look(system: System, pythons: Sequence[str], progress: Progress = silent) ->
 
 
 def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> Measured:
-    """Raises NotMeasured."""
-    cpus = hardware.cores_first(system.cpus)
+    """Each CPU on a core of its own: a second hyperthread has no arithmetic of its own. Raises NotMeasured."""
+    cpus = hardware.cores_first(system.cpus)[: hardware.physical_cores(system.cpus)]
     whole = quota.tightest(system)
     most = min(len(cpus), max(1, int(whole.cpus))) if whole else len(cpus)
     by = [(library, python) for library in ("numpy", "torch") for python in dict.fromkeys(pythons)]

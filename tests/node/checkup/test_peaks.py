@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import gpus
+from hpcbench.node import gpus, hardware
 from hpcbench.node.checkup import memory, peak_kernel, peaks
 from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.system import System, this_system
@@ -36,7 +36,8 @@ def script(folder: Path, text: str) -> str:
 
 def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
     machine, (finding,) = peaks.look(this_system(), [sys.executable])
-    assert [peak.cpus for peak in machine.measurements] == peaks.counts(len(os.sched_getaffinity(0)))
+    cpus = sorted(os.sched_getaffinity(0))
+    assert [peak.cpus for peak in machine.measurements] == peaks.counts(hardware.physical_cores(cpus) or len(cpus))
     for peak in machine.measurements:
         assert (peak.device, peak.dtype) == ("cpu", "float32")
         assert peak.measured_by.startswith("numpy ")
@@ -70,6 +71,20 @@ def test_no_more_cpus_than_there_is_time_for(lay: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(peaks, "_peaks", lambda device, count, answer: [count])
     files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000"}
     assert peaks.of_cpus(lay(files, list(range(8))), ["python"]).peaks == [1, 2]
+
+
+def test_hyperthreads_of_made_up_cores_are_not_measured(lay: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+
+    def answer(python: str, request: dict[str, Any]) -> dict[str, Any]:
+        asked.append(request["cpus"])
+        return {"flops_per_s": {"float32": 1.0}, "bytes_per_s": 1.0, "by": "numpy"}
+
+    monkeypatch.setattr(peaks, "_ask", answer)
+    monkeypatch.setattr(hardware, "_core_of", lambda cpu: f"{cpu // 2}")
+    measured = peaks.of_cpus(lay({}, list(range(8))), ["python"])
+    assert asked == [[0], [0, 2], [0, 2, 4, 6]]
+    assert [peak.cpus for peak in measured.peaks] == [1, 2, 4]
 
 
 def test_arrays_are_four_times_the_caches_and_no_more_than_half_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
