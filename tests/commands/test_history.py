@@ -252,7 +252,7 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--site", "hree"], "did you mean 'here'?"),
         (["nightly", "--since", "2030-01-01"], "no sweep has begun since 2030-01-01"),
         (["nightly", "--since", "yesterday"], "'yesterday' does not match"),
-        (["nightly", "--metric", "time"], "no metric is called 'time'"),
+        (["nightly", "--metric", "tim"], "no metric is called 'tim'"),
         (["nightly", "--csv", "-", "--json"], "only one of them can be written to stdout"),
         (["nightly", "--csv", "-", "--html", "-"], "only one of them can be written to stdout"),
         (["nightly", "--figures", "plots", "--format", "pgn"], "did you mean 'png'?"),

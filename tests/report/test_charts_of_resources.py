@@ -169,7 +169,7 @@ def test_of_very_many_cases_the_best_are_drawn_and_all_of_the_front(monkeypatch:
 def test_the_roofs_are_those_below_which_cases_stand() -> None:
     found = metered(threads=(1, 2))
     drawn = next(each for each in rows(figures(found)["roofline"]) if "roof" in each)
-    assert set(drawn["roof"]) == {"1 CPU: 50 GFLOP/s", "2 CPUs: 100 GFLOP/s"}
+    assert set(drawn["roof"]) == {"1 core: 50 GFLOP/s", "2 cores: 100 GFLOP/s"}
 
 
 def test_cases_of_which_no_roof_is_known_are_no_figure() -> None:

@@ -113,13 +113,15 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     best = known.sort_values("share_of_attainable").iloc[-1]
     bound = known["bound"].value_counts()
     said = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
-    caption = f"Roofs: what hpcbench doctor measured on as many CPUs. {said}; the closest case reaches "
+    dtypes = ", ".join(found.ceilings["dtype"].unique())
+    caption = f"Roofs: what hpcbench doctor measured of {dtypes} on as many cores. {said}; the closest case reaches "
     caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
     caption += "weights and output once (docs/roofline.md)."
     remarks = found.points["remark"].dropna().unique()
     caption += f" Note: {'; '.join(remarks[:2])}." if len(remarks) else ""
     drawn = partial(roofs.draw, found, cases, list(results.shown), by)
-    yield Figure("roofline", f"Roofline by {plain(by)}", caption, caption, drawn)
+    told = f"{said}. The closest to its roof is {results.label(cases.loc[[best.name]].iloc[0])}."
+    yield Figure("roofline", f"Roofline by {plain(by)}", caption, told, drawn)
 
 
 def _of(work: Work) -> str:

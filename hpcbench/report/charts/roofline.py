@@ -76,7 +76,7 @@ def _rate(flops_per_s: float) -> str:
 
 
 def _ground(cpus: Any) -> str:
-    return "one GPU" if pd.isna(cpus) else "1 CPU" if cpus == 1 else f"{cpus} CPUs"
+    return "one GPU" if pd.isna(cpus) else "1 core" if cpus == 1 else f"{cpus} cores"
 
 
 def _frame(points: pd.DataFrame, cases: pd.DataFrame, shown: list[str], by: str, factor: float) -> pd.DataFrame:
