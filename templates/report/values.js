@@ -58,8 +58,9 @@ function duration(seconds) {
 }
 
 function memory(bytes) {
-  const unit = bytes >= UNITS.bytes.GiB ? "GiB" : "MiB";
-  return `${general(bytes / UNITS.bytes[unit], 3)} ${unit}`;
+  const unit = ["MiB", "GiB"].find((each) => bytes < 1023.5 * UNITS.bytes[each]) ?? "TiB";
+  const count = bytes / UNITS.bytes[unit];
+  return `${count < 999.5 ? general(count, 3) : whole(count)} ${unit}`;
 }
 
 const WRITTEN = { text: printable, number: figure, time: duration, bytes: memory };

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.formats import duration, figure
+from hpcbench.report.formats import duration, figure, memory
 from hpcbench.report.page.model import Cell, Column
 from tests.report.pages import page, table
 
@@ -54,8 +54,10 @@ def test_values_are_written_as_on_the_terminal(opened: Opened) -> None:
 
 
 def test_a_size_has_the_unit_that_fits(opened: Opened) -> None:
-    tab = opened(page(table=table((3 * 2**29,), (2**28,), (None,), columns=(Column("m", "m", "bytes"),))))
-    assert column(tab, 0) == ["1.5 GiB", "256 MiB", "-"]
+    sizes = [3 * 2**29, 2**28, 1000 * 2**20, 2**30 - 1, 1010 * 2**30, 2**41, 1500 * 2**40, 1000.5 * 2**20, 0]
+    rows: list[tuple[Cell, ...]] = [(size,) for size in sizes]
+    tab = opened(page(table=table(*rows, (None,), columns=(Column("m", "m", "bytes"),))))
+    assert column(tab, 0) == [*map(memory, sizes), "-"]
 
 
 def test_a_click_sorts_by_the_number_and_what_is_not_known_stays_last(opened: Opened) -> None:
