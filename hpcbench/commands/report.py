@@ -25,6 +25,7 @@ from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
+from hpcbench.report.files import write_text
 from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
 from hpcbench.report.use import use_in_words
@@ -160,7 +161,7 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
 def _print_tables(results: Results, kind: str, top: int) -> None:
     from hpcbench.report.papers import FORMATS as KINDS
 
-    click.echo(KINDS[kind](results, top), nl=False)
+    write_text(KINDS[kind](results, top), "-")
     if not results.works:
         _say("there is nothing to show: no case was measured")
 

@@ -19,10 +19,9 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 from hpcbench.report.answers import sentence
 from hpcbench.report.charts import base
-from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.failures import failures_of
-from hpcbench.report.figures import specification
 from hpcbench.report.page import model
+from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
 from hpcbench.report.ranking import columns_of
@@ -55,7 +54,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         notices=tuple(_notices(results)),
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
-        figures=tuple(_figure(figure) for figure in figures),
+        figures=tuple(map(on_page, figures)),
         aggregates=aggregates_of(results) if cut else None,
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
@@ -117,11 +116,6 @@ def _standing(case: pd.Series[Any], place: int, work: Work, answer: Answer | Non
     if place == 0:
         return model.BEST
     return model.WITHIN_NOISE if phrase(case, work.shown) in answer.alike else model.BEHIND
-
-
-def _figure(figure: base.Figure) -> model.Figure:
-    spec = specification(figure, ON_PAGE)
-    return model.Figure(figure.id, figure.title, figure.caption, figure.description, spec, wide="facet" in spec)
 
 
 def _failures(results: Results) -> Iterable[model.Failure]:

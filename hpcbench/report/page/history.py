@@ -10,10 +10,9 @@ import pandas as pd
 from hpcbench.analysis.history import Shift
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.report.charts import base
-from hpcbench.report.charts.theme import ON_PAGE
-from hpcbench.report.figures import specification
 from hpcbench.report.history import History, beside, columns, history_table, remarks, size, summary, title
 from hpcbench.report.page import model
+from hpcbench.report.page.figure import on_page
 
 MOST_ANSWERS = 6
 MOST_PLACES = 100  # changes, and cases
@@ -37,7 +36,7 @@ def page_of_history(history: History, figures: Iterable[base.Figure], created_at
         created_at=created_at,
         answers=tuple(_answers(history)),
         notices=tuple(remarks(history)),
-        figures=tuple(_figure(figure) for figure in figures),
+        figures=tuple(on_page(figure, wide=True) for figure in figures),
         aggregates=model.Aggregates("Changes and cases", _about(history), tuple(_tables(history)), "Changes"),
         table=_table(history),
     )
@@ -67,11 +66,6 @@ def _answers(history: History) -> Iterator[model.Answer]:
 
 def _beside(shift: Shift) -> str:
     return beside(shift) or "nothing that is recorded"
-
-
-def _figure(figure: base.Figure) -> model.Figure:
-    spec = specification(figure, ON_PAGE)
-    return model.Figure(figure.id, figure.title, figure.caption, figure.description, spec, wide=True)
 
 
 def _tables(history: History) -> Iterator[model.Ranking]:

@@ -22,10 +22,9 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Answer:
-    """`about` is the kind of work, where the page answers for several; `interval` says how sure the sentence is."""
+    """`about` is the kind of work, where the page answers for several."""
 
     sentence: str
-    interval: str = ""
     about: str = ""
     details: tuple[str, ...] = ()
 
