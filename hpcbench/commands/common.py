@@ -17,6 +17,7 @@ from hpcbench.commands.console import PrintableConsole
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
+from hpcbench.report.plural import plural
 from hpcbench.resources import shipped
 from hpcbench.workspace import SweepPaths, Workspace
 
@@ -43,11 +44,6 @@ def complete_sweep(context: click.Context, parameter: click.Parameter, incomplet
     root = context.find_root().params.get("workspace") or "."
     names = [*Workspace(Path(root).absolute()).sweeps(), "latest"]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-def plural(count: int, word: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def jobs_in_words(plan: Plan) -> str:

@@ -13,7 +13,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
-from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
+from hpcbench.commands.common import err, file_in, json_option, out, tell_written, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
@@ -24,6 +24,7 @@ from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
+from hpcbench.report.plural import plural
 from hpcbench.report.tables import write_csv
 from hpcbench.workspace import Workspace
 
@@ -193,7 +194,7 @@ def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
     for sweep, reason in list(left_out.items())[:MOST_NAMED]:
         err.print(f"left out: {sweep}: {reason}", soft_wrap=True, markup=False)
     if len(left_out) > MOST_NAMED:
-        err.print(f"and {len(left_out) - MOST_NAMED:,} more sweeps that cannot be read")
+        err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that cannot be read")
     if damaged:
         err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
 

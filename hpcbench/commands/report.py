@@ -28,6 +28,7 @@ from hpcbench.report import tables, terminal
 from hpcbench.report.files import write_text
 from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
+from hpcbench.report.plural import plural
 from hpcbench.report.use import use_in_words
 from hpcbench.workspace import Workspace
 
@@ -181,7 +182,7 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
         tables.write_parquet(frame, parquet_file)
     for file in (csv_file, parquet_file):
         if file and file != "-":
-            _say(f"wrote {len(frame)} rows to {file}")
+            _say(f"wrote {plural(len(frame), 'row')} to {file}")
 
 
 def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:

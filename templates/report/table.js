@@ -68,7 +68,8 @@ function showRows() {
     body.append(element("tr", element("td", "Nothing matches.", { colspan: Math.max(1, chosen.size), class: "none" })));
   }
   const [here, all] = [counted(matching.length), counted(allRows.length)];
-  found("counted").textContent = matching.length === allRows.length ? `${all} ${data.of}` : `${here} of ${all} ${data.of}`;
+  const of = `${all} ${data.of}${allRows.length === 1 ? "" : "s"}`;
+  found("counted").textContent = matching.length === allRows.length ? of : `${here} of ${of}`;
   found("more").hidden = matching.length <= most;
   found("more").textContent = `Show all ${here}`;
   found("reset").disabled = !(sort || filters.size || found("search").value);

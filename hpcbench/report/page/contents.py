@@ -24,6 +24,7 @@ from hpcbench.report.page import model
 from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
+from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
 
 TOP = 10  # places of a ranking on the page
@@ -126,7 +127,7 @@ def _failures(results: Results) -> Iterable[model.Failure]:
     more = found[MOST_FAILURES:]
     if more:
         count = sum(len(failure.cases) for failure in more)
-        yield model.Failure("others", f"{len(more):,} more reasons; the file of --csv names each", count)
+        yield model.Failure("others", f"{plural(len(more), 'more reason')}; the file of --csv names each", count)
 
 
 def _trust(results: Results, use: Sequence[str]) -> model.Trust:

@@ -13,6 +13,7 @@ from hpcbench.report.charts import base
 from hpcbench.report.history import History, beside, columns, history_table, remarks, size, summary, title
 from hpcbench.report.page import model
 from hpcbench.report.page.figure import on_page
+from hpcbench.report.plural import plural
 
 MOST_ANSWERS = 6
 MOST_PLACES = 100  # changes, and cases
@@ -55,13 +56,13 @@ def _answers(history: History) -> Iterator[model.Answer]:
         since = f"{size(shift)} since {shift.after.started_at[:10]}"
         yield model.Answer(since, about=history.labels[case], details=(f"Changed beside it: {_beside(shift)}.",))
     if len(latest) > MOST_ANSWERS:
-        yield model.Answer(f"{len(latest) - MOST_ANSWERS:,} more cases changed: see the changes below")
+        yield model.Answer(f"{plural(len(latest) - MOST_ANSWERS, 'more case')} changed: see the changes below")
     left = len(history.judged) - len(latest)
     if not history.judged:
         yield model.Answer(_about(history))
     elif left:
-        of = f"{left:,} {'other ' * bool(latest)}{'case' if left == 1 else 'cases'}"
-        yield model.Answer(f"No change in {len(history.sweeps):,} sweeps of {of}")
+        of = plural(left, "other case" if latest else "case")
+        yield model.Answer(f"No change in {plural(len(history.sweeps), 'sweep')} of {of}")
 
 
 def _beside(shift: Shift) -> str:
@@ -109,7 +110,7 @@ def _table(history: History) -> model.Table:
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     whole = len(rows) == len(frame)
     said = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"
-    return model.Table(told, rows, said, of="values", file="history.csv")
+    return model.Table(told, rows, said, of="value", file="history.csv")
 
 
 def _column(name: str, quantity: Quantity, *, shown: bool) -> model.Column:

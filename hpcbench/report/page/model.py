@@ -112,7 +112,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
     title: str = "All cases"
-    of: str = "cases"  # what a row is, in the plural
+    of: str = "case"  # what a row is
     file: str = "cases.csv"  # as which it is downloaded
 
 
