@@ -76,6 +76,13 @@ def json_option() -> Callable[[Command], Command]:
     return click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help=text)
 
 
+def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """The callback of an option that names a file or folder. Raises UserError where the name is empty."""
+    if name == "":
+        raise UserError("the name is empty", where=option.opts[0], hint=f"name a {(option.metavar or 'FILE').lower()}")
+    return name
+
+
 def tell_written(what: str, *files: str | None) -> None:
     """Into which files, of those that were asked for; of stdout nothing is told."""
     for file in files:

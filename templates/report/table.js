@@ -6,6 +6,7 @@ const allRows = Array.from({ length: data.count }, (_, row) => data.values.map((
   if (at === undefined) return of[row];
   return of[at === null ? 0 : at[row]];
 }));
+const HINTS = { text: "contains", number: "> < 1..4", time: "<30ms", bytes: "<2GiB" };
 const collator = new Intl.Collator("en", { numeric: true });
 const [head, body] = [found("sheet").tHead, found("sheet").tBodies[0]];
 
@@ -107,9 +108,10 @@ function heading(column) {
 }
 
 function filterField(column) {
-  const hint = column.kind === "text" ? "contains" : "> < 1..4";
+  const hint = HINTS[column.kind];
   const name = `Filter ${printable(column.title)}`;
   const field = element("input", "", { type: "search", placeholder: hint, "aria-label": name, autocomplete: "off" });
+  if (UNITS[column.kind]) field.title = `with a unit, as ${hint}`;
   field.value = filters.get(column.index) ?? "";
   field.addEventListener("input", () => {
     const typed = field.value.trim();

@@ -103,8 +103,12 @@ def test_a_table_is_sorted_with_the_keyboard_alone(opened: Opened) -> None:
         ("threads", "= 10", ["b2"]),
         ("time", "<10ms", ["a1", "d4"]),
         ("time", "9.06 ms", ["a1"]),
-        ("time", "0.01..1", ["b2"]),
+        ("time", "0.01..1s", ["b2"]),
         ("time", "1us..50us", ["d4"]),
+        ("time", "9..10ms", ["a1"]),
+        ("time", "29..9500\u00b5s", ["a1", "d4"]),
+        ("time", "..0.03ms", ["d4"]),
+        ("time", "29us..10ms", ["a1", "d4"]),
         ("throughput", ">1,000,000", ["d4"]),
         ("throughput", ">1e9", []),
     ],
@@ -137,6 +141,28 @@ def test_a_filter_that_says_nothing_is_marked_and_changes_nothing(opened: Opened
     assert tab.get_by_label("Filter threads").get_attribute("aria-invalid") == "true"
     fill(tab, "threads", ">2")
     assert tab.get_by_label("Filter threads").get_attribute("aria-invalid") == "false"
+
+
+@pytest.mark.parametrize("typed", ["<30", "1..4", "10ms..4", "<30GiB", "1constructor"])
+def test_a_time_has_to_have_its_unit(opened: Opened, typed: str) -> None:
+    """Since times are shown in several."""
+    tab = opened(page())
+    assert fill(tab, "time", typed) == ["a1", "b2", "c3", "d4"]
+    field = tab.get_by_label("Filter time", exact=True)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.get_attribute("title") == "with a unit, as <30ms"
+
+
+def test_a_size_has_to_have_its_unit(opened: Opened) -> None:
+    tab = opened(page(table=table(("a", 2**30), ("b", 2**41), columns=(Column("x", "x"), Column("m", "m", "bytes")))))
+    assert fill(tab, "m", "1..4GiB") == ["a"]
+    assert fill(tab, "m", ">1TiB") == ["b"]
+    assert fill(tab, "m", ">1") == ["a", "b"]
+    assert tab.get_by_label("Filter m", exact=True).get_attribute("title") == "with a unit, as <2GiB"
+
+
+def test_one_row_is_one_case(opened: Opened) -> None:
+    assert opened(page(table=table(("a",), columns=(Column("x", "x"),)))).locator("#counted").text_content() == "1 case"
 
 
 def test_columns_can_be_chosen_and_one_that_goes_takes_its_filter_along(opened: Opened) -> None:
