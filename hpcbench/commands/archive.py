@@ -10,8 +10,9 @@ from rich.markup import escape
 
 from hpcbench.archive.writing import SUFFIX, Written, write
 from hpcbench.collect.survey import survey_or_records
-from hpcbench.commands.common import err, plural, sweep_argument, workspace_of
+from hpcbench.commands.common import err, sweep_argument, workspace_of
 from hpcbench.commands.patience import shown_after_a_while
+from hpcbench.report.plural import plural
 from hpcbench.submit.sweep import load
 from hpcbench.workspace import SweepPaths
 

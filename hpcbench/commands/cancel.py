@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err, plural, sweep_argument, workspace_of
+from hpcbench.commands.common import err, sweep_argument, workspace_of
+from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import load
 

@@ -17,6 +17,7 @@ from hpcbench.commands.console import PrintableConsole
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
+from hpcbench.report.plural import plural
 from hpcbench.resources import shipped
 from hpcbench.workspace import SweepPaths, Workspace
 
@@ -43,11 +44,6 @@ def complete_sweep(context: click.Context, parameter: click.Parameter, incomplet
     root = context.find_root().params.get("workspace") or "."
     names = [*Workspace(Path(root).absolute()).sweeps(), "latest"]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-def plural(count: int, word: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def jobs_in_words(plan: Plan) -> str:
@@ -78,6 +74,13 @@ def json_option() -> Callable[[Command], Command]:
     """`--json FILE`, or `--json` as the last word, for stdout: the parameter is `json_file`."""
     text = "Write JSON to FILE; to stdout where it is the last word."
     return click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help=text)
+
+
+def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """The callback of an option that names a file or folder. Raises UserError where the name is empty."""
+    if name == "":
+        raise UserError("the name is empty", where=option.opts[0], hint=f"name a {(option.metavar or 'FILE').lower()}")
+    return name
 
 
 def tell_written(what: str, *files: str | None) -> None:

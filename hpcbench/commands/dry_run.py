@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.commands.common import jobs_in_words, out, plural
+from hpcbench.commands.common import jobs_in_words, out
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.prices import Price, has_prices
 from hpcbench.config.site import Cost
@@ -19,6 +19,7 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, budget
 from hpcbench.printable import printable
+from hpcbench.report.plural import plural
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.workspace import SweepPaths, Workspace

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from hpcbench.commands.common import Command, err
+from hpcbench.commands.common import Command, err, not_empty
 from hpcbench.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ THEMES = ("screen", "paper")
 def figure_options(command: Command) -> Command:
     """`--figures DIR`, `--format` (the parameter is `formats`) and `--theme`."""
     options = (
-        click.option("--figures", metavar="DIR", help="Write the figures into this folder."),
+        click.option("--figures", metavar="DIR", callback=not_empty, help="Write the figures into this folder."),
         click.option(
             "--format",
             "formats",
@@ -42,9 +43,13 @@ def figure_options(command: Command) -> Command:
     return command
 
 
-def formats_of(text: str) -> list[str]:
-    """Those that are named, with commas between. Raises UserError for one that there is not."""
-    wanted = [name.strip() for name in text.split(",")]
+def formats_of(context: click.Context, folder: str | None, text: str) -> list[str]:
+    """Those that are named, with commas between. Raises UserError for one that there is not, and where it is said how
+    figures are to be and not where."""
+    for option, name in (("--format", "formats"), ("--theme", "theme")):
+        if not folder and context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            raise UserError("it says how figures are written", where=option, hint="add --figures DIR")
+    wanted = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in wanted:
         if name not in FORMATS:
             raise UserError(f"'{name}' is no format of figures", where="--format", hint=nearest(name, FORMATS))

@@ -13,7 +13,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity, short_column
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
-from hpcbench.commands.common import err, file_in, json_option, out, plural, tell_written, workspace_of
+from hpcbench.commands.common import err, file_in, json_option, not_empty, out, tell_written, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
@@ -24,6 +24,7 @@ from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
+from hpcbench.report.plural import plural
 from hpcbench.report.tables import write_csv
 from hpcbench.workspace import Workspace
 
@@ -68,10 +69,14 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
     type=click.Choice(["slower"]),
     help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
 )
-@click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
+@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
 @json_option()
 @click.option(
-    "--html", "html_file", metavar="FILE", help="Write a page that needs no network: answers, plot, changes, table."
+    "--html",
+    "html_file",
+    metavar="FILE",
+    callback=not_empty,
+    help="Write a page that needs no network: answers, plot, changes, table.",
 )
 @figure_options
 @click.pass_context
@@ -95,7 +100,7 @@ def history(
     """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
     its median, and what changed beside it. EXPERIMENT is its name, or its file.
     """
-    wanted = formats_of(formats)
+    wanted = formats_of(context, figures, formats)
     files = {"--csv": csv_file, "--json": json_file, "--html": html_file}
     to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
     if len(to_stdout) > 1:
@@ -193,7 +198,7 @@ def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
     for sweep, reason in list(left_out.items())[:MOST_NAMED]:
         err.print(f"left out: {sweep}: {reason}", soft_wrap=True, markup=False)
     if len(left_out) > MOST_NAMED:
-        err.print(f"and {len(left_out) - MOST_NAMED:,} more sweeps that cannot be read")
+        err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that cannot be read")
     if damaged:
         err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
 

@@ -13,10 +13,11 @@ from rich.text import Text
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.reconcile import reconcile_local
 from hpcbench.collect.records import Record, best_attempt, disturbed_by, in_order, is_disturbed, read_file
-from hpcbench.commands.common import err, plural
+from hpcbench.commands.common import err
 from hpcbench.lease import Lease
 from hpcbench.node import outcomes
 from hpcbench.report.overview import named
+from hpcbench.report.plural import plural
 from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
 

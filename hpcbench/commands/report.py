@@ -16,7 +16,7 @@ from hpcbench.analysis.rules import Evidence, check
 from hpcbench.collect.occupied import used
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.table import sample_table
-from hpcbench.commands.common import err, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.common import err, not_empty, open_sweep, out, sweep_argument, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
@@ -25,8 +25,10 @@ from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
+from hpcbench.report.files import write_text
 from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
+from hpcbench.report.plural import plural
 from hpcbench.report.use import use_in_words
 from hpcbench.workspace import Workspace
 
@@ -71,12 +73,13 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.option(
     "--rules", "all_rules", is_flag=True, help="Say of each rule for performance reports whether this one keeps it."
 )
-@click.option("--csv", "csv_file", metavar="FILE", help="Write CSV to FILE, or to stdout for -.")
-@click.option("--parquet", "parquet_file", metavar="FILE", help="Write Parquet to FILE.")
+@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
+@click.option("--parquet", "parquet_file", metavar="FILE", callback=not_empty, help="Write Parquet to FILE.")
 @click.option(
     "--html",
     "html_file",
     metavar="FILE",
+    callback=not_empty,
     help="Write a page that needs no network: answers, figures, table; - is stdout.",
 )
 @figure_options
@@ -112,7 +115,7 @@ def report(
 
     SWEEP may also be a file that `hpcbench archive` has made.
     """
-    wanted = formats_of(formats)
+    wanted = formats_of(context, figures, formats)
     if parquet_file == "-":
         raise UserError("Parquet is no text: name a file", where="--parquet -")
     if level != "case" and not (csv_file or parquet_file):
@@ -122,6 +125,8 @@ def report(
     if plot and not (figures or html_file):
         raise UserError("it says what is drawn", where="--plot", hint="add --figures DIR or --html FILE")
     to_stdout = _to_stdout(csv_file, html_file, tables_for)
+    if all_rules and to_stdout:
+        raise UserError("the rules are in what is printed else", where="--rules", hint=f"leave out {to_stdout[0]}")
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -161,7 +166,7 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
 def _print_tables(results: Results, kind: str, top: int) -> None:
     from hpcbench.report.papers import FORMATS as KINDS
 
-    click.echo(KINDS[kind](results, top), nl=False)
+    write_text(KINDS[kind](results, top), "-")
     if not results.works:
         _say("there is nothing to show: no case was measured")
 
@@ -181,7 +186,7 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
         tables.write_parquet(frame, parquet_file)
     for file in (csv_file, parquet_file):
         if file and file != "-":
-            _say(f"wrote {len(frame)} rows to {file}")
+            _say(f"wrote {plural(len(frame), 'row')} to {file}")
 
 
 def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:

@@ -9,7 +9,7 @@ import click
 from hpcbench.collect.durations import longest_s
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err, plural, resumable, sweep_argument, workspace_of
+from hpcbench.commands.common import err, resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -19,6 +19,7 @@ from hpcbench.lease import Lease
 from hpcbench.node import outcomes
 from hpcbench.plan.packing import MAX_PACKS, cut
 from hpcbench.plan.repacking import estimated_s, repack
+from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, load
 from hpcbench.workspace import Workspace

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rich.progress import Progress
 
-from hpcbench.commands.common import err, plural
+from hpcbench.commands.common import err
 from hpcbench.lease import Lease
+from hpcbench.report.plural import plural
 from hpcbench.submit.filling import fill, follow
 from hpcbench.submit.follow_on import FEWEST_PLACES
 from hpcbench.submit.journal import Journal

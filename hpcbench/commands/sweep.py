@@ -15,7 +15,6 @@ from hpcbench.commands.common import (
     jobs_in_words,
     open_sweep,
     out,
-    plural,
     resumable,
     workspace_of,
 )
@@ -30,6 +29,7 @@ from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.provenance.asked import Asked
 from hpcbench.provenance.secrets import refuse_secrets
+from hpcbench.report.plural import plural
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, create, resolved

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 
 from hpcbench.collect.progress import ACTIVE, UNKNOWN, Progress
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err, plural
+from hpcbench.commands.common import err
 from hpcbench.commands.displays import Display, display_on
 from hpcbench.lease import is_held
 from hpcbench.node import outcomes
+from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 from hpcbench.submit.journal import lock_of
 from hpcbench.submit.queue import NoAnswerError

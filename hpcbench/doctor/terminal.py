@@ -7,6 +7,7 @@ from rich.text import Text
 
 from hpcbench.doctor.place import Place, counts
 from hpcbench.node.checkup.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.report.plural import plural
 
 _STYLES = {OK: "green", NOTE: "cyan", WARNING: "yellow", PROBLEM: "bold red"}
 _NARROWEST = 20
@@ -74,4 +75,4 @@ def _print(label: Text, body: Text, console: Console) -> None:
 
 
 def _counted(level: str, count: int) -> str:
-    return f"{count} {level}" + ("s" if count > 1 and level != OK else "")
+    return f"{count} {level}" if level == OK else plural(count, level)

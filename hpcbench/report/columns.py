@@ -10,6 +10,8 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.printable import printable
+
 NEVER = 0
 GAP = 2  # cells between columns
 
@@ -30,6 +32,11 @@ class Column:
         return max(map(cell_len, (*self.cells, *self.header.split("\n"))))
 
     @property
+    def printable(self) -> Column:
+        """As wide as it will be seen: what replaces control characters, which have no width, has one."""
+        return replace(self, header=printable(self.header), cells=tuple(map(printable, self.cells)))
+
+    @property
     def narrow(self) -> Column:
         """With a header in lines that are no longer than what stands below, where its words allow that."""
         longest = max((cell_len(cell) for cell in self.cells), default=0)
@@ -44,8 +51,9 @@ class Column:
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     """Those that have room beside each other in so many cells; what never gives way stays in any case."""
+    columns = [column.printable for column in columns]
     if _width(columns) <= width:
-        return list(columns)
+        return columns
     kept = [column.narrow for column in columns]
     while _width(kept) > width:
         first = max(kept, key=lambda column: column.gives_way)
@@ -58,6 +66,7 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
 def as_table(columns: Sequence[Column]) -> Table:
     """For rich; whatever a cell holds is text."""
     table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = [column.printable for column in columns]
     for column in columns:
         header, justify = Text(column.header), _justify(column)
         table.add_column(header, justify=justify, vertical="bottom", overflow="fold", no_wrap=not column.is_text)

@@ -12,9 +12,14 @@ from hpcbench.errors import UserError
 
 
 def write_text(text: str, target: str) -> None:
-    """Text to a file, or to stdout where `target` is `-`. Raises UserError where the file cannot be written."""
+    """Text in UTF-8 to a file, or to stdout where `target` is `-`, whatever the encoding of a terminal is here.
+
+    Raises UserError where the file cannot be written.
+    """
     if target == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
         return
     with replacing(target) as part:
         part.write_text(text, encoding="utf-8")

@@ -31,10 +31,17 @@ def duration(seconds: float) -> str:
 
 
 def memory(size: Any) -> str:
-    """`8 GiB`, `512 MiB`."""
+    """Bytes with the unit that fits: `8 GiB`, `512 MiB`; a dash where they are not known."""
     if pd.isna(size):
         return "-"
-    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
+    for power, unit in ((20, "MiB"), (30, "GiB")):
+        if size < 1023.5 * 2**power:
+            return _of_memory(size / 2**power, unit)
+    return _of_memory(size / 2**40, "TiB")
+
+
+def _of_memory(count: float, unit: str) -> str:
+    return f"{count:.3g} {unit}" if count < 999.5 else f"{count:.0f} {unit}"
 
 
 def factor(ratio: float) -> str:

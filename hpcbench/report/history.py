@@ -24,6 +24,7 @@ from hpcbench.report.blocks import around, shows_blocks, sparkline
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.formats import factor, formatter, percent
 from hpcbench.report.more import say_more
+from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_in_words, heading
 
 TREND = 20  # characters
@@ -87,10 +88,10 @@ def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, and what else to know."""
     console.print(Text(title(history), style="italic"), soft_wrap=True)
     console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
-    say_more(len(history.histories) - top, console, "--csv", "cases")
+    say_more(len(history.histories) - top, console, "--csv", "case")
     for shift in history.shifts[:top]:
         console.print(line(history, shift), soft_wrap=True)
-    say_more(len(history.shifts) - top, console, "--csv", "changes")
+    say_more(len(history.shifts) - top, console, "--csv", "change")
     for remark in remarks(history):
         console.print(Text(remark), soft_wrap=True)
     console.print(summary(history), soft_wrap=True)
@@ -98,9 +99,9 @@ def print_history(history: History, top: int, console: Console) -> None:
 
 def title(history: History) -> str:
     """Of what, where, how long, and which quantity."""
-    count = "1 sweep" if len(history.sweeps) == 1 else f"{len(history.sweeps):,} sweeps"
+    sweeps = plural(len(history.sweeps), "sweep")
     begin = min(each.points[0].started_at for each in history.histories)[:10]
-    return f"{history.experiment} on {history.site}: {count} from {begin} on, {heading(history.quantity)}"
+    return f"{history.experiment} on {history.site}: {sweeps} from {begin} on, {heading(history.quantity)}"
 
 
 def columns(history: History, top: int, *, plain: bool) -> list[Column]:
@@ -172,7 +173,9 @@ def remarks(history: History) -> list[str]:
         if last.value is None:
             said.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
         if each.other_work:
-            said.append(f"left out: {each.other_work:,} sweeps in which {name} did other work than in the latest")
+            said.append(
+                f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
+            )
         if not each.has_ratios:
             said.append(f"no changes are looked for of {name}: a value is not above 0, so that there is no ratio")
     if history.gone:
@@ -187,10 +190,8 @@ def summary(history: History) -> str:
     if not judged:
         return f"too few sweeps to tell a change from noise: it takes {FEWEST} of a case"
     count = len(history.shifts)
-    over = f"{judged:,} cases" if judged > 1 else "1 case"
-    counted = f"{count:,} changes" if count != 1 else "1 change"
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
-    return f"{counted if count else 'no change'} in {over} ({rule})"
+    return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"
 
 
 def history_table(history: History) -> pd.DataFrame:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from hpcbench.report.plural import plural
+
 
 def say_more(count: int, console: Console, file: str, what: str = "") -> None:
-    """Of `count` rows, if there are any; `file` is the option that writes them all."""
+    """Of `count` rows, if there are any; `what` is one of them, `file` the option that writes them all."""
     if count > 0:
-        console.print(f"... and {count:,} more{what and f' {what}'}: see them all with --top, or in the file of {file}")
+        more = plural(count, f"more {what}") if what else f"{count:,} more"
+        console.print(f"... and {more}: see them all with --top, or in the file of {file}")

@@ -86,16 +86,17 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
     """What has ended and neither completed, nor was left out on purpose, nor cannot run here, the latest last."""
     none = (outcomes.COMPLETED, outcomes.SKIPPED, outcomes.UNSUPPORTED)
-    return sorted((run for run in runs if run.ended and run.state not in none), key=_ended_at)
+    return sorted((run for run in runs if run.ended and run.state not in none), key=ended_at)
 
 
-def _ended_at(run: RunProgress) -> str:
+def ended_at(run: RunProgress) -> str:
+    """Empty where it has not ended."""
     return str(run.record["ended_at"]) if run.record else ""
 
 
 def attempt_of(run: RunProgress) -> tuple[str, int, str]:
     """By which an attempt at a repetition that has ended is known from another."""
-    return run.job, run.element, _ended_at(run)
+    return run.job, run.element, ended_at(run)
 
 
 def log_of(sweep: Sweep, run: RunProgress) -> str | None:

@@ -29,7 +29,8 @@ _OF_LATEX = {
     "|": r"\textbar{}",
     '"': r"\symbol{34}",
     "`": r"\symbol{96}",
-    "[": "{[}",  # at the beginning of a row it would belong to the command that ends the one before
+    "[": "{[}",  # at the beginning of a row these would belong to the command that ends the one before
+    "*": "{*}",
 }
 _DASHES = re.compile("-(?=-)")  # which LaTeX would make one of
 _OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from hpcbench.collect.progress import Progress, RunProgress
+from hpcbench.report.plural import plural
 from hpcbench.report.progress import plain
 from hpcbench.submit import hostlist, ranges, reasons
 
@@ -58,7 +59,7 @@ def elements_in_words(runs: Sequence[RunProgress]) -> str:
         for (job, slurm_id), numbers in list(jobs.items())[:MOST_JOBS]
     ]
     more = len(jobs) - MOST_JOBS
-    return "; ".join([*told, *([f"and {more:,} more job" + "s" * (more > 1)] if more > 0 else [])])
+    return "; ".join([*told, *([f"and {plural(more, 'more job')}"] if more > 0 else [])])
 
 
 def _cut(elements: str) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hpcbench.collect.progress import Progress
 from hpcbench.report import overview
+from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted, expected_in_words, failure, plain
 from hpcbench.submit import reasons
 
@@ -46,8 +47,8 @@ class Lines:
             log = overview.log_of(progress.sweep, run)
             lines.append(failure(progress, run).append(f" (log: {log})" if log else ""))
         if len(new) > MOST_FAILURES:
-            more = f"... and {len(new) - MOST_FAILURES:,} more failures: hpcbench status {progress.sweep.paths.name}"
-            lines.append(Text(more))
+            more = plural(len(new) - MOST_FAILURES, "more failure")
+            lines.append(Text(f"... and {more}: hpcbench status {progress.sweep.paths.name}"))
         return lines
 
     def _new(self, things: Iterable[T]) -> list[T]:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pandas as pd
 
-from hpcbench.report.files import replacing
+from hpcbench.printable import printable
+from hpcbench.report.files import replacing, write_text
 
 
 def write_csv(frame: pd.DataFrame, target: str) -> None:
-    """CSV to a file, or to stdout where `target` is `-`. Raises UserError where the file cannot be written."""
+    """CSV to a file, or to stdout where `target` is `-`; only a terminal gets it without control characters.
+
+    Raises UserError where the file cannot be written.
+    """
     if target == "-":
-        frame.to_csv(sys.stdout, index=False)
+        shown = frame.rename(columns=printable).map(_printable) if sys.stdout.isatty() else frame
+        write_text(shown.to_csv(index=False), target)
         return
     with replacing(target) as part:
         frame.to_csv(part, index=False)
+
+
+def _printable(cell: Any) -> Any:
+    return printable(cell) if isinstance(cell, str) else cell
 
 
 def write_parquet(frame: pd.DataFrame, target: str) -> None:

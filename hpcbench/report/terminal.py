@@ -18,6 +18,7 @@ from hpcbench.report.blocks import bar, shows_blocks
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.failures import failures_of
 from hpcbench.report.more import say_more
+from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
 
 MOST_ANSWERS = 6
@@ -71,7 +72,9 @@ def _print_answers(results: Results, console: Console) -> None:
         work = f"{answer.work.short_title}: " if len(found) > 1 else ""
         console.print(Text.assemble((work, "italic"), (sentence(answer), "bold")), soft_wrap=False)
     if len(found) > MOST_ANSWERS:
-        console.print(f"... and {len(found) - MOST_ANSWERS:,} more kinds of work; each table below has its best first")
+        console.print(
+            f"... and {plural(len(found) - MOST_ANSWERS, 'more kind')} of work; each table below has its best first"
+        )
 
 
 def _print_failures(results: Results, console: Console) -> None:
@@ -89,7 +92,7 @@ def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
     by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= FEWEST_TO_RESAMPLE)
     correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
     if correlated.any():
-        counted = "1 case" if correlated.sum() == 1 else f"{correlated.sum():,} cases"
+        counted = plural(correlated.sum(), "case")
         console.print(
             f"Samples of {counted} are autocorrelated: the interval takes them for fewer ones that are independent; "
             "the column effective_samples of --csv says for how many.",

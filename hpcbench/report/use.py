@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbench.collect.occupied import Used
 from hpcbench.report.formats import figure
+from hpcbench.report.plural import plural
 
 
 def use_in_words(used: Used) -> str:
@@ -11,7 +12,7 @@ def use_in_words(used: Used) -> str:
     hours = [f"{figure(used.core_hours)} core-hours"]
     hours += [f"{figure(used.gpu_hours)} GPU-hours"] if used.gpu_hours else []
     least = "at least " if used.unknown else ""
-    attempts = f"{used.attempts:,} attempt" + ("" if used.attempts == 1 else "s")
+    attempts = plural(used.attempts, "attempt")
     said = [f"{used.sweep} used {least}{figure(used.node_hours)} node-hours ({', '.join(hours)}) in {attempts}"]
     if used.price.amount is not None:
         said[0] += f", {figure(used.price.amount)} {used.currency}"

@@ -6,6 +6,7 @@ const allRows = Array.from({ length: data.count }, (_, row) => data.values.map((
   if (at === undefined) return of[row];
   return of[at === null ? 0 : at[row]];
 }));
+const HINTS = { text: "contains", number: "> < 1..4", time: "<30ms", bytes: "<2GiB" };
 const collator = new Intl.Collator("en", { numeric: true });
 const [head, body] = [found("sheet").tHead, found("sheet").tBodies[0]];
 
@@ -68,7 +69,8 @@ function showRows() {
     body.append(element("tr", element("td", "Nothing matches.", { colspan: Math.max(1, chosen.size), class: "none" })));
   }
   const [here, all] = [counted(matching.length), counted(allRows.length)];
-  found("counted").textContent = matching.length === allRows.length ? `${all} ${data.of}` : `${here} of ${all} ${data.of}`;
+  const of = `${all} ${data.of}${allRows.length === 1 ? "" : "s"}`;
+  found("counted").textContent = matching.length === allRows.length ? of : `${here} of ${of}`;
   found("more").hidden = matching.length <= most;
   found("more").textContent = `Show all ${here}`;
   found("reset").disabled = !(sort || filters.size || found("search").value);
@@ -106,9 +108,10 @@ function heading(column) {
 }
 
 function filterField(column) {
-  const hint = column.kind === "text" ? "contains" : "> < 1..4";
+  const hint = HINTS[column.kind];
   const name = `Filter ${printable(column.title)}`;
   const field = element("input", "", { type: "search", placeholder: hint, "aria-label": name, autocomplete: "off" });
+  if (UNITS[column.kind]) field.title = `with a unit, as ${hint}`;
   field.value = filters.get(column.index) ?? "";
   field.addEventListener("input", () => {
     const typed = field.value.trim();

@@ -1,8 +1,8 @@
 // How values are shown, the same as hpcbench/report/formats.py shows them, and what a filter says of them.
 
 const UNITS = {
-  time: { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 },
-  bytes: { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 },
+  time: { __proto__: null, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 },
+  bytes: { __proto__: null, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 },
 };
 const NUMBER = String.raw`[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?`;
 
@@ -58,8 +58,9 @@ function duration(seconds) {
 }
 
 function memory(bytes) {
-  const unit = bytes >= UNITS.bytes.GiB ? "GiB" : "MiB";
-  return `${general(bytes / UNITS.bytes[unit], 3)} ${unit}`;
+  const unit = ["MiB", "GiB"].find((each) => bytes < 1023.5 * UNITS.bytes[each]) ?? "TiB";
+  const count = bytes / UNITS.bytes[unit];
+  return `${count < 999.5 ? general(count, 3) : whole(count)} ${unit}`;
 }
 
 const WRITTEN = { text: printable, number: figure, time: duration, bytes: memory };
@@ -70,9 +71,11 @@ function shown(value, kind) {
   return WRITTEN[kind](kind === "text" ? value : Number(value));
 }
 
-function inUnits(text, kind) {
-  const [, number, unit] = new RegExp(`^(${NUMBER})\\s*([a-z]*)$`, "i").exec(text.trim()) ?? [];
-  const factor = unit ? UNITS[kind]?.[unit] : 1;
+/** The number, and the unit that stands at its end or else the `usual` one. Sizes and times are shown in several. */
+function inUnits(text, kind, usual = "") {
+  const [, number, written] = new RegExp(`^(${NUMBER})\\s*([a-z\u00b5\u03bc]*)$`, "iu").exec(text.trim()) ?? [];
+  const unit = (written || usual).replace(/^[\u00b5\u03bc]/u, "u");
+  const factor = UNITS[kind] ? UNITS[kind][unit] : unit ? undefined : 1;
   return number === undefined || factor === undefined ? null : Number(number.replaceAll(",", "")) * factor;
 }
 
@@ -80,7 +83,8 @@ function condition(text, kind) {
   const [, sign, limit] = /^(<=|>=|<|>|=)?(.*)$/s.exec(text);
   const ends = sign ? [] : limit.split("..");
   if (ends.length === 2 && (ends[0].trim() || ends[1].trim())) {
-    const low = ends[0].trim() ? inUnits(ends[0], kind) : -Infinity;
+    const [unit] = /[a-z\u00b5\u03bc]*$/iu.exec(ends[1].trim());
+    const low = ends[0].trim() ? inUnits(ends[0], kind, unit) : -Infinity;
     const high = ends[1].trim() ? inUnits(ends[1], kind) : Infinity;
     return low === null || high === null ? null : (value) => value >= low && value <= high;
   }

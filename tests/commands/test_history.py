@@ -257,6 +257,8 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--csv", "-", "--html", "-"], "only one of them can be written to stdout"),
         (["nightly", "--figures", "plots", "--format", "pgn"], "did you mean 'png'?"),
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
+        (["nightly", "--theme", "paper"], "it says how figures are written"),
+        (["nightly", "--html", ""], "the name is empty"),
         (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is no folder"),
         (["nightly", "--html", "results"], "it is a folder"),
         (["nothing.yaml"], "there is no such file"),

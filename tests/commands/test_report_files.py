@@ -39,11 +39,11 @@ def files(folder: Path) -> list[str]:
 
 
 def test_figures_are_written_in_each_format_and_told(measured: CommandLine, tmp_path: Path) -> None:
-    done = measured("report", "good", "--figures", str(tmp_path / "plots"), "--format", "svg, png,pdf")
+    done = measured("report", "good", "--figures", str(tmp_path / "plots"), "--format", "svg, png,pdf,svg")
     written = files(tmp_path / "plots")
     assert {Path(name).suffix for name in written} == {".svg", ".png", ".pdf"}
     for name in written:
-        assert f"wrote {tmp_path / 'plots' / name}\n" in done.stderr
+        assert done.stderr.count(f"wrote {tmp_path / 'plots' / name}\n") == 1
     assert "good: commands" in done.stdout, "the terminal says what it says without figures"
 
 
@@ -106,6 +106,16 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--figures", "plots", "--plot", "x=note"], "'note' holds other things than numbers", "put it on color="),
         (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
         (["--figures", "plots", "--plot", "batch_size"], "'batch_size' is none of x=COLUMN", "as in: --plot x=nodes"),
+        (["--format", "pdf"], "--format: it says how figures are written", "add --figures DIR"),
+        (["--theme", "screen", "--html", "plots"], "--theme: it says how figures are written", "add --figures DIR"),
+        (
+            ["--rules", "--tables", "latex"],
+            "--rules: the rules are in what is printed else",
+            "leave out --tables latex",
+        ),
+        (["--figures", ""], "--figures: the name is empty", "name a dir"),
+        (["--html", ""], "--html: the name is empty", "name a file"),
+        (["--csv", ""], "--csv: the name is empty", "name a file"),
         (["--tables", "html"], "'html' is not one of 'latex', 'markdown'", ""),
         (["--tables", "latex", "--csv", "-"], "only one of them can be written to stdout", ""),
     ],

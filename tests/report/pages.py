@@ -81,7 +81,7 @@ def page(**changes: Any) -> Page:
         "created_at": datetime(2026, 11, 22, 2, 40, tzinfo=timezone.utc),
         "table": table(),
         "subtitle": ("4 cases on laptop (AMD EPYC)",),
-        "answers": (Answer("PyTorch is the fastest: 9.06 ms a step.", "95 % interval 8.5 ms - 9.9 ms"),),
+        "answers": (Answer("PyTorch is the fastest: 9.06 ms a step.", details=("Of 4 cases.",)),),
         "notices": ("Each row stands for 100 cases.",),
         "rankings": (Ranking("mlp training", (Heading("framework", False), Heading("time")), places, "and 1 more"),),
         "figures": (figure(),),

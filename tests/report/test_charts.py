@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.quantities import MEMORY, THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.results import Results
+from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.scaling import Scaling, series_of
 from hpcbench.analysis.scaling import scaling as scaling_of
 from hpcbench.config.parameters import TAG
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
 from hpcbench.report.charts.base import LONGEST, in_order, measure, names, shortened, with_limits
+from hpcbench.report.charts.encoding import Encoding
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE
 from hpcbench.report.figures import specification
 from tests.report.made_up_results import case, drawn, figures, results, shape, threads
@@ -331,3 +332,23 @@ def test_a_legend_has_room_in_its_place(name: str) -> None:
 def test_a_quantity_of_a_long_name_has_a_short_axis() -> None:
     quantity = Quantity("metric_x", "x" * 300, "it/s")
     assert measure(quantity.title, quantity.unit, [1.0]).title == "x" * (LONGEST - 3) + "... (it/s)"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "title", "shown"),
+    [
+        ("peak_memory_bytes", [15 * 2**20, 30 * 2**20], "peak memory (MiB)", [15, 30]),
+        ("first_step_s", [0.0146, 0.0292], "first step (ms)", [14.6, 29.2]),
+        ("batch_size", [16, 32], "batch size", [16, 32]),
+    ],
+)
+def test_a_column_with_a_unit_is_an_axis_with_it(
+    column: str, values: list[float], title: str, shown: list[float]
+) -> None:
+    work = results(*(case(0.1 * place, batch_size=16 * place) for place in (1, 2)), repetitions=1).works[0]
+    plotted = Work("", "", work.cases.assign(**{column: values}), work.shown)
+    spec = spec_of(by_case.draw(plotted, Encoding(TIME, x=column), AS_FILE))
+    points = layers(spec, "point")[0]
+    assert points["encoding"]["x"]["title"] == title
+    assert sorted(rows(spec, points)["x"]) == pytest.approx(shown)
+    assert ("values" in points["encoding"]["x"].get("axis", {})) == (column == "batch_size")

@@ -83,3 +83,10 @@ def test_cells_may_have_styles_of_their_own() -> None:
     Console(file=file, width=20, force_terminal=True, color_system="standard").print(as_table([column]))
     assert "\x1b[31m2" in file.getvalue()
     assert "\x1b[31m1" not in file.getvalue()
+
+
+def test_what_stands_for_a_control_character_takes_its_cell() -> None:
+    column = Column("\x1b[1mtag", ("\x1b[31mred",))
+    assert Column("x", ("ab\x1b",)).printable.width == 3
+    assert [line.strip() for line in printed([column, Column("n", ("1",))], 80)] == ["?[1mtag  n", "?[31mred  1"]
+    assert headers([Column("x", ("\x1b" * 6,)), Column("y", ("1",), 1)], 8) == ["x"]

@@ -115,7 +115,14 @@ def test_what_grows_by_factors_stands_on_a_logarithmic_axis(values: list[float],
 
 
 CASES = pd.DataFrame(
-    {"nodes": [1, 2], "framework": ["jax", "mxnet"], "model": ["a", "b"], TAG + "size": [1, 2], "threads": [1, None]}
+    {
+        "nodes": [1, 2],
+        "framework": ["jax", "mxnet"],
+        "model": ["a", "b"],
+        TAG + "size": [1, 2],
+        "threads": [1, None],
+        "unknown": [None, None],
+    }
 )
 
 
@@ -171,6 +178,9 @@ def test_a_number_that_some_cases_lack_can_be_an_axis() -> None:
         ("color=framwork", "no column is called 'framwork'", "framework"),
         ("y=trouhgput", "'trouhgput' is no quantity", "throughput"),
         ("y=nodes", "'nodes' is no quantity", ""),
+        ("x=unknown", "--plot x=: no case has a value of unknown", "--csv"),
+        ("color=unknown", "--plot color=: no case has a value of unknown", "--csv"),
+        ("facet=unknown", "--plot facet=: no case has a value of unknown", "--csv"),
         ("x=framework", "'framework' holds other things than numbers", "put it on color="),
     ],
 )
@@ -180,6 +190,13 @@ def test_a_mistake_in_a_plot_is_told(text: str, what: str, hint: str) -> None:
     assert what in str(caught.value)
     assert hint in str(caught.value)
     assert "--plot" in str(caught.value)
+
+
+def test_there_is_room_for_so_many_facets() -> None:
+    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MOST_FACETS + 1)]})
+    with pytest.raises(UserError, match=f"'kind' has {MOST_FACETS + 1} values"):
+        parse("facet=kind", cases, QUANTITIES, TIME)
+    assert parse("facet=kind", cases.head(MOST_FACETS), QUANTITIES, TIME).facet == "kind"
 
 
 def test_two_metrics_of_one_name_have_to_be_told_apart() -> None:

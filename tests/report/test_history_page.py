@@ -69,7 +69,7 @@ def test_the_changes_have_the_numbers_of_the_figure_the_latest_first() -> None:
 
 def test_the_table_has_every_value_the_latest_first() -> None:
     table = page(made_up(12, 2)).table
-    assert (table.title, table.of, table.file) == ("All values", "values", "history.csv")
+    assert (table.title, table.of, table.file) == ("All values", "value", "history.csv")
     first = dict(zip((column.key for column in table.columns), table.rows[0], strict=True))
     assert (first["sweep"], first["started_at"]) == ("nightly-0011", "2026-01-12 03:00:08")
     assert len(table.rows) == 24

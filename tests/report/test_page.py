@@ -97,7 +97,7 @@ def everywhere(text: str) -> Any:
     return page(
         title=text,
         subtitle=(text,),
-        answers=(Answer(text, text, text, (text,)), Answer(text)),
+        answers=(Answer(text, text, (text,)), Answer(text)),
         notices=(text,),
         figures=(Figure("bars", text, text, text, figure().spec),),
         failures=(Failure(text, text, 9, (text,), text),),

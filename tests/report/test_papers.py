@@ -38,6 +38,7 @@ def rows_of_markdown(text: str) -> list[list[str]]:
         ("a^b~c", r"a\textasciicircum{}b\textasciitilde{}c"),
         ("<i>|", r"\textless{}i\textgreater{}\textbar{}"),
         ("[1] x", "{[}1] x"),
+        ("*", "{*}"),
         ("1.2 ms - 1.4 ms", "1.2 ms -- 1.4 ms"),
         ("./bench --size 1 ---", r"./bench -{}-size 1 -{}-{}-"),
         ('say "no" `x`', r"say \symbol{34}no\symbol{34} \symbol{96}x\symbol{96}"),

@@ -14,7 +14,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
-from hpcbench.report.formats import figure
+from hpcbench.report.formats import figure, memory
 from hpcbench.report.terminal import print_report
 
 MakeCases = Callable[..., pd.DataFrame]
@@ -105,3 +105,21 @@ def test_commands_and_models_are_ranked_apart(make_cases: MakeCases) -> None:
 )
 def test_a_figure_has_four_digits_or_its_whole_part(value: float, text: str) -> None:
     assert figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (2**28, "256 MiB"),
+        (999 * 2**20, "999 MiB"),
+        (1000 * 2**20, "1000 MiB"),
+        (1023 * 2**20, "1023 MiB"),
+        (2**30 - 1, "1 GiB"),
+        (1010 * 2**30, "1010 GiB"),
+        (1500 * 2**30, "1.46 TiB"),
+        (1500 * 2**40, "1500 TiB"),
+        (None, "-"),
+    ],
+)
+def test_a_size_has_the_unit_that_fits_it_when_it_is_rounded(size: int | None, text: str) -> None:
+    assert memory(size) == text

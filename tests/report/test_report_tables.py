@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from hpcbench.errors import UserError
 from hpcbench.report import tables
+from hpcbench.report.files import write_text
 
 MakeCases = Callable[..., pd.DataFrame]
 Write = Callable[[pd.DataFrame, str], None]
@@ -62,6 +64,27 @@ def test_csv_goes_to_stdout_for_a_dash(
     assert list(pd.read_csv(io.StringIO(said.out))["case"]) == list(cases["case"])
     assert said.err == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_on_stdout_only_a_terminal_gets_other_characters_than_a_file(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    """A stdout that only says that it is a terminal."""
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    tables.write_csv(pd.DataFrame({"tag\x1b[1m": ["\x1b[31mred", "\u6f22"], "n": [1, 2]}), "-")
+    exact = "tag\x1b[1m,n\n\x1b[31mred,1\n\u6f22,2\n"
+    assert stdout.buffer.getvalue().decode() == (exact.replace("\x1b", "?") if is_terminal else exact)
+
+
+def test_text_on_stdout_is_utf8_and_comes_after_what_was_printed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stdout)
+    stdout.write("before\n")
+    write_text("\u6f22\n", "-")
+    assert stdout.buffer.getvalue().decode() == "before\n\u6f22\n"
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -9,6 +9,7 @@ from hpcbench.monitor.interference import CLEAN
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.formats import figure
+from hpcbench.report.plural import plural
 
 
 def interference(view: CaseView) -> Facts:
@@ -17,7 +18,7 @@ def interference(view: CaseView) -> Facts:
     if not judged:
         return Facts([])
     clean = sum(record["interference"]["verdict"] == CLEAN for record in judged)
-    facts: list[Fact] = [("clean", f"{clean} of {len(judged)} repetitions")]
+    facts: list[Fact] = [("clean", f"{clean} of {plural(len(judged), 'repetition')}")]
     told: dict[str, list[str]] = {}
     for record in judged:
         if record["interference"]["verdict"] != CLEAN:

@@ -12,6 +12,7 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView, Row
 from hpcbench.report.formats import duration, figure, memory
+from hpcbench.report.plural import plural
 
 _BEFORE = {"import_s": "import", "build_s": "build", "first_step_s": "first step", "compile_s": "of which compile"}
 
@@ -49,15 +50,11 @@ def _of(row: Row) -> str:
     """What the median is of."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    told = f"of {_counted(row['repetitions'], 'repetition')}, {_counted(row['samples'], 'sample')}{worth}"
+    told = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
         return told
     used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
     return f"{told}; {row['disturbed']} that others disturbed {used}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def _rate(row: Row) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.overview import from_workspace
+from hpcbench.report.plural import plural
 from hpcbench.submit import packs, ranges
 
 
@@ -59,5 +60,5 @@ def _by_slurm(view: CaseView, job: str, file: str) -> str:
     elements = set(_elements(view, job))
     packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
     others = sum(len(pack) for pack in packed.values()) - len(elements)
-    beside = f"    # and {others:,} repetitions of other cases, which share a job with it" if others else ""
+    beside = f"    # and {plural(others, 'repetition')} of other cases, which share a job with it" if others else ""
     return f"sbatch --array={ranges.compact(packed)} {file}{beside}"

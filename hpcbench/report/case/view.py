@@ -79,13 +79,9 @@ class CaseView:
         """The repetition to look into: the latest that failed, else the latest that has ended."""
         failed = overview.failures(self.runs)
         ended = [run for run in self.runs if run.record is not None]
-        return failed[-1] if failed else max(ended, key=_ended_at, default=None)
+        return failed[-1] if failed else max(ended, key=overview.ended_at, default=None)
 
 
 def _with_none(row: Row) -> Row:
     """Columns have several ways to say that there is nothing."""
     return {name: None if np.ndim(value) == 0 and pd.isna(value) else value for name, value in row.items()}
-
-
-def _ended_at(run: RunProgress) -> str:
-    return str(run.record["ended_at"]) if run.record else ""

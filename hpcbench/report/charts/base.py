@@ -17,6 +17,7 @@ from hpcbench.printable import printable
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.ranking import header_of
+from hpcbench.report.units import apart
 
 MOST_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend
@@ -176,13 +177,20 @@ def is_geometric(values: pd.Series[Any]) -> bool:
     return bool(logs.std() / logs.mean() < steps.std() / steps.mean())
 
 
-def x_of_axis(column: str, values: pd.Series[Any]) -> alt.X:
-    """The horizontal axis of a parameter that is a number, in the field `x`; each measured value has a tick."""
+def measured_column(column: str, values: pd.Series[Any]) -> Measure:
+    """The axis of any column that is a number, in the unit that its name ends with, if any."""
+    return measure(*apart(column), values)
+
+
+def x_of_axis(across: Measure, values: pd.Series[Any]) -> alt.X:
+    """The horizontal axis of values in its unit, in the field `x`; each value of a parameter has a tick."""
+    if across.unit:
+        return alt.X("x:Q", title=across.title, scale=across.scale)
     distinct = sorted(set(np.asarray(values, dtype=np.float64)))
     ticks = alt.Axis(values=distinct, format="~r") if len(distinct) <= MOST_TICKS else alt.Axis(format="~r")
     room: dict[str, Any] = {"nice": False, "padding": 12}
     scale = alt.Scale(type="log", base=2, **room) if is_geometric(values) else alt.Scale(zero=False, **room)
-    return alt.X("x:Q", title=title_of(column), scale=scale, axis=ticks)
+    return alt.X("x:Q", title=across.title, scale=scale, axis=ticks)
 
 
 def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:

@@ -20,6 +20,7 @@ from hpcbench.report.charts.base import (
     gradient,
     known_limits,
     measured,
+    measured_column,
     names,
     shape,
     sized,
@@ -106,7 +107,9 @@ def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | 
 def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
     """Over a number, each value of which has a tick; a line for each colour."""
     assert encoding.x is not None  # noqa: S101 - for mypy: who calls has looked
-    encoded: dict[str, Any] = {"x": x_of_axis(encoding.x, frame["x"])}
+    across = measured_column(encoding.x, frame["x"])
+    frame = frame.assign(x=frame["x"] / across.factor)
+    encoded: dict[str, Any] = {"x": x_of_axis(across, frame["x"])}
     marks: dict[str, Any] = {}
     if encoding.colour:
         encoded["color"] = colour(encoding.colour, frame["colour"])

@@ -81,9 +81,17 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
         given[key] = value
     y = _quantity(given["y"], quantities) if "y" in given else ranked_by
     columns = {key: _column(name, cases) for key, name in given.items() if key != "y"}
+    for key, column in columns.items():
+        if cases[column].isna().all():
+            hint = "see the columns of --csv"
+            raise UserError(f"no case has a value of {plain(column)}", where=f"--plot {key}=", hint=hint)
     if "x" in columns and not is_numeric(cases[columns["x"]].dropna()):
         hint = "put it on color= or facet=; without x=, each case has a row of its own"
         raise UserError(f"'{given['x']}' holds other things than numbers", where="--plot x=", hint=hint)
+    facets = cases[columns["facet"]].nunique() if "facet" in columns else 0
+    if facets > MOST_FACETS:
+        what = f"'{given['facet']}' has {facets:,} values, and there is room for {MOST_FACETS} charts"
+        raise UserError(what, where="--plot facet=", hint="put it on x= or color=")
     return Encoding(y, columns.get("x"), columns.get("color"), columns.get("facet"))
 
 

@@ -18,12 +18,12 @@ from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.outcomes import COMPLETED
 from hpcbench.report.answers import sentence
 from hpcbench.report.charts import base
-from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.failures import failures_of
-from hpcbench.report.figures import specification
 from hpcbench.report.page import model
+from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
+from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
 
 TOP = 10  # places of a ranking on the page
@@ -54,7 +54,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         notices=tuple(_notices(results)),
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
-        figures=tuple(_figure(figure) for figure in figures),
+        figures=tuple(map(on_page, figures)),
         aggregates=aggregates_of(results) if cut else None,
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
@@ -118,11 +118,6 @@ def _standing(case: pd.Series[Any], place: int, answer: Answer | None) -> model.
     return model.WITHIN_NOISE if key_of(case) in {each.key for each in answer.alike} else model.BEHIND
 
 
-def _figure(figure: base.Figure) -> model.Figure:
-    spec = specification(figure, ON_PAGE)
-    return model.Figure(figure.id, figure.title, figure.caption, figure.description, spec, wide="facet" in spec)
-
-
 def _failures(results: Results) -> Iterable[model.Failure]:
     found = failures_of(results)
     for failure in found[:MOST_FAILURES]:
@@ -131,7 +126,7 @@ def _failures(results: Results) -> Iterable[model.Failure]:
     more = found[MOST_FAILURES:]
     if more:
         count = sum(len(failure.cases) for failure in more)
-        yield model.Failure("others", f"{len(more):,} more reasons; the file of --csv names each", count)
+        yield model.Failure("others", f"{plural(len(more), 'more reason')}; the file of --csv names each", count)
 
 
 def _trust(results: Results, use: Sequence[str]) -> model.Trust:

@@ -10,10 +10,10 @@ import pandas as pd
 from hpcbench.analysis.history import Shift
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.report.charts import base
-from hpcbench.report.charts.theme import ON_PAGE
-from hpcbench.report.figures import specification
 from hpcbench.report.history import History, beside, columns, history_table, remarks, size, summary, title
 from hpcbench.report.page import model
+from hpcbench.report.page.figure import on_page
+from hpcbench.report.plural import plural
 
 MOST_ANSWERS = 6
 MOST_PLACES = 100  # changes, and cases
@@ -37,7 +37,7 @@ def page_of_history(history: History, figures: Iterable[base.Figure], created_at
         created_at=created_at,
         answers=tuple(_answers(history)),
         notices=tuple(remarks(history)),
-        figures=tuple(_figure(figure) for figure in figures),
+        figures=tuple(on_page(figure, wide=True) for figure in figures),
         aggregates=model.Aggregates("Changes and cases", _about(history), tuple(_tables(history)), "Changes"),
         table=_table(history),
     )
@@ -56,22 +56,17 @@ def _answers(history: History) -> Iterator[model.Answer]:
         since = f"{size(shift)} since {shift.after.started_at[:10]}"
         yield model.Answer(since, about=history.labels[case], details=(f"Changed beside it: {_beside(shift)}.",))
     if len(latest) > MOST_ANSWERS:
-        yield model.Answer(f"{len(latest) - MOST_ANSWERS:,} more cases changed: see the changes below")
+        yield model.Answer(f"{plural(len(latest) - MOST_ANSWERS, 'more case')} changed: see the changes below")
     left = len(history.judged) - len(latest)
     if not history.judged:
         yield model.Answer(_about(history))
     elif left:
-        of = f"{left:,} {'other ' * bool(latest)}{'case' if left == 1 else 'cases'}"
-        yield model.Answer(f"No change in {len(history.sweeps):,} sweeps of {of}")
+        of = plural(left, "other case" if latest else "case")
+        yield model.Answer(f"No change in {plural(len(history.sweeps), 'sweep')} of {of}")
 
 
 def _beside(shift: Shift) -> str:
     return beside(shift) or "nothing that is recorded"
-
-
-def _figure(figure: base.Figure) -> model.Figure:
-    spec = specification(figure, ON_PAGE)
-    return model.Figure(figure.id, figure.title, figure.caption, figure.description, spec, wide=True)
 
 
 def _tables(history: History) -> Iterator[model.Ranking]:
@@ -115,7 +110,7 @@ def _table(history: History) -> model.Table:
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     whole = len(rows) == len(frame)
     said = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"
-    return model.Table(told, rows, said, of="values", file="history.csv")
+    return model.Table(told, rows, said, of="value", file="history.csv")
 
 
 def _column(name: str, quantity: Quantity, *, shown: bool) -> model.Column:

@@ -14,6 +14,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.summary import work_groups
 from hpcbench.report.formats import formatter
 from hpcbench.report.page import model
+from hpcbench.report.plural import plural
 from hpcbench.report.ranking import header_of, heading
 
 MOST_ROWS = 5000  # of the table
@@ -58,7 +59,7 @@ def _table(aggregate: Aggregate) -> model.Ranking:
     levels = [list(alike) for _, alike in groupby(aggregate.levels, key=lambda level: level.axis)]
     places = tuple(place for alike in levels for place in _places(alike, quantity))
     bars = "Bar of the median, with a line between the quartiles"
-    return model.Ranking(f"{work}{aggregate.cases:,} cases", columns, places, bars=bars)
+    return model.Ranking(f"{work}{plural(aggregate.cases, 'case')}", columns, places, bars=bars)
 
 
 def _places(levels: Sequence[Level], quantity: Quantity) -> list[model.Place]:

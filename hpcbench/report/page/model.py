@@ -22,10 +22,9 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Answer:
-    """`about` is the kind of work, where the page answers for several; `interval` says how sure the sentence is."""
+    """`about` is the kind of work, where the page answers for several."""
 
     sentence: str
-    interval: str = ""
     about: str = ""
     details: tuple[str, ...] = ()
 
@@ -113,7 +112,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
     title: str = "All cases"
-    of: str = "cases"  # what a row is, in the plural
+    of: str = "case"  # what a row is
     file: str = "cases.csv"  # as which it is downloaded
 
 

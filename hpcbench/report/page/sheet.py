@@ -9,8 +9,8 @@ import pandas as pd
 
 from hpcbench.analysis.naming import plain
 from hpcbench.analysis.results import Results
-from hpcbench.config.parameters import TAG
 from hpcbench.report.page import model
+from hpcbench.report.units import apart
 
 SHOWN = (
     "status",
@@ -20,19 +20,6 @@ SHOWN = (
     "throughput_items_per_s",
     "speedup",
     "repetitions",
-)
-# By the end of a column's name: the kind of its numbers, their unit, and what of the name says the same.
-_ENDINGS: tuple[tuple[str, model.Kind, str], ...] = (
-    ("_items_per_s", "number", "items/s"),
-    ("_flops_per_s", "number", "FLOP/s"),
-    ("_bytes_per_s", "number", "B/s"),
-    ("_j_per_item", "number", "J"),
-    ("_j_s_per_item2", "number", "J s"),
-    ("_kwh_per_million_items", "number", "kWh"),
-    ("_kwh_per_run", "number", "kWh"),
-    ("_j", "number", "J"),
-    ("_s", "time", ""),
-    ("_bytes", "bytes", ""),
 )
 _SCALED: dict[str, model.Kind] = {"s": "time", "B": "bytes"}
 _LIMIT = re.compile("_ci_(low|high)$")
@@ -53,21 +40,18 @@ def table_of(cases: pd.DataFrame, results: Results) -> model.Table:
 
 
 def _column(name: str, values: pd.Series[Any], results: Results, currency: str, shown: bool) -> model.Column:
-    """The limits of an interval are shown as that of which they are the limits. What tags count, nobody knows."""
-    title, of = plain(name).replace("_", " "), _LIMIT.sub("", name)
+    """The limits of an interval are shown as that of which they are the limits."""
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
-        return model.Column(name, title, "text", shown=shown)
-    if name.startswith(TAG):
-        return model.Column(name, title, "number", shown=shown)
+        return model.Column(name, plain(name).replace("_", " "), "text", shown=shown)
+    of = _LIMIT.sub("", name)
+    title, unit = apart(of)
+    title += name.removeprefix(of).replace("_", " ")
     if of in results.metrics:
         unit = results.metrics[of].unit
-        kind = _SCALED.get(unit, "number")
-        return model.Column(name, title, kind, "" if unit in _SCALED else unit, shown=shown)
-    if of.startswith("price_"):
-        return model.Column(name, title, "number", currency, shown=shown)
-    ending, kind, unit = next((each for each in _ENDINGS if of.endswith(each[0])), ("", "number", ""))
-    short = title if unit else title.replace(ending.replace("_", " "), "", 1) if ending else title
-    return model.Column(name, short, kind, unit, shown=shown)
+    elif of.startswith("price_"):
+        unit = currency
+    kind = _SCALED.get(unit, "number")
+    return model.Column(name, title, kind, "" if unit in _SCALED else unit, shown=shown)
 
 
 def _plain(value: Any) -> model.Cell:

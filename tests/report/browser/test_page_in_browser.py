@@ -95,7 +95,7 @@ def test_nothing_is_wider_than_a_phone(opened: Opened, with_charts: WithCharts, 
         charts = (figure().__class__("facets", "Facets", "", "Words", {**spec, **extra}),)
     else:
         charts = (figure(),)
-    tab = with_charts(opened(page(figures=charts, answers=(Answer("x" * 200, "y" * 200),)), **PHONE))
+    tab = with_charts(opened(page(figures=charts, answers=(Answer("x" * 200, details=("y" * 200,)),)), **PHONE))
     assert tab.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
     assert tab.evaluate("Math.max(...[...document.querySelectorAll('.chart')].map((e) => e.clientWidth))") <= 360
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.formats import duration, figure
+from hpcbench.report.formats import duration, figure, memory
 from hpcbench.report.page.model import Cell, Column
 from tests.report.pages import page, table
 
@@ -54,8 +54,10 @@ def test_values_are_written_as_on_the_terminal(opened: Opened) -> None:
 
 
 def test_a_size_has_the_unit_that_fits(opened: Opened) -> None:
-    tab = opened(page(table=table((3 * 2**29,), (2**28,), (None,), columns=(Column("m", "m", "bytes"),))))
-    assert column(tab, 0) == ["1.5 GiB", "256 MiB", "-"]
+    sizes = [3 * 2**29, 2**28, 1000 * 2**20, 2**30 - 1, 1010 * 2**30, 2**41, 1500 * 2**40, 1000.5 * 2**20, 0]
+    rows: list[tuple[Cell, ...]] = [(size,) for size in sizes]
+    tab = opened(page(table=table(*rows, (None,), columns=(Column("m", "m", "bytes"),))))
+    assert column(tab, 0) == [*map(memory, sizes), "-"]
 
 
 def test_a_click_sorts_by_the_number_and_what_is_not_known_stays_last(opened: Opened) -> None:
@@ -101,8 +103,12 @@ def test_a_table_is_sorted_with_the_keyboard_alone(opened: Opened) -> None:
         ("threads", "= 10", ["b2"]),
         ("time", "<10ms", ["a1", "d4"]),
         ("time", "9.06 ms", ["a1"]),
-        ("time", "0.01..1", ["b2"]),
+        ("time", "0.01..1s", ["b2"]),
         ("time", "1us..50us", ["d4"]),
+        ("time", "9..10ms", ["a1"]),
+        ("time", "29..9500\u00b5s", ["a1", "d4"]),
+        ("time", "..0.03ms", ["d4"]),
+        ("time", "29us..10ms", ["a1", "d4"]),
         ("throughput", ">1,000,000", ["d4"]),
         ("throughput", ">1e9", []),
     ],
@@ -135,6 +141,28 @@ def test_a_filter_that_says_nothing_is_marked_and_changes_nothing(opened: Opened
     assert tab.get_by_label("Filter threads").get_attribute("aria-invalid") == "true"
     fill(tab, "threads", ">2")
     assert tab.get_by_label("Filter threads").get_attribute("aria-invalid") == "false"
+
+
+@pytest.mark.parametrize("typed", ["<30", "1..4", "10ms..4", "<30GiB", "1constructor"])
+def test_a_time_has_to_have_its_unit(opened: Opened, typed: str) -> None:
+    """Since times are shown in several."""
+    tab = opened(page())
+    assert fill(tab, "time", typed) == ["a1", "b2", "c3", "d4"]
+    field = tab.get_by_label("Filter time", exact=True)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.get_attribute("title") == "with a unit, as <30ms"
+
+
+def test_a_size_has_to_have_its_unit(opened: Opened) -> None:
+    tab = opened(page(table=table(("a", 2**30), ("b", 2**41), columns=(Column("x", "x"), Column("m", "m", "bytes")))))
+    assert fill(tab, "m", "1..4GiB") == ["a"]
+    assert fill(tab, "m", ">1TiB") == ["b"]
+    assert fill(tab, "m", ">1") == ["a", "b"]
+    assert tab.get_by_label("Filter m", exact=True).get_attribute("title") == "with a unit, as <2GiB"
+
+
+def test_one_row_is_one_case(opened: Opened) -> None:
+    assert opened(page(table=table(("a",), columns=(Column("x", "x"),)))).locator("#counted").text_content() == "1 case"
 
 
 def test_columns_can_be_chosen_and_one_that_goes_takes_its_filter_along(opened: Opened) -> None:
