@@ -103,7 +103,6 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
         (["--figures", "good.yaml"], "good.yaml: is no folder", ""),
         (["--figures", "plots", "--plot", "x=batchsize"], "no column is called 'batchsize'", "batch_size"),
-        (["--figures", "plots", "--plot", "x=note"], "'note' holds other things than numbers", "put it on color="),
         (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
         (["--figures", "plots", "--plot", "batch_size"], "'batch_size' is none of x=COLUMN", "as in: --plot x=nodes"),
         (["--format", "pdf"], "--format: it says how figures are written", "add --figures DIR"),

@@ -17,7 +17,8 @@ from hpcbench.config.parameters import TAG
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
 from hpcbench.report.charts.base import LONGEST, in_order, measure, names, shortened, with_limits
-from hpcbench.report.charts.encoding import Encoding
+from hpcbench.report.charts.encoding import MOST_NAMES, Encoding
+from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE
 from hpcbench.report.figures import specification
 from tests.report.made_up_results import case, drawn, figures, results, shape, threads
@@ -192,7 +193,7 @@ def test_of_many_names_the_best_are_drawn_and_the_caption_says_so() -> None:
     (figure,) = figures("60 names")
     spec = specification(figure, AS_FILE)
     seen = rows(spec, layers(spec, "point")[0])
-    assert len(seen) == by_case.MOST_NAMES
+    assert len(seen) == MOST_NAMES
     assert seen["value"].is_monotonic_decreasing
     assert figure.caption.endswith(" The best 40 of 60 cases.")
 
@@ -238,6 +239,16 @@ def test_facets_have_equal_scales_and_one_legend() -> None:
     assert spec["facet"]["field"] == "facet"
     assert spec["facet"]["title"] == "execution"
     assert spec["columns"] == 2
+
+
+def test_names_stand_side_by_side_without_lines_between_them() -> None:
+    (figure,) = chosen(shape("inference"), "x=framework,y=throughput,color=intra_op_threads")
+    spec = specification(figure, AS_FILE)
+    (points,) = layers(spec, "point")
+    assert points["encoding"]["x"]["type"] == "nominal"
+    assert points["encoding"]["xOffset"]["field"] == "colour"
+    assert not layers(spec, "line")
+    assert set(rows(spec, points)["x"]) == {"pytorch", "tensorflow", "keras-torch"}
 
 
 def test_parallel_coordinates_have_a_line_for_each_case() -> None:

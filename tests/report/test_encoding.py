@@ -14,7 +14,7 @@ from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.base import is_geometric, is_numeric
-from hpcbench.report.charts.encoding import MOST_COLOURS, MOST_FACETS, Encoding, choose, parse
+from hpcbench.report.charts.encoding import MOST_COLOURS, MOST_FACETS, MOST_NAMES, Encoding, choose, parse
 from hpcbench.report.charts.selection import chosen
 from tests.report.made_up_results import METRIC, case, results, shape, threads
 
@@ -181,7 +181,6 @@ def test_a_number_that_some_cases_lack_can_be_an_axis() -> None:
         ("x=unknown", "--plot x=: no case has a value of unknown", "--csv"),
         ("color=unknown", "--plot color=: no case has a value of unknown", "--csv"),
         ("facet=unknown", "--plot facet=: no case has a value of unknown", "--csv"),
-        ("x=framework", "'framework' holds other things than numbers", "put it on color="),
     ],
 )
 def test_a_mistake_in_a_plot_is_told(text: str, what: str, hint: str) -> None:
@@ -190,6 +189,13 @@ def test_a_mistake_in_a_plot_is_told(text: str, what: str, hint: str) -> None:
     assert what in str(caught.value)
     assert hint in str(caught.value)
     assert "--plot" in str(caught.value)
+
+
+def test_names_may_be_side_by_side_as_far_as_there_is_room() -> None:
+    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MOST_NAMES + 1)]})
+    assert parse("x=kind", cases.head(MOST_NAMES), QUANTITIES, TIME).x == "kind"
+    with pytest.raises(UserError, match=f"'kind' has {MOST_NAMES + 1} values that are no numbers"):
+        parse("x=kind", cases, QUANTITIES, TIME)
 
 
 def test_there_is_room_for_so_many_facets() -> None:

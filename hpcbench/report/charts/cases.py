@@ -18,6 +18,8 @@ from hpcbench.report.charts.base import (
     dashes,
     faceted,
     gradient,
+    in_order,
+    is_numeric,
     known_limits,
     measured,
     measured_column,
@@ -28,11 +30,11 @@ from hpcbench.report.charts.base import (
     with_limits,
     x_of_axis,
 )
-from hpcbench.report.charts.encoding import MOST_POINTS, Encoding
+from hpcbench.report.charts.encoding import MOST_NAMES, MOST_POINTS, Encoding
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import formatter
 
-MOST_NAMES = 40  # on an axis
+_IN_A_ROW = 36  # characters of names below a chart
 _DARK = 0.46  # of cividis: where its relative luminance is 0.18, black and white are as far away (WCAG 2.1)
 _AROUND = 50  # pixels beside a heat map
 _OF_SIZE = 0.55  # of the size of a font, the width of a digit
@@ -78,8 +80,10 @@ def _frame(cases: pd.DataFrame, shown: list[str], encoding: Encoding, axis: Meas
     frame["name"] = case_names(cases, shown)
     frame["shown"] = [written(value) for value in cases[quantity.column]]
     frame["best"] = frame["value"] == (frame["value"].max() if quantity.more_is_better else frame["value"].min())
-    if encoding.x:
-        frame["x"] = cases[encoding.x] if encoding.heat else cases[encoding.x].astype(float)
+    if encoding.x and (encoding.heat or not is_numeric(cases[encoding.x])):
+        frame["x"] = cases[encoding.x] if encoding.heat else names(cases[encoding.x])
+    elif encoding.x:
+        frame["x"] = cases[encoding.x].astype(float)
     for field, column in (("colour", encoding.colour), ("facet", encoding.facet)):
         if column:
             frame[field] = cases[column] if encoding.heat else names(cases[column])
@@ -105,11 +109,18 @@ def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | 
 
 
 def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
-    """Over a number, each value of which has a tick; a line for each colour."""
+    """Over a number, each value of which has a tick, or over names; a line for each colour where that is a number."""
     assert encoding.x is not None  # noqa: S101 - for mypy: who calls has looked
-    across = measured_column(encoding.x, frame["x"])
-    frame = frame.assign(x=frame["x"] / across.factor)
-    encoded: dict[str, Any] = {"x": x_of_axis(across, frame["x"])}
+    encoded: dict[str, Any] = {}
+    over_numbers = is_numeric(frame["x"])
+    if over_numbers:
+        across = measured_column(encoding.x, frame["x"])
+        frame = frame.assign(x=frame["x"] / across.factor)
+        encoded["x"] = x_of_axis(across, frame["x"])
+    else:
+        encoded["x"] = _x_of_names(encoding.x, frame["x"])
+        if encoding.colour and encoding.colour != encoding.x:
+            encoded["xOffset"] = alt.XOffset("colour:N", sort=in_order(frame["colour"]))
     marks: dict[str, Any] = {}
     if encoding.colour:
         encoded["color"] = colour(encoding.colour, frame["colour"])
@@ -121,7 +132,15 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
     rules = known_limits(base).mark_rule(clip=True).encode(y=alt.Y("low:Q", title=axis.title, scale=scale), y2="high:Q")
     points = base.mark_point(opacity=1).encode(y=y, tooltip=_tooltip(encoding.quantity), **marks)
     one_each = not frame.duplicated([name for name in ("x", "colour", "facet") if name in frame]).any()
-    return line + rules + points if one_each else rules + points
+    return line + rules + points if one_each and over_numbers else rules + points
+
+
+def _x_of_names(column: str, values: pd.Series[str]) -> alt.X:
+    """Side by side where there is room, else aslant."""
+    domain = in_order(values)
+    aslant = sum(map(len, domain)) > _IN_A_ROW
+    labels = alt.Axis(labelAngle=-30 if aslant else 0, labelOverlap=False)
+    return alt.X("x:N", title=title_of(column), sort=domain, axis=labels, scale=alt.Scale(domain=domain))
 
 
 def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:

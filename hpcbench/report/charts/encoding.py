@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hpcbench.analysis.naming import plain
-from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.quantities import Quantity, short_column
 from hpcbench.analysis.results import Work
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
@@ -16,6 +16,7 @@ from hpcbench.report.charts.base import is_numeric
 MOST_COLOURS = 7
 MOST_FACETS = 12
 MOST_POINTS = 2000  # of one chart
+MOST_NAMES = 40  # on an axis
 _KEYS = ("x", "y", "color", "facet")
 
 
@@ -85,9 +86,10 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
         if cases[column].isna().all():
             hint = "see the columns of --csv"
             raise UserError(f"no case has a value of {plain(column)}", where=f"--plot {key}=", hint=hint)
-    if "x" in columns and not is_numeric(cases[columns["x"]].dropna()):
-        hint = "put it on color= or facet=; without x=, each case has a row of its own"
-        raise UserError(f"'{given['x']}' holds other things than numbers", where="--plot x=", hint=hint)
+    names = cases[columns["x"]].dropna() if "x" in columns else pd.Series([])
+    if not is_numeric(names) and names.nunique() > MOST_NAMES:
+        what = f"'{given['x']}' has {names.nunique():,} values that are no numbers, and there is room for {MOST_NAMES}"
+        raise UserError(what, where="--plot x=", hint="without x=, each case has a row of its own")
     facets = cases[columns["facet"]].nunique() if "facet" in columns else 0
     if facets > MOST_FACETS:
         what = f"'{given['facet']}' has {facets:,} values, and there is room for {MOST_FACETS} charts"
@@ -96,19 +98,11 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
 
 
 def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
-    found = [each for column, each in quantities.items() if column == name or _short(column) == name]
+    found = [each for column, each in quantities.items() if column == name or short_column(column) == name]
     if len(found) != 1:
-        known = [*quantities, *map(_short, quantities)]
+        known = [*quantities, *map(short_column, quantities)]
         raise UserError(f"'{name}' is no quantity of these cases", where="--plot y=", hint=nearest(name, known))
     return found[0]
-
-
-def _short(column: str) -> str:
-    """`throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
-    words = column.split("_")
-    if column.startswith("time_p") and len(words) == 3:
-        return words[1]
-    return words[1] if words[0] == "metric" else words[0]
 
 
 def _column(name: str, cases: pd.DataFrame) -> str:
