@@ -11,13 +11,14 @@ import vl_convert
 
 from hpcbench.printable import printable
 from hpcbench.report.charts.base import Figure, shortened
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, Place, Theme, config
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, OF_PAGE, Place, Theme, config
 from hpcbench.report.files import made_folder, replacing
 
 PLACES = {"screen": AS_FILE, "paper": IN_PAPER}
 _SCALE = 2.0  # of a PNG's pixels
 _PAPER_SCALE = 4.0
 _SYMBOL = 5  # characters that it takes in a legend, and the gap to the next
+_OF_COLOUR = ("category", "color", "fill", "range", "stroke", "value")  # keys of Vega-Lite
 _LONGEST_TITLE, _LINE = 200, 80  # characters
 
 
@@ -31,7 +32,16 @@ def specification(figure: Figure, place: Place) -> dict[str, Any]:
     if place.titled:
         spec["title"] = {"text": textwrap.wrap(shortened(figure.title, _LONGEST_TITLE), _LINE)}
     spec["description"] = printable(figure.description)
-    return spec
+    return _in_colours_of_page(spec) if place.fluid else spec
+
+
+def _in_colours_of_page(part: Any, key: str = "") -> Any:
+    """With the page's own tones of each colour, which are others on dark than on light. Data stay as they are."""
+    if isinstance(part, dict):
+        return {name: each if name == "datasets" else _in_colours_of_page(each, name) for name, each in part.items()}
+    if isinstance(part, list):
+        return [_in_colours_of_page(each, key) for each in part]
+    return OF_PAGE.get(part, part) if key in _OF_COLOUR else part
 
 
 def _in_legends(spec: Any) -> Iterator[str]:

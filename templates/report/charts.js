@@ -20,11 +20,6 @@ const CONFIG = {
   legend: { ...TEXT, orient: "top", direction: "horizontal", titlePadding: 6, symbolStrokeColor: "var(--muted)" },
   header: TEXT,
   title: { color: "var(--ink)", fontSize: 13, fontWeight: 500, anchor: "start" },
-  range: {
-    category: Array.from({ length: 8 }, (_, place) => `var(--series-${place + 1})`),
-    ramp: { scheme: "viridis" },
-    heatmap: { scheme: "viridis" },
-  },
 };
 const COMPOSED = ["facet", "repeat", "concat", "hconcat", "vconcat"];
 const FACETS = ["facet", "row", "column"];

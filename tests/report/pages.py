@@ -54,7 +54,11 @@ def chart(**changes: Any) -> dict[str, Any]:
         "encoding": {
             "x": {"field": "rate", "type": "quantitative", "title": "items per second"},
             "y": {"field": "framework", "type": "nominal"},
-            "color": {"field": "framework", "type": "nominal"},
+            "color": {
+                "field": "framework",
+                "type": "nominal",
+                "scale": {"range": ["var(--series-1)", "var(--series-2)"]},
+            },
             "tooltip": [{"field": "framework"}, {"field": "rate"}],
         },
         **changes,

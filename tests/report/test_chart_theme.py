@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import combinations
 
@@ -16,7 +17,8 @@ from hpcbench.report.charts import theme
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place, config
 from hpcbench.report.figures import specification
-from tests.report.made_up_results import results, threads
+from hpcbench.resources import shipped
+from tests.report.made_up_results import case, figures, results, threads
 
 # How a colour in linear RGB is seen without one kind of cones: Machado, Oliveira and Fernandes (2009), "A
 # physiologically-based model for simulation of color vision deficiency", IEEE TVCG 15, severity 1.0.
@@ -64,12 +66,49 @@ def test_the_measures_of_these_tests_are_right() -> None:
     assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
 
 
+def of_page() -> dict[str, dict[str, str]]:
+    """The colours that the page names, on light and on dark."""
+    style = (shipped("templates") / "report" / "page.css").read_text()
+    blocks = dict(zip(("light", "dark"), re.findall(r":root[^{]*{([^}]*)}", style), strict=True))
+    return {ground: dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for ground, block in blocks.items()}
+
+
+def series_of_page(ground: str) -> list[str]:
+    return [of_page()[ground][name.removeprefix("var(--").removesuffix(")")] for name in theme.OF_PAGE.values()]
+
+
+PALETTES = {"file": list(theme.COLOURS), "light": series_of_page("light"), "dark": series_of_page("dark")}
+
+
 @pytest.mark.parametrize("eyes", SEEN)
-def test_colours_differ_for_all_eyes(eyes: str) -> None:
+@pytest.mark.parametrize("palette", PALETTES)
+def test_colours_differ_for_all_eyes(palette: str, eyes: str) -> None:
     """By five times what can just be noticed (2.3: Mahy, Van Eycken and Oosterlinck, 1994), beside their shapes."""
-    seen = {colour: lab(SEEN[eyes] @ linear(colour)) for colour in theme.COLOURS}
-    distances = [float(np.linalg.norm(seen[one] - seen[other])) for one, other in combinations(theme.COLOURS, 2)]
-    assert min(distances) > 5 * 2.3
+    seen = [lab(SEEN[eyes] @ linear(colour)) for colour in PALETTES[palette]]
+    assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) > 5 * 2.3
+
+
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_marks_can_be_seen_on_the_page(ground: str) -> None:
+    """With the contrast that WCAG 2.1 asks of graphics; what is between both ends of a scale is as light as they."""
+    for colour in (*series_of_page(ground), *theme.ON_ANY_GROUND, theme.QUIET):
+        assert contrast(colour, of_page()[ground]["paper"]) >= 3, colour
+
+
+def test_a_chart_on_the_page_names_its_colours_and_no_other() -> None:
+    (figure, *_) = figures("frameworks")
+    drawn = {place: json.dumps(specification(figure, place)) for place in (ON_PAGE, AS_FILE)}
+    for colour, name in theme.OF_PAGE.items():
+        assert colour not in drawn[ON_PAGE]
+        assert drawn[AS_FILE].count(colour) == drawn[ON_PAGE].count(name)
+    assert "var(--series-2)" in drawn[ON_PAGE]
+
+
+def test_data_that_read_like_a_colour_stay_as_they_are() -> None:
+    found = results(case(0.1, tag_paint=theme.RED), case(0.2, tag_paint=theme.BLUE), repetitions=1)
+    (figure, *_) = chosen(found, "color=paint")
+    spec = specification(figure, ON_PAGE)
+    assert {row["colour"] for rows in spec["datasets"].values() for row in rows} == {theme.RED, theme.BLUE}
 
 
 def test_every_framework_has_a_colour_a_shape_and_dashes_of_its_own() -> None:

@@ -20,6 +20,7 @@ from hpcbench.report.formats import formatter
 NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end to its upper one
 MOST_TOLD = 4  # changes of a case whose words stand above it
 _COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
+_DRAWN = [theme.RED, theme.GREEN, theme.QUIET]
 _LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
 _OF_SIZE = {"screen": 0.57, "paper": 0.55}  # of the size of a font, the width of a character
 _FEW = 100  # sweeps whose points can be told from each other
@@ -149,9 +150,10 @@ def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: Place) ->
     """A line at each change, and its number above."""
     look, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
     marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
+    scale = alt.Scale(domain=_DRAWN, range=_DRAWN)
     rules = marked.mark_rule(strokeDash=theme.DASHES[2], strokeWidth=look.number / 7)
     numbers = marked.mark_text(fontSize=look.number, baseline="bottom")
-    return rules.encode(x, alt.Color("colour:N", scale=None), tooltip=tooltip) + numbers.encode(
+    return rules.encode(x, alt.Color("colour:N", scale=scale, legend=None), tooltip=tooltip) + numbers.encode(
         x, alt.Y("above:Q", scale=None, axis=None), text="number:Q", tooltip=tooltip
     )
 

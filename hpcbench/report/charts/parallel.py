@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
@@ -41,10 +41,13 @@ def draw(work: Work, axes: list[str], quantity: Quantity, place: Place) -> Any:
     )
     x = alt.X("axis:N", sort=list(dict.fromkeys(lines["axis"])), title=None, axis=below, scale=alt.Scale(padding=0.3))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.03, 1.08]))
-    scale = alt.Scale(scheme=theme.ORDERED, type="log" if axis.is_log else "linear")
+    kind: Literal["log", "linear"] = "log" if axis.is_log else "linear"
+    scale = alt.Scale(scheme=theme.ORDERED, type=kind)
+    if place.fluid:  # lines of any value can be seen on a page that is dark, and on one that is light
+        scale = alt.Scale(range=list(theme.ON_ANY_GROUND), interpolate="lab", type=kind)
     base = alt.Chart(lines).encode(x, y, alt.Detail("case:N"))
     tooltip = [alt.Tooltip("name:N", title="case"), alt.Tooltip("value:Q", title=axis.title, format=".4~g")]
-    every = base.mark_line(strokeWidth=1.2, opacity=0.6).encode(
+    every = base.mark_line(strokeWidth=1.2, opacity=1 if place.fluid else 0.6).encode(
         color=alt.Color("value:Q", title=axis.title, scale=scale, legend=gradient()), tooltip=tooltip
     )
     best = base.transform_filter("datum.case == 0").mark_line(strokeWidth=4, color=theme.RED).encode(tooltip=tooltip)

@@ -28,6 +28,9 @@ ORDERED: Literal["cividis"] = "cividis"
 OF_FRAMEWORK = dict(zip(FRAMEWORKS, (RED, YELLOW, PURPLE, CYAN, GREEN, BLUE, GREY), strict=True))
 SHAPE_OF_FRAMEWORK = dict(zip(FRAMEWORKS, SHAPES, strict=True))
 DASH_OF_FRAMEWORK = dict(zip(FRAMEWORKS, DASHES, strict=True))
+# The page has darker or lighter tones of the same, which it changes with its background: page.css.
+OF_PAGE = {colour: f"var(--series-{place})" for place, colour in enumerate(COLOURS, 1)}
+ON_ANY_GROUND = ("#3D83C9", "#C46A12")  # and what is between them: as light as what is seen on light and on dark
 QUIET = "#888888"  # of what frames the data: ideal lines, fits' names, bases
 
 _SANS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"

@@ -11,7 +11,9 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
+from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.model import Answer, Cell, Column
+from tests.report.made_up_results import figures
 from tests.report.pages import chart, figure, page, table
 from tests.report.test_page import HOSTILE, everywhere
 
@@ -20,8 +22,8 @@ pytestmark = pytest.mark.browser
 Opened = Callable[..., Tab]
 WithCharts = Callable[[Tab], Tab]
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "device_scale_factor": 2}
-# Of every text that can be seen: itself, its contrast to what is behind it, and whether it is large.
-CONTRASTS = """() => {
+# How light what is drawn is, and what is behind it.
+_MEASURES = """
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const luminance = ([...rgb]) => rgb.slice(0, 3).map((part) => part / 255)
     .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
@@ -32,6 +34,11 @@ CONTRASTS = """() => {
       if (colour.length === 3 || colour[3] === 1) return colour;
     }
   };
+"""
+# Of every text that can be seen: itself, and its contrast to what is behind it.
+CONTRASTS = (
+    f"() => {{{_MEASURES}"
+    """
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const found = [];
   while (walker.nextNode()) {
@@ -45,6 +52,20 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
+)
+# Of every line of a chart, whatever it is seen through.
+OF_LINES = (
+    f"() => {{{_MEASURES}"
+    """
+  return [...document.querySelectorAll(".chart path[aria-roledescription='line mark']")].map((line) => {
+    const { stroke, strokeOpacity } = getComputedStyle(line);
+    const ground = behind(line);
+    const seen = numbers(stroke).map((part, place) => ground[place] + (part - ground[place]) * Number(strokeOpacity));
+    const [low, high] = [luminance(seen), luminance(ground)].sort((one, other) => one - other);
+    return (high + 0.05) / (low + 0.05);
+  });
+}"""
+)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -52,6 +73,16 @@ def test_every_text_has_the_contrast_of_wcag_aa(opened: Opened, with_charts: Wit
     contrasts = with_charts(opened(page(), color_scheme=scheme)).evaluate(CONTRASTS)
     assert {"items per second", "best", "within noise of the best", "not kept", "timeout"} <= {t for t, _ in contrasts}
     assert [each for each in contrasts if each[1] < 4.5] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_line_of_parallel_coordinates_can_be_seen(opened: Opened, with_charts: WithCharts, scheme: str) -> None:
+    """With the contrast of 3 to 1 that WCAG 2.1 asks of graphics, the slowest one, too."""
+    drawn = on_page(figures("50 axes")[0])
+    tab = with_charts(opened(page(figures=(drawn,)), color_scheme=scheme))
+    contrasts = tab.evaluate(OF_LINES)
+    assert len(contrasts) > 2
+    assert min(contrasts) >= 3
 
 
 def test_dark_mode_changes_the_page_and_its_charts_and_does_not_wait_for_a_reload(
