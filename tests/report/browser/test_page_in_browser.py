@@ -12,7 +12,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from hpcbench.report.page.figure import on_page
-from hpcbench.report.page.model import Answer, Cell, Column
+from hpcbench.report.page.model import BEST, WITHIN_NOISE, Answer, Bar, Cell, Column, Heading, Place, Ranking
 from tests.report.made_up_results import figures
 from tests.report.pages import chart, figure, page, table
 from tests.report.test_page import HOSTILE, everywhere
@@ -207,6 +207,21 @@ def test_the_answer_and_the_ranking_are_on_the_first_screen(opened: Opened) -> N
     tab = opened(page(notices=()), viewport={"width": 1280, "height": 720})
     bottom = tab.evaluate("document.querySelector('.ranking .noise').getBoundingClientRect().bottom")
     assert bottom < 720
+
+
+def test_a_ranking_of_three_axes_is_no_wider_than_the_page(opened: Opened) -> None:
+    texts = ("framework",)
+    numbers = ("intra op threads", "inter op threads", "time", "95 % interval", "p99", "items/s", "speedup")
+    headings = [Heading(text, numeric=False) for text in texts]
+    headings += [Heading(number) for number in (*numbers, "95 % interval", "n")]
+    cells = ("tensorflow", "16", "16", "29.1 ms", "28.8 ms - 29.6 ms", "31.2 ms", "1,099.3", "0.998 x")
+    cells = (*cells, "0.985 x - 1.012 x", "10")
+    places = tuple(Place(cells, Bar(0.9, 0.85, 1.0), standing) for standing in (BEST, WITHIN_NOISE))
+    made = page(rankings=(Ranking("mlp training", tuple(headings), places),))
+    tab = opened(made, viewport={"width": 1200, "height": 800})
+    box = tab.locator(".box:has(.ranking)")
+    assert box.evaluate("(box) => box.scrollWidth - box.clientWidth") == 0
+    assert tab.locator(".ranking td.bar").first.evaluate("(cell) => cell.clientWidth") >= 5 * 16
 
 
 def test_a_command_can_be_copied(opened: Opened) -> None:
