@@ -96,7 +96,7 @@ def _counts(cases: pd.DataFrame) -> list[Column]:
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():
         pairs = zip(cases["disturbed"], cases["interference"], strict=True)
-        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs), is_text=True))
+        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs)))
     return columns
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-Standing = Literal["best", "within noise of the best", ""]
+Standing = Literal["best", "within noise", ""]
 BEST: Standing = "best"
-WITHIN_NOISE: Standing = "within noise of the best"
+WITHIN_NOISE: Standing = "within noise"
 BEHIND: Standing = ""
 
 # How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of formats.py do.
