@@ -71,10 +71,8 @@ def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float) -> In
     low, high = order_limits(size, part)
     if low == 0:
         return Interval(estimate, None, None)
-    limits = _at(ordered, np.array([low, high]), size)
-    return Interval(
-        estimate, min(float(limits[0]), estimate), math.inf if high > size else max(float(limits[1]), estimate)
-    )
+    lower, upper = map(float, _at(ordered, np.array([low, high]), size))
+    return Interval(estimate, min(lower, estimate), max(upper, estimate) if high <= size else math.inf)
 
 
 def effective_count(repetitions: Sequence[Floats], part: float, quantile: float) -> int:

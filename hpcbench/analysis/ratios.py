@@ -8,8 +8,12 @@ from hpcbench.analysis.statistics import Interval
 
 
 def times(ratio: float) -> str:
-    """`1.34x`."""
-    return "-" if pd.isna(ratio) else f"{ratio:.3g}x" if ratio >= 9.995 else f"{ratio:.2f}x"
+    """`1.34x`, `12.3x`, `1,234x`, `0.0049x`."""
+    if pd.isna(ratio):
+        return "-"
+    if 0.0995 <= ratio < 9.995:
+        return f"{ratio:.2f}x"
+    return f"{ratio:,.0f}x" if 999.5 <= ratio < 1e15 else f"{ratio:.3g}x"
 
 
 def percent(part: float) -> str:

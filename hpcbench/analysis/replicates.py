@@ -76,7 +76,6 @@ def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
     if part is not None:
         times = [row[SAMPLES] for row in repetitions if row[SAMPLES].size]
         return plausible_quantiles(times, part) if times else None
-    values = [
-        value for value in (row[quantity.measured_as or quantity.column] for row in repetitions) if pd.notna(value)
-    ]
+    column = quantity.measured_as or quantity.column
+    values = [row[column] for row in repetitions if pd.notna(row[column])]
     return plausible_medians([np.array([value], dtype=np.float64) for value in values]) if values else None
