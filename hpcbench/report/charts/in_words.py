@@ -6,6 +6,7 @@ from hpcbench.analysis.naming import label
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.formats import value_in_words
+from hpcbench.report.plural import plural
 
 
 def described(work: Work, quantity: Quantity) -> str:
@@ -16,7 +17,7 @@ def described(work: Work, quantity: Quantity) -> str:
         f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
         for word, case in ends.items()
     )
-    return f"{capital(quantity.title)} of {len(known):,} {'case' if len(known) == 1 else 'cases'}. {' '.join(said)}"
+    return f"{capital(quantity.title)} of {plural(len(known), 'case')}. {' '.join(said)}"
 
 
 def lacking(work: Work, quantity: Quantity) -> str:
