@@ -16,6 +16,7 @@ from hpcbench.printable import printable
 COMMANDS = {
     "init": "Make a workspace with a probed site file and examples.",
     "sweep": "Plan an experiment, render its scripts, submit or run them.",
+    "tune": "Search the best setting, instead of measuring all of them.",
     "status": "Count the repetitions of a sweep by state, and say why and where.",
     "resume": "Run again what is missing or failed, and nothing else.",
     "cancel": "Cancel the jobs of a sweep that have not ended.",

@@ -61,6 +61,11 @@ class SweepPaths:
         """What a job printed, as an element of an array of Slurm, or on this machine."""
         return self.logs(batch) / log_name(index, array_id)
 
+    @property
+    def findings(self) -> Path:
+        """What a search has found, once it has ended."""
+        return self.results / "tuning.json"
+
     def local_records(self, job: str) -> Path:
         """What all local runs of a job have written."""
         return self.records / job / "local.jsonl"

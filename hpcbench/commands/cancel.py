@@ -8,7 +8,7 @@ from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err, sweep_argument, workspace_of
 from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import load
+from hpcbench.submit.sweep import Sweep, load
 
 EPILOG = """\b
 Examples:
@@ -24,6 +24,8 @@ def cancel(context: click.Context, sweep: str) -> int:
     """Cancel every job of SWEEP that is pending or running. What has completed stays."""
     found = load(workspace_of(context).find(sweep))
     found.check_writable()
+    if found.tuning and found.tuning.get("scheduler") == "slurm":
+        return _cancel_search(found)
     if found.scheduler == "local":
         err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
         return 0
@@ -40,4 +42,18 @@ def cancel(context: click.Context, sweep: str) -> int:
         cancel_arrays(arrays, journal)
     of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
     err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
+    return 0
+
+
+def _cancel_search(sweep: Sweep) -> int:
+    from hpcbench.submit.search_job import in_queue
+    from hpcbench.submit.slurm import adopt_orphans
+    from hpcbench.submit.slurm import cancel as cancel_arrays
+
+    # The job itself holds the sweep's lock while it searches: the journal is only added to.
+    journal = Journal.read(sweep.paths)
+    adopt_orphans(journal)
+    jobs = in_queue(sweep, journal)
+    cancel_arrays(jobs, journal)
+    err.print(f"cancelled {plural(len(jobs), 'job')}")
     return 0

@@ -42,8 +42,9 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
+@click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
-def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool) -> int:
+def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, here: bool) -> int:
     """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
 
     What has completed, waits in the queue, runs, or cannot run here, is left alone.
@@ -54,6 +55,10 @@ def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, w
     found = load(workspace.find(sweep))
     found.check_writable()
     paths = found.paths
+    if found.tuning:
+        from hpcbench.commands.tuning_run import go_on
+
+        return go_on(found, workspace, here=here)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
             return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)

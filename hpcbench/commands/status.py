@@ -16,7 +16,8 @@ from hpcbench.commands.watching import watch as watch_sweep
 from hpcbench.report.progress import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.progress_groups import lines
 from hpcbench.report.progress_json import as_json as progress_as_json
-from hpcbench.submit.sweep import load
+from hpcbench.submit.journal import Journal
+from hpcbench.submit.sweep import Sweep, load
 
 EPILOG = """\b
 Examples:
@@ -64,9 +65,25 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "tried again": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
+        "search": _search_in_words(progress.sweep),
     }
     for name, words in told.items():
         if words:
             out.print(f"  {name + ':':13} {words}", soft_wrap=True)
     for line in lines(progress):
         out.print(line, soft_wrap=True)
+
+
+def _search_in_words(sweep: Sweep) -> str:
+    """Whether a search has ended, and which job of Slurm searches; nothing for a sweep of all of its cases."""
+    if sweep.tuning is None:
+        return ""
+    if sweep.paths.findings.is_file():
+        return f"ended; what it found: hpcbench resume {sweep.paths.name}"
+    if sweep.tuning.get("scheduler") != "slurm":
+        return f"not ended; go on with: hpcbench resume {sweep.paths.name}"
+    from hpcbench.submit.search_job import in_queue
+
+    jobs = in_queue(sweep, Journal.read(sweep.paths))
+    told = "; ".join(f"job {job} is {state}" for job, state in jobs.items())
+    return told or f"not ended, and no job searches; go on with: hpcbench resume {sweep.paths.name}"

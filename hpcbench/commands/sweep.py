@@ -99,7 +99,7 @@ def sweep(
     refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     nothing_runs = dry_run or render_only
-    paths = workspace.paths(_sweep_name(workspace, name, checked.name))
+    paths = workspace.paths(sweep_name(workspace, name, checked.name))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=dry_run)
     warnings = [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
@@ -128,7 +128,8 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
     return Again.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 
-def _sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
+def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
+    """The name of a new sweep: the given one, or one of its own. Raises UserError for one that is taken, or none."""
     if given is None:
         return workspace.new_name(experiment, datetime.datetime.now())
     if given == "latest":

@@ -211,6 +211,8 @@ class Parameters(Model):
         return values
 
 
+# What one may choose without doing other work.
+SETTINGS = ("execution", "intra_op_threads", "inter_op_threads")
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 

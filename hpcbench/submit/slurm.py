@@ -149,7 +149,7 @@ def _limited() -> list[str]:
 
 def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
     """What wins over the #SBATCH lines of the script."""
-    throttle = sweep.slurm(array.job).max_running
+    throttle = sweep.slurm(array.job).max_running if len(array.packs) > 1 else None
     options = [
         f"--job-name={batch.slurm_name}",
         f"--array=0-{len(array.packs) - 1}" + (f"%{throttle}" if throttle else ""),

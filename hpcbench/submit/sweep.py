@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from hpcbench.contents import content, lines
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
 from hpcbench.fast_json import decoded
+from hpcbench.monitor.writing import no_link
 from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan
@@ -68,6 +70,11 @@ class Sweep:
         return int(self.description["jobs"][job]["width"])
 
     @property
+    def tuning(self) -> dict[str, Any] | None:
+        """How a search was asked for, whose runs are added while it goes on; None for a sweep of all of its cases."""
+        return self.description.get("tuning")
+
+    @property
     def retry(self) -> Retry:
         """Which repetitions are run again by themselves."""
         return Retry.model_validate(self.description["experiment"]["retry"])
@@ -107,9 +114,11 @@ def create(
     template: Path | None = None,
     *,
     ask_packages: bool = True,
+    tuning: dict[str, Any] | None = None,
 ) -> Sweep:
     """Write the folder of a new sweep; `template` is for its scripts, in place of the workspace's or the shipped one.
-    To `ask_packages` starts the Pythons of its environments; the first repetition in each tells them, too.
+    To `ask_packages` starts the Pythons of its environments; the first repetition in each tells them, too. That of a
+    search (`tuning`) has no runs yet: add_run adds them.
 
     It is made under another name and renamed, so that a folder with its final name is always complete.
     Raises UserError where a Python is missing or the disk is full.
@@ -117,7 +126,7 @@ def create(
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
-    description = {**_description(plan, paths, workspace, pythons), **asked.as_json()}
+    description = {**_description(plan, paths, workspace, pythons), **asked.as_json(), "tuning": tuning}
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     unfinished = paths.jobs.parent
     try:
@@ -125,12 +134,13 @@ def create(
         unfinished = Path(tempfile.mkdtemp(prefix=f".{paths.name}.", dir=unfinished))
         unfinished.chmod(ownership.mode(plan.experiment.shared))
         _write(unfinished, writer, plan, pythons, source)
+        if tuning is None:
+            _write_runs(unfinished, plan)
         follow_on = Template.find(workspace, OF_FOLLOW_ON).file if plan.follow_on else None
         written.write(unfinished, workspace.root, plan.site, writer.template.file, follow_on)
         (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
         for job in plan.jobs:
             (unfinished / "logs" / job.name).mkdir(parents=True)
-            packs.write(unfinished / "packs" / job.name, job.packed_elements)
         paths.results.parent.mkdir(parents=True, exist_ok=True)
         ownership.check(paths, shared=False)  # a new sweep: nobody else can have begun it
         paths.results.mkdir(mode=ownership.mode(plan.experiment.shared), exist_ok=True)
@@ -169,15 +179,34 @@ def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, st
     shutil.copyfile(source, folder / "experiment.yaml")
     for job in plan.jobs:
         (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
+        (folder / f"{job.name}.jsonl").touch()
+
+
+def _write_runs(folder: Path, plan: Plan) -> None:
+    measure = plan.experiment.measure.model_dump()
+    for job in plan.jobs:
         with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
-            measure = plan.experiment.measure.model_dump()
-            file.writelines(_line(run.case, run.repetition, run.order, measure) + "\n" for run in job.runs)
+            runs = (planned(run.case, run.repetition, run.order, measure) for run in job.runs)
+            file.writelines(run.as_line() + "\n" for run in runs)
+        packs.write(folder / "packs" / job.name, job.packed_elements)
 
 
-def _line(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> str:
+def planned(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
+    """A run as the nodes read it."""
     parameters = case.parameters.planned()
     size = case.size and case.size._asdict()
-    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure, size).as_line()
+    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure, size)
+
+
+def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
+    """Add a run to a job, durably. Raises UserError where that cannot be written."""
+    try:
+        with open(paths.runs(job), "ab", opener=no_link) as file:
+            file.write((run.as_line() + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", where=str(paths.runs(job))) from error
 
 
 def load(paths: SweepPaths) -> Sweep:

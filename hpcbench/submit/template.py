@@ -19,6 +19,7 @@ from hpcbench.resources import shipped
 from hpcbench.workspace import Workspace
 
 OF_FOLLOW_ON = "follow-on.sh.j2"
+OF_SEARCH = "search.sh.j2"
 MAX_S = 10.0
 MAX_TEXT = 4 * 2**20  # Slurm's own limit of a script (max_script_size in slurm.conf(5))
 MAX_MEMORY = 256 * 2**20

@@ -1,0 +1,123 @@
+"""hpcbench tune: search the best setting of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+from rich.text import Text
+
+from hpcbench.commands.common import choose_site, err, file_in, out, workspace_of
+from hpcbench.commands.sweep import sweep_name
+from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.settings import apply_settings
+from hpcbench.plan.matrix import count_points
+from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.provenance.asked import Asked
+from hpcbench.provenance.secrets import refuse_secrets
+from hpcbench.report.plural import plural
+from hpcbench.report.tuned import in_words
+from hpcbench.submit.sweep import create, resolved
+from hpcbench.tuning.scout import ALL, check_there
+from hpcbench.workspace import check_root
+
+if TYPE_CHECKING:
+    from hpcbench.tuning.space import Context
+
+MOST_POINTS = 100_000
+
+EPILOG = """\b
+Examples:
+  hpcbench tune lstm-threads --set cpus_per_task=4   the best threads of four CPUs
+  hpcbench tune my.yaml --metric time                the shortest step, instead of the most items a second
+  hpcbench tune my.yaml --exhaustive                 measure the full grid, too, to check what was found
+  hpcbench tune my.yaml --dry-run                    what would be searched; write nothing
+
+Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Search the best setting, instead of measuring all of them.")
+@click.argument("experiment")
+@click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
+@click.option("--name", help="Name of the sweep that holds what is measured.  [default: EXPERIMENT-DATE-TIME]")
+@click.option(
+    "--metric",
+    default="throughput",
+    show_default=True,
+    metavar="METRIC",
+    help="What is to be best: throughput, time (of a step), or a metric of a command, as NAME:higher.",
+)
+@click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
+@click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
+@click.option("--dry-run", is_flag=True, help="Show what would be searched; write nothing.")
+@click.pass_context
+def tune(
+    context: click.Context,
+    experiment: str,
+    site: str | None,
+    settings: tuple[str, ...],
+    name: str | None,
+    metric: str,
+    exhaustive: bool,
+    local: bool,
+    dry_run: bool,
+) -> int:
+    """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
+
+    Bad settings are measured briefly and dropped, good ones for longer; the best one is recommended if it is certainly
+    better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
+    """
+    from hpcbench.commands.tuning_run import go_on
+    from hpcbench.tuning.objective import objective_of
+    from hpcbench.tuning.space import contexts
+
+    workspace = workspace_of(context)
+    source = file_in(workspace, "experiments", experiment)
+    document = apply_settings(load_yaml(source), list(settings))
+    checked = load_experiment(document)
+    check_size(count_points(checked), MOST_POINTS, document)
+    plan = make_plan(checked, document, choose_site(workspace, site, local))
+    refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
+    refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
+    searched = contexts(plan.cases, objective_of(metric, checked), document)
+    if any(len(each.cases) > ALL for each in searched):
+        check_there()
+    paths = workspace.paths(sweep_name(workspace, name, checked.name))
+    check_root(workspace.root, plan.site.scheduler)
+    environments = resolved(plan, workspace, only_shown=dry_run)
+    for warning in [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    if dry_run:
+        _show(searched, checked)
+        return 0
+    how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
+    created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
+    err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
+    return go_on(created, workspace)
+
+
+def _on_this_machine(plan: Plan) -> Plan:
+    """With scripts that one process starts, one after another: on a cluster, in one job that holds the node."""
+    return replace(plan, site=plan.site.model_copy(update={"scheduler": "local"}))
+
+
+def _show(searched: Sequence[Context], experiment: Experiment) -> None:
+    """What would be searched."""
+    for each in searched:
+        out.print(Text(each.title, style="bold"), soft_wrap=True)
+        levels = {name: dict.fromkeys(str(point[name]) for point in each.points) for name in each.names}
+        for name, values in levels.items():
+            out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
+        default = in_words(each.values(each.cases[each.default]))
+        how = "all of them briefly, the better ones for longer"
+        if len(each.cases) > ALL:
+            how = "those that a surrogate proposes, and their neighbours"
+        grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
+        out.print(Text(f"  default: {default}"), soft_wrap=True)
+        out.print(Text(f"  {plural(len(each.cases), 'setting')}: {how}; the full grid is {grid}"), soft_wrap=True)

@@ -1,0 +1,117 @@
+"""Measuring the blocks of a search on this machine: runs are added to its sweep one by one, and what has a record is
+not measured again, so that a search that was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hpcbench.collect.progress import PLANNED, RunProgress
+from hpcbench.collect.records import Record
+from hpcbench.collect.survey import survey
+from hpcbench.commands.local_run import run_repetition
+from hpcbench.config.experiment import Measure
+from hpcbench.lease import Lease
+from hpcbench.node import outcomes
+from hpcbench.plan.case import Case
+from hpcbench.submit.sweep import Sweep, add_run, planned
+from hpcbench.tuning.blocks import Block, Outcome
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.stages import Stage
+
+Told = Callable[[Case, Record], None]
+_AGAIN = (outcomes.CANCELLED, outcomes.NODE_FAILURE)  # what says nothing of the setting
+
+
+class Runs:
+    """The runs of a search: those that were added before, by case and repetition, and new ones."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        runs = survey(sweep).runs
+        self._known = {(run.planned.case_id, run.planned.repetition): run for run in runs}
+        self._elements = Counter(run.job for run in runs)
+        self._asked: Counter[str] = Counter()
+
+    def another(self, case: Case, measure: Measure) -> RunProgress:
+        """The next repetition of a case, as it stands; a new one where there is none yet."""
+        self._asked[case.id] += 1
+        repetition = self._asked[case.id]
+        return self._known.get((case.id, repetition)) or self._added(case, repetition, measure)
+
+    def _added(self, case: Case, repetition: int, measure: Measure) -> RunProgress:
+        job = self._job_of(case)
+        run = planned(case, repetition, self._elements.total(), measure.model_dump())
+        add_run(self._sweep.paths, job, run)
+        self._elements[job] += 1
+        return RunProgress(job, self._elements[job] - 1, run, PLANNED)
+
+    def _job_of(self, case: Case) -> str:
+        """The job of the case's environment: all else that a search asks for is the same."""
+        return next(job for job in self._sweep.job_names if self._sweep.environment(job)[0] == case.environment)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measures settings, given as cases; `told` hears of each measurement as it ends."""
+
+    sweep: Sweep
+    lease: Lease
+    measure: Measure
+    objective: Objective
+    told: Told
+    runs: Runs
+    _records: dict[str, list[tuple[Stage, Record]]] = field(default_factory=lambda: defaultdict(list))
+
+    def afresh(self) -> Bench:
+        """One that counts only what it measures itself."""
+        return replace(self, _records=defaultdict(list))
+
+    def block(self, cases: Sequence[Case], block: Block) -> list[Outcome]:
+        """What the settings of a block cost."""
+        measured = [(number, self.record(cases[number], block.stage)) for number in block.settings]
+        return [Outcome(number, self.objective.cost_of(record)) for number, record in measured]
+
+    def record(self, case: Case, stage: Stage) -> Record:
+        """Measure a case once more; the record."""
+        self.lease.check()
+        run = self.runs.another(case, stage.of(self.measure))
+        record = run.record
+        if record is None or record["status"] in _AGAIN:
+            record, _ = run_repetition(self.sweep, run, self.lease.fileno())
+        self._records[case.id].append((stage, record))
+        self.told(case, record)
+        return record
+
+    def costs(self, case: Case) -> list[float]:
+        """Of its full measurements that completed."""
+        costs = [self.objective.cost_of(each) for stage, each in self._records[case.id] if stage is Stage.FULL]
+        return [cost for cost in costs if cost is not None]
+
+    def why_failed(self, case: Case) -> str:
+        """How it ended where it did not complete."""
+        record = next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is None)
+        return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+
+    @property
+    def seconds(self) -> float:
+        """What all measurements took."""
+        return sum(_seconds(record) for records in self._records.values() for _, record in records)
+
+    def expected_s(self, case: Case) -> float | None:
+        """What a full measurement of it takes; of one that has none, what others do. None where there is none."""
+        every = [_full(records) for records in self._records.values()]
+        found = _full(self._records[case.id]) or [seconds for each in every for seconds in each]
+        return statistics.median(found) if found else None
+
+
+def _full(records: Sequence[tuple[Stage, Record]]) -> list[float]:
+    return [_seconds(record) for stage, record in records if stage is Stage.FULL]
+
+
+def _seconds(record: Record) -> float:
+    started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+    return (ended - started).total_seconds()

@@ -1,0 +1,132 @@
+"""A search from its first measurement to what it has found: shared by tune and resume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from hpcbench.collect.records import Record
+from hpcbench.commands.common import err, out, resumable
+from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.commands.tuning_bench import Bench, Runs
+from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.settings import apply_settings
+from hpcbench.lease import Lease
+from hpcbench.plan.case import Case
+from hpcbench.plan.plan import Plan, make_plan
+from hpcbench.report.formats import value_in_words
+from hpcbench.report.tuned import in_words, lines
+from hpcbench.submit.again import Again
+from hpcbench.submit.journal import Journal, locked
+from hpcbench.submit.sweep import Sweep
+from hpcbench.tuning.blocks import Notebook, Result, Search, conduct
+from hpcbench.tuning.conclusion import against_grid, conclude
+from hpcbench.tuning.finding import Finding
+from hpcbench.tuning.grid import whole_grid
+from hpcbench.tuning.kept import keep, read
+from hpcbench.tuning.objective import Objective, objective_of
+from hpcbench.tuning.scout import ALL, Space, Surrogate
+from hpcbench.tuning.search import search
+from hpcbench.tuning.space import Context, contexts
+from hpcbench.workspace import Workspace
+
+
+def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
+    """Go on with the search of a sweep: run it, or submit the job that does, unless it waits or runs already; `here`
+    is inside of that job. Print what was found, where that is known.
+
+    Returns 1 where some context has no setting that could be measured. Raises UserError for a sweep that does not say
+    enough.
+    """
+    again, how = Again.of(sweep.paths), sweep.tuning or {}
+    document = apply_settings(load_yaml(again.experiment), list(again.asked.settings))
+    experiment = load_experiment(document)
+    objective = objective_of(str(how.get("metric")), experiment)
+    plan = make_plan(experiment, document, again.site(local=True))
+    found = read(sweep.paths)
+    if found is None:
+        with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
+            if how.get("scheduler") == "slurm" and not here:
+                return _submit(sweep, plan, workspace, lease)
+            searched = contexts(plan.cases, objective, document)
+            found = Tuner(sweep, experiment, objective, bool(how.get("exhaustive")), lease).tune(searched)
+    for finding in found:
+        for line in lines(finding, objective.quantity):
+            out.print(Text(line), soft_wrap=True)
+    err.print(f"every measurement: hpcbench report {sweep.paths.name}", soft_wrap=True)
+    return int(any(finding.answer is None for finding in found))
+
+
+def _submit(sweep: Sweep, plan: Plan, workspace: Workspace, lease: Lease) -> int:
+    from hpcbench.submit.search_job import in_queue, submit_search  # submitit
+    from hpcbench.submit.slurm import adopt_orphans, check_available
+
+    check_available()
+    journal = Journal.read(sweep.paths)
+    adopt_orphans(journal)
+    queued = in_queue(sweep, journal)
+    for job, state in queued.items():
+        err.print(f"job {job} searches it, and is {state}")
+    if not queued:
+        job = submit_search(sweep, plan, workspace, journal, lease)
+        err.print(f"job {job} searches it; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
+    return 0
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """Searches the contexts of an experiment, in the sweep that was made for it."""
+
+    sweep: Sweep
+    experiment: Experiment
+    objective: Objective
+    exhaustive: bool
+    lease: Lease
+
+    def tune(self, contexts: Sequence[Context]) -> list[Finding]:
+        """What was found in each context. It is kept beside the records."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
+        with ended_like_ctrl_c(), progress as bar:
+            task = bar.add_task(self.sweep.paths.name, total=None)
+            found = [self._tuned(context, bar, task) for context in contexts]
+        keep(self.sweep.paths, found)
+        return found
+
+    def _tuned(self, context: Context, bar: Progress, task: TaskID) -> Finding:
+        measure, settings = self.experiment.measure, range(len(context.cases))
+        scout = Surrogate(Space.of(context.points), measure.shuffle_seed) if len(settings) > ALL else None
+        bench, notebook = self._bench(context, bar, task), Notebook(measure.shuffle_seed)
+        steps = search(notebook, settings, context.default, measure.repetitions, scout)
+        found = self._conducted(steps, bench, context)
+        finding = conclude(context, found, notebook.failed, bench, self.objective, measure.repetitions)
+        if not self.exhaustive or found is None:
+            return finding
+        bench, notebook = bench.afresh(), Notebook(measure.shuffle_seed)
+        self._conducted(whole_grid(notebook, settings, measure.repetitions), bench, context)
+        if found.best in notebook.failed:
+            return finding
+        grid = against_grid(context, found, notebook.effects(), bench, self.objective)
+        return replace(finding, grid=grid, grid_seconds=grid.seconds)
+
+    def _conducted(self, steps: Search[Result], bench: Bench, context: Context) -> Result:
+        return conduct(steps, lambda block: bench.block(context.cases, block))
+
+    def _bench(self, context: Context, bar: Progress, task: TaskID) -> Bench:
+        def told(case: Case, record: Record) -> None:
+            line = f"{in_words(context.values(case))}: {self._outcome(record)}"
+            bar.update(task, description=f"{self.sweep.paths.name} {line}")
+            if not err.is_terminal or self.objective.cost_of(record) is None:
+                err.print(Text(line), soft_wrap=True)
+
+        return Bench(self.sweep, self.lease, self.experiment.measure, self.objective, told, Runs(self.sweep))
+
+    def _outcome(self, record: Record) -> str:
+        cost = self.objective.cost_of(record)
+        if cost is not None:
+            return value_in_words(self.objective.quantity, self.objective.value_of(cost))
+        return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])

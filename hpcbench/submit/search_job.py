@@ -1,0 +1,71 @@
+"""The job of a search: one allocation, in which hpcbench itself runs setting after setting."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import hpcbench
+from hpcbench.config.slurm_options import time_text, walltime_s
+from hpcbench.errors import UserError
+from hpcbench.lease import Lease
+from hpcbench.monitor.writing import no_link
+from hpcbench.plan.plan import Plan
+from hpcbench.submit.journal import Journal
+from hpcbench.submit.queue import ask
+from hpcbench.submit.script import LOG, checked, resource_options
+from hpcbench.submit.slurm import Array, submit
+from hpcbench.submit.sweep import Sweep
+from hpcbench.submit.template import OF_SEARCH, Template
+from hpcbench.workspace import SweepPaths, Workspace
+
+SEARCH = "search"
+PART = 0.25  # of the full grid that a search should take at most
+
+
+def submit_search(sweep: Sweep, plan: Plan, workspace: Workspace, journal: Journal, lease: Lease) -> str:
+    """Submit the job of a search; its id. Raises UserError, with sbatch's own words, where it says no."""
+    content = render(plan, sweep.paths, workspace)
+    try:
+        with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
+            file.write(content)
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", where=str(sweep.paths.script(SEARCH))) from error
+    return submit(sweep, Array(SEARCH, ((),)), journal, lease)
+
+
+def render(plan: Plan, paths: SweepPaths, workspace: Workspace) -> str:
+    """Its script. Raises UserError where the template cannot be rendered."""
+    options = [
+        f"job-name={paths.name}.{SEARCH}",
+        "array=0-0",
+        f"output={paths.logs(SEARCH) / LOG}",
+        "open-mode=append",
+        "requeue",
+        *resource_options(plan.jobs[0].resources, _time(plan)),
+    ]
+    return Template.find(workspace, OF_SEARCH).render(
+        version=hpcbench.__version__,
+        options=checked(options),
+        sweep=paths.name,
+        python=sys.executable,
+        workspace=workspace.root,
+    )
+
+
+def _time(plan: Plan) -> str:
+    """`slurm.pack_walltime`, else a part of what the full grid may take, as far as the partition allows."""
+    resources = plan.jobs[0].resources
+    if resources.slurm.pack_walltime:
+        return resources.slurm.pack_walltime
+    repetitions = sum(len(job.runs) for job in plan.jobs)
+    wanted_s = math.ceil(PART * repetitions) * resources.limit_s
+    partition = plan.site.partitions.get(resources.slurm.partition or plan.site.default_partition or "")
+    most = partition and partition.max_time and walltime_s(partition.max_time)
+    return time_text(min(wanted_s, most) if most else wanted_s)
+
+
+def in_queue(sweep: Sweep, journal: Journal) -> dict[str, str]:
+    """The jobs of a search that have not ended, and their states. Raises UserError where squeue does not answer."""
+    entries = ask(sweep.paths.name, [SEARCH], journal).entries
+    return {array: entry.state.lower() for (array, _), entry in entries.items() if not entry.ended}

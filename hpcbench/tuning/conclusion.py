@@ -1,0 +1,101 @@
+"""From what a search and the full grid have measured to what to tell of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Protocol
+
+from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
+from hpcbench.plan.case import Case
+from hpcbench.tuning import usage
+from hpcbench.tuning.effects import Effects
+from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.search import Found
+from hpcbench.tuning.space import Context
+
+
+class Measurements(Protocol):
+    """What is known of the measurements of a search."""
+
+    @property
+    def seconds(self) -> float:
+        """What all of them took."""
+
+    def costs(self, case: Case) -> list[float]:
+        """Of its full measurements that completed."""
+
+    def expected_s(self, case: Case) -> float | None:
+        """What a full measurement takes; None where that is not known."""
+
+    def why_failed(self, case: Case) -> str:
+        """In words."""
+
+
+def conclude(
+    context: Context,
+    found: Found | None,
+    failed: Collection[int],
+    measured: Measurements,
+    objective: Objective,
+    repetitions: int,
+) -> Finding:
+    """What the search has found, before any grid was measured; `failed` are the settings that did not complete."""
+    cases = [context.cases[number] for number in sorted(failed)]
+    expected = [seconds for seconds in map(measured.expected_s, context.cases) if seconds is not None]
+    return Finding(
+        title=context.title,
+        settings=len(context.cases),
+        answer=_answer(context, found, measured, objective) if found else None,
+        failed={case.id: measured.why_failed(case) for case in cases},
+        seconds=measured.seconds,
+        grid_seconds=repetitions * sum(expected) if expected else None,
+    )
+
+
+def _answer(context: Context, found: Found, measured: Measurements, objective: Objective) -> Answer:
+    best, default, winner = (context.cases[number] for number in (found.best, context.default, found.winner))
+    return Answer(
+        best=_setting(context, best, measured, objective),
+        default=_setting(context, default, measured, objective),
+        winner=_setting(context, winner, measured, objective),
+        gain=found.verdict.gain if found.verdict else None,
+        certain=found.verdict.certain if found.verdict else False,
+        beats=beaten(found.effects, found.best),
+        of=len(found.effects.costs) - 1,
+        variables=usage.environment(best, default),
+        lines=usage.lines(best),
+    )
+
+
+def against_grid(
+    context: Context, found: Found, effects: Effects, measured: Measurements, objective: Objective
+) -> Grid:
+    """How the setting that was found does among all; `measured` are the measurements of the grid alone."""
+    winner = effects.order()[0]
+    more, half = effects.costs[found.best] - effects.costs[winner], effects.half_width(found.best, winner, LEVEL)
+    return Grid(
+        best=_setting(context, context.cases[winner], measured, objective),
+        slower=_around(more, half),
+        beats=beaten(effects, found.best),
+        of=len(effects.costs) - 1,
+        seconds=measured.seconds,
+    )
+
+
+def _around(logarithm: float, half: float) -> Interval:
+    """A ratio; without limits where nothing is known of the noise."""
+    if math.isinf(half):
+        return Interval(math.exp(logarithm), None, None)
+    return Interval(math.exp(logarithm), math.exp(logarithm - half), math.exp(logarithm + half))
+
+
+def beaten(effects: Effects, setting: int) -> int:
+    """How many of the other settings cost more."""
+    return sum(cost > effects.costs[setting] for cost in effects.costs.values())
+
+
+def _setting(context: Context, case: Case, measured: Measurements, objective: Objective) -> Setting:
+    values = [objective.value_of(cost) for cost in measured.costs(case)]
+    return Setting(case.id, context.values(case), interval_of_values(values) if values else None)

@@ -1,0 +1,70 @@
+"""What a search has found out, in the quantity that was tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hpcbench.analysis.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting with its parameters by name, the median of its full measurements, and their 95 % interval."""
+
+    case: str
+    parameters: Mapping[str, Any]
+    value: Interval | None  # None where it was not measured as the experiment asks
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What the full grid says: `slower` is how many times as much the setting that was found costs as the best."""
+
+    best: Setting
+    slower: Interval
+    beats: int
+    of: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
+
+    `beats` counts the other settings of the `of` measured ones that are worse. `variables` and `lines` are how the best
+    is used outside hpcbench.
+    """
+
+    best: Setting
+    default: Setting
+    winner: Setting
+    gain: Interval | None
+    certain: bool
+    beats: int
+    of: int
+    variables: Mapping[str, str]
+    lines: tuple[str, ...]
+
+    @property
+    def share_beaten(self) -> float | None:
+        """The part of the other settings that are worse; None where there is no other."""
+        return self.beats / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Of one kind of work: the `answer`, None where no setting could be measured.
+
+    `seconds` is what all measuring took, and `grid_seconds` what the full grid takes, at the pace of the full
+    measurements so far; None where there is none.
+    """
+
+    title: str
+    settings: int
+    answer: Answer | None
+    failed: Mapping[str, str]  # why, by case
+    seconds: float
+    grid_seconds: float | None
+    grid: Grid | None = None

@@ -1,0 +1,73 @@
+"""What is to be as good as possible: throughput, the time of a step, or a metric of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.statistics import median_of
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.metrics import column_of
+from hpcbench.errors import UserError, nearest
+from hpcbench.node import metrics
+from hpcbench.node.outcomes import COMPLETED
+
+_NAMED = {"throughput": THROUGHPUT, "time": TIME}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A quantity of which less, or more, is better."""
+
+    quantity: Quantity
+
+    @property
+    def is_throughput(self) -> bool:
+        """Whether work of other sizes can be compared: so many items in a second."""
+        return self.quantity == THROUGHPUT
+
+    def cost_of(self, record: Mapping[str, Any]) -> float | None:
+        """What a repetition cost, less being better: seconds for an item or a step, or the metric, or its inverse
+        where more of it is better. None where it did not complete, or has nothing of the kind above 0."""
+        value = self._value(record) if record["status"] == COMPLETED else None
+        if value is None or value <= 0:
+            return None
+        return 1 / value if self.quantity.more_is_better and not self.is_throughput else value
+
+    def _value(self, record: Mapping[str, Any]) -> float | None:
+        if self.quantity not in (THROUGHPUT, TIME):
+            found = (record["metrics"] or {}).get(self.quantity.title)
+            return None if found is None else float(found["value"])
+        times = (record["samples"] or {}).get("times_s")
+        if not times:
+            return None
+        time_s = median_of(np.asarray(times, dtype=np.float64))
+        items = (record["work"] or {}).get("items_per_step") if self.is_throughput else None
+        return time_s / items if items else time_s
+
+    def value_of(self, cost: float) -> float:
+        """The quantity itself of a cost."""
+        return 1 / cost if self.quantity.more_is_better else cost
+
+
+def objective_of(name: str, experiment: Experiment) -> Objective:
+    """`throughput`, `time`, or a metric of the experiment, as `rate` or `rate:higher`. Raises UserError."""
+    if name in _NAMED:
+        return Objective(_NAMED[name])
+    plain, _, way = name.partition(":")
+    metric = experiment.metrics.get(plain)
+    if metric is None or way not in ("", "higher", "lower"):
+        hint = nearest(plain, [*_NAMED, *experiment.metrics])
+        raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
+    better = way or metrics.better(metric.model_dump())
+    if better is None:
+        raise UserError(
+            f"whether more or less of '{plain}' is better is not known",
+            where="--metric",
+            hint=f"say it: --metric {plain}:higher or --metric {plain}:lower",
+        )
+    return Objective(Quantity(column_of(plain, metric.unit), plain, metric.unit, better == "higher"))

@@ -1,0 +1,77 @@
+"""From the settings of an experiment to the best of them: drop the bad, try the good, confirm the best."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from hpcbench.tuning.blocks import Notebook, Search
+from hpcbench.tuning.duel import Verdict, duel
+from hpcbench.tuning.effects import Effects
+from hpcbench.tuning.halving import LEVEL, halve
+from hpcbench.tuning.stages import Stage
+
+FINALISTS = 3
+FINALS = 2  # times that each finalist is measured as the experiment asks
+
+
+class Scout(Protocol):
+    """What chooses settings to look at where there are too many to measure all."""
+
+    def look(self, notebook: Notebook, default: int) -> Search[None]:
+        """Measure some briefly."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """`best` is what to use: the default, unless another one is certainly better. `winner` is what seemed best."""
+
+    best: int
+    winner: int
+    verdict: Verdict | None  # of the winner against the default; None where they are one, or the default failed
+    effects: Effects
+
+
+def search(
+    notebook: Notebook, settings: Collection[int], default: int, repetitions: int, scout: Scout | None = None
+) -> Search[Found | None]:
+    """The best of these settings, which hold the default; None where every one failed.
+
+    With a scout, only what it looked at is compared. `repetitions` are those of a setting in the full grid.
+    """
+    if scout is None:
+        yield from notebook.measure(settings, Stage.SHORT)
+    else:
+        yield from scout.look(notebook, default)
+    if not notebook.settings:
+        return None
+    finalists = yield from halve(notebook, notebook.settings, FINALISTS)
+    winner = yield from _final(notebook, finalists, default)
+    if winner is None:
+        return None
+    if winner == default or default in notebook.failed:
+        return Found(winner, winner, None, notebook.effects())
+    verdict = yield from duel(notebook, winner, default, _most_pairs(len(settings), repetitions))
+    return Found(winner if verdict.certain else default, winner, verdict, notebook.effects())
+
+
+def _most_pairs(settings: int, repetitions: int) -> int:
+    """Of a duel: as many as the experiment has repetitions; where the full grid is large, up to three times as many, if
+    that is a tenth of it at most for each of both."""
+    return max(repetitions, min(3 * repetitions, settings * repetitions // 10))
+
+
+def _final(notebook: Notebook, finalists: Collection[int], default: int) -> Search[int | None]:
+    """The best of the finalists, each measured as the experiment asks, with the default beside them."""
+    left = {*finalists, default}
+    for _ in range(FINALS):
+        yield from notebook.measure(left, Stage.FULL)
+        left -= notebook.failed
+        if not left:
+            return None
+        order = [setting for setting in notebook.effects().order() if setting in left]
+        left = {each for each in order if not notebook.effects().is_surely_worse(each, order[0], LEVEL)}
+        if len(left) == 1:
+            break
+    return next(setting for setting in notebook.effects().order() if setting in left)

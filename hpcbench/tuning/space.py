@@ -1,0 +1,133 @@
+"""The cases of an experiment as settings of equal work, with the default of a plain user among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hpcbench.config.loading import Document
+from hpcbench.config.parameters import SETTINGS, Parameters
+from hpcbench.node.catalog import FRAMEWORKS
+from hpcbench.node.planned import COMMAND
+from hpcbench.plan.case import Case, case_id, where_written
+from hpcbench.plan.packing import Resources, resources_of
+from hpcbench.tuning.objective import Objective
+
+DYNAMIC = "dynamic"
+# What one may choose without doing other work; the batch size only where what counts is the throughput.
+_CHOICES = (*SETTINGS, "framework", "environment", "dtype")
+_FOLLOWING = ("command", "environment")  # from tags and from the framework, mostly
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is tuned: `cases` of equal work, also with no setting set. `default` is the place of what a plain user gets.
+
+    `names` are the parameters and tags in which they differ; `dynamic` says that threads by section are wanted, too.
+    """
+
+    cases: tuple[Case, ...]
+    default: int
+    names: tuple[str, ...]
+    dynamic: bool = False
+
+    def values(self, case: Case) -> dict[str, Any]:
+        """What tells a case from the others."""
+        every = {**case.parameters.model_dump(mode="json"), **case.tags}
+        return {name: every[name] for name in self.names}
+
+    @property
+    def title(self) -> str:
+        """What all of them work on."""
+        parameters = self.cases[0].parameters
+        if parameters.framework == COMMAND:
+            lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
+            return next(iter(lines)) if len(lines) == 1 else "commands"
+        shared = {name: str(getattr(parameters, name)) for name in ("framework", "model", "task", "device", "dtype")}
+        words = [value for name, value in shared.items() if name not in self.names]
+        return " ".join(words) + ("" if "batch_size" in self.names else f", batch size {parameters.batch_size}")
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The same of all cases."""
+        return [self.values(case) for case in self.cases]
+
+
+def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
+    """The cases by what they work on, each with its default. Raises UserError where they need several
+    nodes, or one of them other resources than another."""
+    _check_resources(cases, document)
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(_work_of(case, objective), []).append(case)
+    return [_context(group) for group in groups.values()]
+
+
+def _work_of(case: Case, objective: Objective) -> str:
+    """What cases of equal work agree in; of commands nothing is known, and what differs is what is tuned."""
+    if case.parameters.framework == COMMAND:
+        return COMMAND
+    chosen = {*_CHOICES, *(("batch_size",) if objective.is_throughput else ())}
+    return case.parameters.model_dump_json(exclude=chosen)
+
+
+def _check_resources(cases: Sequence[Case], document: Document) -> None:
+    for case in cases:
+        if case.parameters.nodes > 1:
+            what = f"a search measures on one node, and a case asks for {case.parameters.nodes}"
+            hint = "hpcbench sweep measures cases of several nodes"
+            raise document.error(what, where_written("nodes", document), hint)
+        if _asked(case) != _asked(cases[0]):
+            raise document.error(
+                "settings are compared on the same nodes and CPUs, and the cases ask for others: "
+                f"{_difference(cases[0], case)}",
+                ("matrix",),
+                f"ask for what the largest of them needs, in every case, as with {_set_for_all(cases)}",
+            )
+
+
+def _context(cases: Sequence[Case]) -> Context:
+    fixed = [case for case in cases if getattr(case.parameters, "threads", None) != DYNAMIC]
+    every = {case.id: case for case in (plain(cases[0]), *map(plain, fixed), *fixed)}
+    return Context(tuple(every.values()), 0, _differing(list(every.values())), len(fixed) < len(cases))
+
+
+def _asked(case: Case) -> Resources:
+    """For which resources, wherever the framework is."""
+    return replace(resources_of(case), environment="")
+
+
+def _set_for_all(cases: Sequence[Case]) -> str:
+    """The option that gives every case the CPUs of the one with most."""
+    return f"--set cpus_per_task={max(case.parameters.cpus_per_task for case in cases)}"
+
+
+def _difference(one: Case, other: Case) -> str:
+    asked, also = _asked(one), _asked(other)
+    names = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
+    name = next(name for name in names if getattr(asked, name) != getattr(also, name))
+    return f"{name} is {getattr(asked, name)} and {getattr(also, name)}"
+
+
+def plain(case: Case) -> Case:
+    """The same with no setting set: what a plain user gets; a command as it is."""
+    if case.parameters.framework == COMMAND:
+        return case
+    return changed(case, dict.fromkeys(SETTINGS))
+
+
+def changed(case: Case, values: Mapping[str, Any]) -> Case:
+    """The case with these parameters, null for the default. Raises ValueError where they do not fit together."""
+    kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
+    usual = {"execution": FRAMEWORKS[case.parameters.framework].executions[0]}
+    given = {name: value for name, value in values.items() if value is not None}
+    parameters = Parameters.model_validate({**kept, **usual, **given})
+    return replace(case, id=case_id(parameters, case.tags), parameters=parameters)
+
+
+def _differing(cases: Sequence[Case]) -> tuple[str, ...]:
+    """In what they differ, without what follows from it."""
+    every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
+    names = [name for name in every[0] if len({str(each[name]) for each in every}) > 1]
+    return tuple(name for name in names if name not in _FOLLOWING) or tuple(names)

@@ -1,0 +1,32 @@
+"""How long one measurement takes: short ones tell the bad settings, and only the good ones are measured as asked."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+from hpcbench.config.experiment import Measure
+
+_SHORTEST_S = 0.3  # of sampling: less would be the noise of a moment
+_FEWEST = 3  # samples
+
+
+class Stage(Enum):
+    """The value is the part of the experiment's own sampling that a measurement gets."""
+
+    SHORT = 1 / 9
+    MEDIUM = 1 / 3
+    FULL = 1.0
+
+    def of(self, measure: Measure) -> Measure:
+        """The experiment's `measure` for one measurement of this stage."""
+        if self is Stage.FULL:
+            return measure
+        most_s = min(measure.max_time_s, max(_SHORTEST_S, measure.max_time_s * self.value))
+        changes = {
+            "max_time_s": most_s,
+            "min_time_s": min(measure.min_time_s, most_s),
+            "max_warmup_s": measure.max_warmup_s * self.value,
+            "min_samples": min(measure.min_samples, max(_FEWEST, math.ceil(measure.min_samples * self.value))),
+        }
+        return measure.model_copy(update=changes)

@@ -1,0 +1,110 @@
+"""hpcbench tune on this machine, with a program whose rate is known."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import Any
+
+import pytest
+
+# Its rate is 2 a thread; three threads are refused.
+PROGRAM = """
+[ "{{ threads }}" != 3 ] || exit 1
+echo "rate: $(( {{ threads }} * 2 )).$RANDOM"
+"""
+
+
+@pytest.fixture
+def rates(command_line):
+    """An experiment of a program, with so many threads."""
+
+    def rates(threads: list[int], **sections: Any) -> str:
+        return command_line.experiment(
+            "rates",
+            parameters={"framework": "command", "command": PROGRAM, "model": None, "model_options": {}},
+            matrix={"threads": threads},
+            tags=["threads"],
+            metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
+            measure={"repetitions": 3},
+            **sections,
+        )
+
+    return rates
+
+
+def found(command_line) -> list[dict[str, Any]]:
+    (file,) = command_line.workspace.glob("results/*/tuning.json")
+    return json.loads(file.read_text())
+
+
+def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
+    done = command_line("tune", rates([1, 2, 3, 4]), "--local", "--metric", "rate", "--name", "first")
+    assert "best       threads=4: 8." in done.stdout
+    assert "default    threads=1: 2." in done.stdout
+    assert "faster than the default" in done.stdout or "better than the default" in done.stdout
+    assert "it beats   2 of the 2 other settings that were measured (100 %)" in done.stdout
+    assert "failed" in done.stdout
+    (finding,) = found(command_line)
+    assert finding["answer"]["best"]["parameters"] == {"threads": 4}
+    assert finding["answer"]["certain"]
+    assert len(finding["failed"]) == 1
+
+
+def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
+    command_line("tune", rates([1, 4]), "--local", "--metric", "rate", "--name", "second")
+    states = command_line.states("second")
+    assert states == {"completed": len(command_line.records())}
+    rows = command_line.report("second")
+    assert sorted(row["tag_threads"] for row in rows) == ["1", "4"]
+    again = command_line("resume", "second")
+    assert "best       threads=4" in again.stdout
+    assert len(command_line.records()) == states["completed"]  # nothing was measured again
+
+
+def test_the_full_grid_checks_what_was_found(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", "--exhaustive")
+    assert "its best is the same: threads=4" in done.stdout
+    assert "the full grid took" in done.stdout
+
+
+def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
+    search = command_line.start("tune", rates([1, 2, 4]), "--local", "--metric", "rate", "--name", "cut")
+    deadline = time.monotonic() + 60
+    while len(command_line.records()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    search.send_signal(signal.SIGINT)
+    _, told = search.communicate(timeout=60)
+    assert search.returncode == 130
+    assert "hpcbench resume cut" in told
+    before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
+    assert "best       threads=4" in command_line("resume", "cut").stdout
+    after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
+    assert after[: len(before)] == before
+    assert len(after) == len(set(after))  # each once
+
+
+def test_a_dry_run_writes_nothing(command_line, rates):
+    done = command_line("tune", rates([1, 2]), "--local", "--metric", "rate", "--dry-run")
+    assert "threads: 1, 2" in done.stdout
+    assert "default: threads=1" in done.stdout
+    assert "the full grid is 6 repetitions" in done.stdout
+    assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
+
+
+def test_where_nothing_completes_it_says_so(command_line, rates):
+    done = command_line("tune", rates([3]), "--local", "--metric", "rate", expect=1)
+    assert "no setting could be measured" in done.stdout
+
+
+def test_cases_of_other_resources_are_refused(command_line):
+    experiment = command_line.experiment(matrix={"cpus_per_task": [1, 2]})
+    done = command_line("tune", experiment, "--local", expect=2)
+    assert "cpus_per_task is 1 and 2" in done.stderr
+    assert "trial.yaml" in done.stderr
+
+
+def test_a_metric_that_is_none_is_refused(command_line, rates):
+    done = command_line("tune", rates([1, 2]), "--local", "--metric", "ratio", expect=2)
+    assert "did you mean 'rate'" in done.stderr

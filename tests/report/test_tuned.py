@@ -1,0 +1,75 @@
+"""What a search has found, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpcbench.analysis.quantities import THROUGHPUT
+from hpcbench.analysis.statistics import Interval
+from hpcbench.report.tuned import lines
+from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+
+DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
+BEST = Setting("c1", {"intra_op_threads": 2, "inter_op_threads": None}, Interval(150.0, 149.0, 151.0))
+ANSWER = Answer(
+    best=BEST,
+    default=DEFAULT,
+    winner=BEST,
+    gain=Interval(1.5, 1.4, 1.6),
+    certain=True,
+    beats=23,
+    of=23,
+    variables={"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"},
+    lines=("torch.set_num_threads(2)",),
+)
+FINDING = Finding("lstm inference", 24, ANSWER, {}, seconds=75.0, grid_seconds=3700.0)
+
+
+def told(finding: Finding) -> str:
+    return "\n".join(lines(finding, THROUGHPUT))
+
+
+def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
+    assert told(FINDING).splitlines() == [
+        "lstm inference",
+        "  best       intra_op_threads=2: 150 items/s [149 - 151]",
+        "  default    nothing set: 100 items/s [98 - 102]",
+        "  gain       1.50x [1.40, 1.60] faster than the default",
+        "  it beats   23 of the 23 other settings that were measured (100 %)",
+        "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
+        "  outside hpcbench:",
+        "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
+        "    in it, before its first operation: torch.set_num_threads(2)",
+    ]
+
+
+def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
+    unsure = replace(ANSWER, best=DEFAULT, gain=Interval(1.01, 0.98, 1.04), certain=False)
+    text = told(replace(FINDING, answer=unsure))
+    assert "none that is certain: intra_op_threads=2 seemed best, and beside the default was 1.01x [0.98, 1.04]" in text
+    assert "outside hpcbench" not in text
+
+
+def test_a_default_that_nothing_beat() -> None:
+    same = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
+    assert "none: nothing seemed better than the default" in told(replace(FINDING, answer=same))
+
+
+def test_a_default_that_could_not_be_measured() -> None:
+    assert "the default could not be measured" in told(replace(FINDING, answer=replace(ANSWER, gain=None)))
+
+
+def test_the_full_grid_says_how_good_it_is() -> None:
+    better = Setting("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
+    grid = Grid(better, Interval(1.02, 1.0, 1.04), 21, 23, 3000.0)
+    text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
+    assert "full grid  1.02x [1.00, 1.04] the cost of the grid's best, intra_op_threads=4: 153 items/s" in text
+    assert "beats 21 of 23 other settings" in text
+    assert "the full grid took 50 min 00 s" in text
+    assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
+
+
+def test_where_nothing_ran_the_reasons_are_told() -> None:
+    text = told(Finding("lstm", 2, None, {"c0": "failed: no module", "c1": "timeout"}, 3.0, None))
+    assert "no setting could be measured" in text
+    assert "  failed     c0: failed: no module" in text

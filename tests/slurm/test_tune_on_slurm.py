@@ -1,0 +1,79 @@
+"""A search in one job of a real Slurm."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+MOST_S = 180
+
+
+@pytest.fixture
+def rates(cluster):
+    """An experiment of a program that is faster with more threads."""
+    return cluster.experiment(
+        "rates",
+        parameters={
+            "framework": "command",
+            "command": 'echo "rate: {{ threads }}.$RANDOM"',
+            "cpus_per_task": 2,
+            "model": None,
+            "model_options": {},
+        },
+        matrix={"threads": [1, 4]},
+        tags=["threads"],
+        metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
+        measure={"repetitions": 3},
+        slurm={"time": "00:05:00"},
+    )
+
+
+def until(cluster, words: str) -> str:
+    """What status says of the search as soon as it says this."""
+    deadline = time.monotonic() + MOST_S
+    while time.monotonic() < deadline:
+        told = cluster("status", "found").stdout
+        if words in told:
+            return told
+        time.sleep(1)
+    raise AssertionError(told)
+
+
+def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, slurm):
+    submitted = cluster("tune", rates, "--metric", "rate", "--name", "found")
+    assert "searches it; see: hpcbench status found" in submitted.stderr
+    until(cluster, "ended; what it found: hpcbench resume found")
+    told = cluster("resume", "found")
+    assert "best       threads=4: 4." in told.stdout
+    jobs = slurm("sacct", "--noheader", "--allocations", "--parsable2", "--format=JobName,State,AllocCPUS")
+    assert [line for line in jobs.splitlines() if line.startswith("found.")] == [jobs.splitlines()[-1]]
+    assert "COMPLETED|2" in jobs
+    assert {record["status"] for record in cluster.records()} == {"completed"}
+
+
+def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slurm):
+    cluster("tune", rates, "--metric", "rate", "--name", "found")
+    deadline = time.monotonic() + MOST_S
+    while len(cluster.records()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    cluster("cancel", "found")
+    until(cluster, "not ended, and no job searches")
+    before = len([record for record in cluster.records() if record["status"] == "completed"])
+    assert "searches it" in cluster("resume", "found").stderr
+    until(cluster, "ended; what it found")
+    completed = [record for record in cluster.records() if record["status"] == "completed"]
+    assert len({(record["case_id"], record["repetition"]) for record in completed}) == len(completed) > before
+
+
+def test_a_job_that_waits_is_not_submitted_twice(cluster, rates):
+    cluster("tune", rates, "--metric", "rate", "--name", "found", "--set", "slurm.options={hold: true}")
+    assert "pending" in cluster("status", "found").stdout
+    assert "searches it, and is pending" in cluster("resume", "found").stderr
+    cluster("cancel", "found")
+
+
+def test_cases_of_several_nodes_are_refused(cluster, rates):
+    done = cluster("tune", rates, "--metric", "rate", "--set", "nodes=2", expect=2)
+    assert "a search measures on one node" in done.stderr
+    assert not list(cluster.workspace.glob("jobs/*/sweep.json"))

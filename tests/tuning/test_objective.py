@@ -1,0 +1,54 @@
+"""What a repetition costs, by what is to be best."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.analysis.quantities import THROUGHPUT, TIME
+from hpcbench.config.experiment import Experiment
+from hpcbench.errors import UserError
+from hpcbench.tuning.objective import Objective, objective_of
+
+RECORD = {
+    "status": "completed",
+    "samples": {"times_s": [0.2, 0.4, 0.3]},
+    "work": {"items_per_step": 6},
+    "metrics": None,
+}
+OF_COMMAND = {"status": "completed", "samples": {"times_s": [2.0]}, "work": None, "metrics": {"rate": {"value": 5.0}}}
+
+
+def test_throughput_is_the_time_of_an_item_and_back() -> None:
+    objective = Objective(THROUGHPUT)
+    cost = objective.cost_of(RECORD)
+    assert cost == pytest.approx(0.05)
+    assert objective.value_of(0.05) == pytest.approx(20.0)
+
+
+def test_time_is_that_of_a_step() -> None:
+    assert Objective(TIME).cost_of(RECORD) == pytest.approx(0.3)
+
+
+def test_a_command_has_no_items_but_a_time() -> None:
+    assert Objective(THROUGHPUT).cost_of(OF_COMMAND) == pytest.approx(2.0)
+
+
+def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:
+    experiment = Experiment.model_validate({"name": "e", "metrics": {"rate": {"regex": r"(\d+)", "unit": "it/s"}}})
+    objective = objective_of("rate", experiment)
+    assert objective.cost_of(OF_COMMAND) == pytest.approx(0.2)
+    assert objective.value_of(0.2) == pytest.approx(5.0)
+    assert objective_of("rate:lower", experiment).cost_of(OF_COMMAND) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("record", [{**RECORD, "status": "failed"}, {**RECORD, "samples": None}])
+def test_what_did_not_complete_costs_nothing_that_is_known(record) -> None:
+    assert Objective(TIME).cost_of(record) is None
+
+
+def test_a_metric_without_a_direction_is_asked_for_one() -> None:
+    experiment = Experiment.model_validate({"name": "e", "metrics": {"score": {"regex": r"(\d+)"}}})
+    with pytest.raises(UserError, match="score:higher"):
+        objective_of("score", experiment)
+    with pytest.raises(UserError, match="no metric 'speed'"):
+        objective_of("speed", experiment)

@@ -1,0 +1,148 @@
+"""Blocks, halving, duels and the whole search, on made-up machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import pytest
+
+from benchmarks.simulated_settings import made_up, searched
+from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.duel import FEWEST, Verdict, duel
+from hpcbench.tuning.grid import whole_grid
+from hpcbench.tuning.halving import halve
+from hpcbench.tuning.search import FINALISTS, search
+from hpcbench.tuning.stages import Stage
+
+Measure = Callable[[Block], list[Outcome]]
+
+
+class Machine:
+    """Costs without noise, or with that of a sequence; None fails. It keeps the blocks that it was asked for."""
+
+    def __init__(self, costs: Mapping[int, float | None], noise: Callable[[int, int], float] = lambda *_: 0.0) -> None:
+        self.costs, self.noise = costs, noise
+        self.blocks: list[Block] = []
+
+    def __call__(self, block: Block) -> list[Outcome]:
+        self.blocks.append(block)
+        return [Outcome(setting, self._cost(setting)) for setting in block.settings]
+
+    def _cost(self, setting: int) -> float | None:
+        cost = self.costs[setting]
+        return None if cost is None else cost * math.exp(self.noise(setting, len(self.blocks)))
+
+    def measured(self, stage: Stage) -> list[int]:
+        return sorted(setting for block in self.blocks for setting in block.settings if block.stage is stage)
+
+
+def wobble(setting: int, block: int) -> float:
+    """A noise of about 1 %, the same each time."""
+    return 0.01 * math.sin(12.9898 * setting + 78.233 * block)
+
+
+def test_a_block_is_in_another_order_each_time_and_the_same_for_a_seed() -> None:
+    machine = Machine(dict.fromkeys(range(8), 1.0))
+    conduct(whole_grid(Notebook(1), range(8), 3), machine)
+    assert all(sorted(block.settings) == list(range(8)) for block in machine.blocks)
+    assert len({block.settings for block in machine.blocks}) == 3
+    again = Machine(dict.fromkeys(range(8), 1.0))
+    conduct(whole_grid(Notebook(1), range(8), 3), again)
+    assert again.blocks == machine.blocks
+
+
+def test_what_failed_is_not_asked_for_again() -> None:
+    machine = Machine({0: 1.0, 1: None, 2: 0.0})
+    notebook = Notebook(0)
+    conduct(whole_grid(notebook, range(3), 2), machine)
+    assert notebook.failed == {1, 2}
+    assert machine.measured(Stage.FULL) == [0, 0, 1, 2]
+    assert notebook.settings == [0]
+
+
+def test_halving_keeps_the_better_third_and_measures_it_for_longer() -> None:
+    machine = Machine({setting: 1.0 + 0.5 * setting for setting in range(12)}, wobble)
+    left = conduct(halve(Notebook(0), range(12), 2), machine)
+    assert left == [0]  # the next one is certainly worse
+    assert machine.measured(Stage.SHORT) == list(range(12))
+    assert machine.measured(Stage.MEDIUM) == [0, 1, 2, 3]
+    assert machine.measured(Stage.FULL) == []
+
+
+def test_a_search_finds_the_best_of_quiet_settings_and_is_certain() -> None:
+    machine = Machine({setting: 1.0 + 0.1 * ((5 * setting) % 24) for setting in range(24)}, wobble)
+    found = conduct(search(Notebook(0), range(24), 7, 6), machine)
+    assert found is not None
+    assert found.best == found.winner == 0
+    assert found.verdict is not None
+    assert found.verdict.certain
+    assert found.verdict.gain is not None
+    assert found.verdict.gain.estimate == pytest.approx(1.0 + 0.1 * (35 % 24), rel=0.03)
+    finals = set(machine.measured(Stage.FULL))
+    assert len(finals) <= FINALISTS + 1
+    assert 7 in finals  # the default stands beside them
+
+
+def test_where_the_default_is_best_it_stays() -> None:
+    machine = Machine({setting: 1.0 + 0.1 * setting for setting in range(6)}, wobble)
+    found = conduct(search(Notebook(0), range(6), 0, 6), machine)
+    assert found is not None
+    assert (found.best, found.winner, found.verdict) == (0, 0, None)
+
+
+def test_a_gain_that_is_not_certain_leaves_the_default() -> None:
+    noisy = Machine({0: 1.0, 1: 0.99}, lambda setting, block: 20 * wobble(setting, block))
+    found = conduct(search(Notebook(0), range(2), 0, 6), noisy)
+    assert found is not None
+    assert found.best == 0
+
+
+def test_settings_that_fail_are_left_out() -> None:
+    machine = Machine({0: None, 1: 1.5, 2: 1.0, 3: None}, wobble)
+    found = conduct(search(Notebook(0), range(4), 0, 6), machine)
+    assert found is not None
+    assert found.best == 2
+    assert found.verdict is None  # the default failed: there is nothing to gain over
+
+
+def test_where_all_fail_nothing_is_found() -> None:
+    assert conduct(search(Notebook(0), range(3), 0, 6), Machine(dict.fromkeys(range(3)))) is None
+
+
+def test_a_duel_ends_when_it_is_decided() -> None:
+    machine = Machine({0: 1.0, 1: 2.0}, wobble)
+    verdict: Verdict = conduct(duel(Notebook(0), 0, 1, 18), machine)
+    assert (verdict.certain, verdict.pairs) == (True, FEWEST)
+    assert verdict.gain is not None
+    assert verdict.gain.estimate == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_duel_ends_when_there_is_nothing_to_gain() -> None:
+    machine = Machine({0: 1.1, 1: 1.0}, wobble)
+    verdict = conduct(duel(Notebook(0), 0, 1, 18), machine)
+    assert (verdict.certain, verdict.pairs) == (False, FEWEST)
+
+
+def test_who_fails_in_a_duel_has_lost() -> None:
+    lost = conduct(duel(Notebook(0), 0, 1, 6), Machine({0: None, 1: 1.0}))
+    assert (lost.gain, lost.certain) == (None, False)
+    won = conduct(duel(Notebook(0), 0, 1, 6), Machine({0: 1.0, 1: None}))
+    assert (won.gain, won.certain) == (None, True)
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02])
+def test_on_made_up_machines_it_finds_the_best_in_a_fraction_of_the_time(noise: float) -> None:
+    trials = [searched(made_up(seed, (4, 3, 3), noise), seed) for seed in range(20)]
+    assert sum(trial.regret < 0.02 for trial in trials) >= 18
+    assert median(trial.part for trial in trials) < 0.25
+    assert median(trial.beats for trial in trials) > 0.95
+    assert min(trial.gain for trial in trials) > -1e-9  # never slower than the default
+
+
+def test_a_large_space_is_searched_with_a_surrogate() -> None:
+    trial = searched(made_up(3, (8, 4, 4, 3, 2), 0.01), 3)
+    assert trial.regret < 0.05
+    assert trial.beats > 0.98
+    assert trial.part < 0.05

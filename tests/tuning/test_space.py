@@ -1,0 +1,87 @@
+"""The cases of an experiment as settings of equal work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.analysis.quantities import THROUGHPUT, TIME
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import UserError
+from hpcbench.plan.case import expand
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.space import Context, contexts
+
+LSTM = {"framework": "pytorch", "model": "lstm", "task": "inference", "cpus_per_task": 4}
+
+
+@pytest.fixture
+def space(tmp_path: Path):
+    def space(quantity: Any = THROUGHPUT, **sections: Any) -> list[Context]:
+        file = tmp_path / "experiment.yaml"
+        file.write_text(json.dumps({"name": "space", "parameters": LSTM, **sections}))
+        document = load_yaml(file)
+        cases = expand(load_experiment(document), document, SlurmOptions()).cases
+        return contexts(cases, Objective(quantity), document)
+
+    return space
+
+
+def points(context: Context) -> list[tuple[Any, ...]]:
+    return [tuple(point.values()) for point in context.points]
+
+
+def test_the_default_of_a_plain_user_is_one_of_the_settings(space) -> None:
+    (context,) = space(matrix={"intra_op_threads": [1, 2]})
+    assert context.names == ("intra_op_threads",)
+    assert points(context) == [(None,), (1,), (2,)]
+    assert context.default == 0
+
+
+def test_a_default_that_is_a_case_already_is_there_once(space) -> None:
+    (context,) = space(matrix={"intra_op_threads": [None, 2]})
+    assert points(context) == [(None,), (2,)]
+
+
+def test_what_is_set_in_every_case_is_not_set_in_the_default(space) -> None:
+    (context,) = space(parameters={**LSTM, "inter_op_threads": 2}, matrix={"execution": ["eager", "compiled"]})
+    assert points(context) == [("eager", None), ("eager", 2), ("compiled", 2)]
+
+
+def test_a_batch_size_is_a_choice_for_throughput_with_a_default_each(space) -> None:
+    (context,) = space(matrix={"batch_size": [8, 64], "intra_op_threads": [2]})
+    assert points(context) == [(8, None), (64, None), (8, 2), (64, 2)]
+    assert context.default == 0
+
+
+def test_steps_of_other_batch_sizes_are_other_work(space) -> None:
+    assert [points(each) for each in space(TIME, matrix={"batch_size": [8, 64], "intra_op_threads": [2]})] == [
+        [(None,), (2,)],
+        [(None,), (2,)],
+    ]
+
+
+def test_each_model_is_tuned_by_itself(space) -> None:
+    found = space(matrix={"model": ["lstm", "mlp"], "intra_op_threads": [1, 2]})
+    assert [each.title for each in found] == [
+        "pytorch lstm inference cpu float32, batch size 32",
+        "pytorch mlp inference cpu float32, batch size 32",
+    ]
+
+
+def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -> None:
+    with pytest.raises(UserError, match="cpus_per_task is 1 and 2") as error:
+        space(matrix={"intra_op_threads": [1, 2]}, parameters={**LSTM, "cpus_per_task": "{{ intra_op_threads }}"})
+    assert "--set cpus_per_task=2" in str(error.value)
+
+
+def test_of_commands_the_first_case_is_the_default(space) -> None:
+    command = {"framework": "command", "command": "./bench {{ size }}"}
+    (context,) = space(parameters=command, tags=["size"], matrix={"size": [4, 8]})
+    assert context.default == 0
+    assert [point["size"] for point in context.points] == [4, 8]
