@@ -84,7 +84,7 @@ def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -
     if instances >= len(nodes):
         parts = []
         for node, count in zip(nodes.values(), _shared_out(instances, list(nodes.values()))):
-            parts += _parts(node, count) if count else []
+            parts += _parts(node, count)
         return parts
     each, ends = list(nodes.values()), _ends(len(nodes), instances)
     several = [[cpu for node in each[start:end] for cpu in node] for start, end in zip([0] + ends, ends)]
@@ -92,9 +92,9 @@ def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -
 
 
 def _shared_out(instances: int, nodes: List[List[Cpu]]) -> List[int]:
-    """How many instances each node takes: one after the other goes where its part will be largest."""
-    counts = [0] * len(nodes)
-    for _ in range(instances):
+    """How many instances each node takes: one each, and every other where its part will be largest."""
+    counts = [1] * len(nodes)
+    for _ in range(instances - len(nodes)):
         best = max(range(len(nodes)), key=lambda place: len(nodes[place]) / (counts[place] + 1))
         counts[best] += 1
     return counts
