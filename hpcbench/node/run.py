@@ -58,6 +58,9 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     allowed = hardware.usable_cpus()
     parameters = planned.parameters
     facts["physical_cores"] = hardware.physical_cores(allowed)
+    ignored = linked.not_mapped(preload.found(parameters, os.environ))
+    if ignored:
+        raise outcomes.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
     start = time.perf_counter()
     adapter = frameworks.load(parameters["framework"])
     facts["import_s"] = time.perf_counter() - start
@@ -67,9 +70,6 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     facts["packages"] = _versions(adapter.packages)
     facts["framework_version"] = adapter.libraries[0].version
     _check_versions(adapter)
-    ignored = linked.not_mapped(preload.found(parameters, os.environ))
-    if ignored:
-        raise outcomes.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
     return adapter
 
 
