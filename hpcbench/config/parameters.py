@@ -106,7 +106,7 @@ class Parameters(Model):
         ge=1,
         le=MOST,
         description="processes that share the CPUs of the task, each with its own part of them, its own model and its "
-        "own input: see [threads.md](docs/threads.md)",
+        "own input",
     )
     affinity: Literal["compact", "scatter", "numa", "cores"] | None = Field(
         default=None,
