@@ -69,12 +69,14 @@ def readme(text: str) -> str:
 
 def frameworks() -> list[str]:
     """What each framework can do, as the lines of a Markdown table."""
-    lines = ["| `framework` | what it is | `strategy` | `execution`, its usual first |", "|---|---|---|---|"]
+    lines = [
+        "| `framework` | what it is | `strategy` | `execution`, its usual first | settings |",
+        "|---|---|---|---|---|",
+    ]
     for name, framework in FRAMEWORKS.items():
-        strategies, executions = (
-            ", ".join(f"`{each}`" for each in several) for several in (framework.strategies, framework.executions)
-        )
-        lines.append(f"| `{name}` | {framework.description} | {strategies} | {executions} |")
+        several = (framework.strategies, framework.executions, framework.settings)
+        cells = [", ".join(f"`{each}`" for each in words) for words in several]
+        lines.append(f"| `{name}` | {framework.description} | {' | '.join(cells)} |")
     return lines
 
 

@@ -15,7 +15,7 @@ from hpcbench.node.sampling import SAMPLES
 INFERENCE = "inference"
 PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}
 AVERAGED_OVER = "samples_averaged_over"  # the column that says why there are no percentiles
-STEPS, TASKS = "steps", "tasks"
+STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
 Row = dict[Any, Any]
 
@@ -44,6 +44,8 @@ def _averaged_over(repetition: Row) -> str | None:
     """Over what each sample is a mean; None where it is the time of a single step, or of a whole command."""
     if repetition["steps_per_sample"] > 1:
         return STEPS
+    if repetition["instances"] > 1:
+        return INSTANCES
     tasks = repetition["nodes"] * repetition["tasks_per_node"]
     return TASKS if tasks > 1 and repetition["task"] == INFERENCE and repetition["strategy"] not in SHARDED else None
 

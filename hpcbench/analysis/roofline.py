@@ -123,9 +123,10 @@ def _ground(row: Row) -> Ground:
 
 
 def _cores(row: Row) -> int:
-    """Of a task: its CPUs where they are not known, and no more than that where it was bound to none."""
+    """Of a task: its CPUs where they are not known, and no more than that where it was bound to none. Of instances,
+    each tells its own."""
     cpus, cores = row["cpus_per_task"], row["physical_cores_per_task"]
-    return int(cpus if pd.isna(cores) else min(cpus, cores))
+    return int(cpus if pd.isna(cores) else min(cpus, row["instances"] * cores))
 
 
 def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from hpcbench.analysis import factors
 from hpcbench.analysis.factors import WORK
-from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, PERCENTILES, STEPS, TASKS, short_name
+from hpcbench.analysis.latency import AVERAGED_OVER, INFERENCE, INSTANCES, PERCENTILES, STEPS, TASKS, short_name
 from hpcbench.analysis.quantities import LATENCIES, MEMORY, OF_TIME, SPEEDUP, THROUGHPUT, TIME
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
@@ -237,6 +237,7 @@ def unknown_tails(evidence: Evidence) -> Finding | None:
     causes = {
         STEPS: ("timed in blocks of steps", "a larger batch_size makes steps long enough to be timed one by one"),
         TASKS: ("means over tasks", "infer on a single task"),
+        INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
             f"with fewer than {fewest} samples",
             f"raise min_samples and max_time_s: {fewest} in all repetitions",

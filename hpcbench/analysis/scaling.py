@@ -25,7 +25,10 @@ STRONG, WEAK = "strong", "weak"
 LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
 # What says how many processors a case has, and how its work is shared among them. What else tells cases apart, tells
 # series apart.
-RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task", "intra_op_threads", "batch_size")
+RESOURCES = (
+    *("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"),
+    *("instances", "intra_op_threads", "batch_size"),
+)
 
 
 class Series(NamedTuple):
@@ -111,7 +114,7 @@ def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
 
 def processors(cases: pd.DataFrame) -> pd.Series[float]:
     """How many processors each case computes on: one GPU for each task, or as many CPUs as it has threads."""
-    tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float)
+    tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float) * cases["instances"].astype(float)
     threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
     return tasks * threads.where(cases["device"] == "cpu", 1.0)
 

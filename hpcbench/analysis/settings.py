@@ -13,12 +13,12 @@ from hpcbench.analysis.conditions import Booleans
 from hpcbench.analysis.levels import Codes, text
 from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import case_names, speed_of, work_groups
-from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.config.parameters import CHOICES, NAMES, TAG
 
 # What the same nodes, CPUs and GPUs can be used with. More of them are no setting, and neither is other work.
-TUNABLES = ("framework", "environment", "strategy", "execution", "intra_op_threads", "inter_op_threads")
+TUNABLES = ("framework", "environment", "strategy", *CHOICES)
 _MACHINE = ("site", "cpu_model", "gpu_model")
-_OF_SETTINGS = ("command",)  # it is made of the others
+_OF_SETTINGS = ("command", "oversubscribe")  # the one is made of the others, the other allows them
 
 Context = tuple[tuple[str, str], ...]
 

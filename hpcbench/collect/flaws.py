@@ -35,6 +35,7 @@ _RECORD: Fields = {
     **dict.fromkeys(("error", "git", "interference", "learning", "metrics", "packages"), (dict, _NULL)),
     **dict.fromkeys(("samples", "threads", "work"), (dict, _NULL)),
     "physical_cores": (list, _Absent),
+    "settings": (dict, _NULL, _Absent),
 }
 _PARTS: Mapping[str, Fields] = {  # of what may be null
     "parameters": {
@@ -42,6 +43,7 @@ _PARTS: Mapping[str, Fields] = {  # of what may be null
         **dict.fromkeys(("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"), (int,)),
         **dict.fromkeys(("model_options", "data"), (dict, _NULL)),
         "batch_size": (int, _NULL),
+        "instances": (int, _Absent),
     },
     "samples": {
         **dict.fromkeys(("times_s", "windows"), (list,)),

@@ -16,7 +16,8 @@ from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.records import Record, disturbed_by, has_log
 from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
-from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.config.parameters import NAMES, TAG, Parameters
+from hpcbench.node.catalog import SETTINGS
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.workspace import SweepPaths, log_name
 
@@ -43,6 +44,10 @@ PARAMETERS = [
     "gpus_per_task",
     "intra_op_threads",
     "inter_op_threads",
+    "instances",
+    "affinity",
+    *SETTINGS,
+    "oversubscribe",
     "seed",
     "environment",
 ]
@@ -55,7 +60,11 @@ _WHOLE += [
     "physical_cores_per_task",
 ]
 _WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
+EFFECTIVE = ("openmp", "allocator", "wait_policy", "flush_denormals", "onednn")  # what can be read back of settings
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
+
+# What a plain user gets: records of versions that had no such parameter do not say it.
+_PLAIN = {name: Parameters.model_fields[name].default for name in ("instances", "oversubscribe")}
 
 if missing := NAMES - set(PARAMETERS):
     raise AssertionError(f"parameters without a column: {sorted(missing)}")
@@ -94,7 +103,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
-    interference = record["interference"] or {}
+    interference, settings = record["interference"] or {}, record.get("settings") or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -105,7 +114,7 @@ def _row(record: Record) -> dict[str, Any]:
         "attempt": record["attempt"],
         "attempts": record.get("attempts"),
         "status": record["status"],
-        **{name: parameters.get(name) for name in PARAMETERS},
+        **{name: parameters.get(name, _PLAIN.get(name)) for name in PARAMETERS},
         "framework_version": record["framework_version"],
         "model_options": _options(parameters["model_options"]),
         "dtype": work.get("dtype", parameters.get("dtype")),
@@ -123,6 +132,7 @@ def _row(record: Record) -> dict[str, Any]:
         "build_s": record["build_s"],
         "effective_intra_op_threads": threads.get("intra_op"),
         "effective_inter_op_threads": threads.get("inter_op"),
+        **{f"effective_{name}": settings.get(name) for name in EFFECTIVE},
         "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),

@@ -21,6 +21,7 @@ FRAMEWORKS = tuple(dict.fromkeys((*catalog.FRAMEWORKS, COMMAND)))
 _OF_NETWORKS = (
     *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
+    *catalog.SETTINGS,
 )
 
 Scalar = bool | int | float | str
@@ -100,6 +101,37 @@ class Parameters(Model):
         ge=1,
         description="operations that may run side by side; unset: the framework's own choice",
     )
+    instances: int = Field(
+        default=1,
+        ge=1,
+        le=MOST,
+        description="processes that share the CPUs of the task, each with its own part of them, its own model and its "
+        "own input",
+    )
+    affinity: Literal["compact", "scatter", "numa", "cores"] | None = Field(
+        default=None,
+        description="which of the CPUs each process runs on: core after core; spread over NUMA nodes, then cores; "
+        "within one NUMA node; one hardware thread of each core. Unset: all that it was given",
+    )
+    openmp: Literal["gnu", "intel", "llvm"] | None = Field(
+        default=None, description="the OpenMP runtime, by LD_PRELOAD; unset: the one that the framework comes with"
+    )
+    wait_policy: Literal["active", "passive"] | None = Field(
+        default=None, description="whether OpenMP's threads spin or sleep while they wait; unset: the runtime's choice"
+    )
+    allocator: Literal["jemalloc", "tcmalloc"] | None = Field(
+        default=None, description="of memory, by LD_PRELOAD; unset: that of the C library"
+    )
+    flush_denormals: bool | None = Field(
+        default=None, description="whether numbers too small for full precision become 0; unset: the framework's choice"
+    )
+    onednn: bool | None = Field(
+        default=None, description="whether oneDNN's kernels are used; unset: the framework's choice"
+    )
+    compile_mode: Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"] | None = Field(
+        default=None, description="of torch.compile, where execution is `compiled`; unset: `default`"
+    )
+    oversubscribe: bool = Field(default=False, description="whether there may be more threads than CPUs for them")
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
@@ -211,8 +243,8 @@ class Parameters(Model):
         return values
 
 
-# What one may choose without doing other work.
-SETTINGS = ("execution", "intra_op_threads", "inter_op_threads")
+# What one may choose without doing other work, on the same CPUs.
+CHOICES = ("execution", "intra_op_threads", "inter_op_threads", "instances", "affinity", *catalog.SETTINGS)
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 

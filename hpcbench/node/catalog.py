@@ -1,4 +1,4 @@
-"""What can be asked for: frameworks with their strategies and ways of execution, and the models with their options.
+"""What can be asked for: frameworks with strategies, ways of execution and settings, and the models with their options.
 
 A model's work is counted from its layers, free of any framework; training counts three times the forward pass (Kaplan
 et al., 2020, "Scaling laws for neural language models", section 2.1: the backward pass does twice the forward's work).
@@ -18,24 +18,36 @@ EXECUTIONS = (EAGER, GRAPH, COMPILED)
 
 
 class Framework(NamedTuple):
-    """`executions` begins with the one that its users get when they ask for nothing."""
+    """`executions` begins with the one that its users get when they ask for nothing. `settings` are the parameters of
+    CPUs that not every framework has."""
 
     description: str
     strategies: Tuple[str, ...]
     executions: Tuple[str, ...]
+    settings: Tuple[str, ...]
 
+
+_OPENMP = ("openmp", "wait_policy")
+_TORCH = (*_OPENMP, "allocator", "flush_denormals", "onednn", "compile_mode")
+_TENSORFLOW = ("allocator", "onednn")
+_JAX = ("allocator",)
 
 FRAMEWORKS: Dict[str, Framework] = {
-    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED)),
-    "tensorflow": Framework("TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED)),
-    "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED)),
-    "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,)),
-    "keras-tensorflow": Framework(
-        "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED)
+    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED), _TORCH),
+    "tensorflow": Framework(
+        "TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED), _TENSORFLOW
     ),
-    "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
-    "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
+    "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED), _TORCH),
+    "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,), _JAX),
+    "keras-tensorflow": Framework(
+        "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED), _TENSORFLOW
+    ),
+    "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,), _JAX),
+    "mxnet": Framework(
+        "MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER), (*_OPENMP, "allocator", "onednn")
+    ),
 }
+SETTINGS = tuple(dict.fromkeys(setting for each in FRAMEWORKS.values() for setting in each.settings))
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
 # Their ranks need each other in inference, too; the replicas of the others have nothing to say to one another then.
 SHARDED = ("fsdp",)

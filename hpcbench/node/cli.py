@@ -160,25 +160,29 @@ def _keep_node(folder: str) -> None:
 
 def _rank(arguments: Any) -> int:
     from ..monitor.writing import make_folder
+    from . import instances
     from .supervise import supervise
 
     make_folder(arguments.scratch)
     planned = read(arguments.job_file, arguments.element)
+    ranks = from_environment(os.environ)
+    instances.bind(planned, os.environ)
+    if ranks.size < planned.instances:
+        return instances.start(planned, [sys.executable, *sys.argv])
     worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
     workspace = os.path.abspath(os.path.join(arguments.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
-    ranks = from_environment(os.environ)
     status = supervise(planned, ranks, worker, workspace, arguments.scratch, arguments.limit)
     if arguments.packages and ranks.rank == 0 and status < outcomes.SIGNALLED:
-        _keep_packages(arguments.packages, arguments.scratch, planned.tasks)
+        _keep_packages(arguments.packages, arguments.scratch, planned.ranks)
     return status
 
 
-def _keep_packages(path: str, scratch: str, tasks: int) -> None:
+def _keep_packages(path: str, scratch: str, ranks: int) -> None:
     """What is installed here, if nobody has told it yet: this is the one place that is surely inside a container."""
     from ..monitor import host
     from . import keeping, packages
 
-    if not os.path.exists(path) and keeping.all_have_ended(scratch, tasks):
+    if not os.path.exists(path) and keeping.all_have_ended(scratch, ranks):
         keeping.keep_once(path, lambda: {"told_by": host.name(os.environ), **packages.installed()})
 
 

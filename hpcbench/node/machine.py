@@ -1,14 +1,28 @@
-"""Whether this machine has what a case asks for, where the local launcher starts it."""
+"""Whether this machine has what a case asks for: nodes and CPUs, where the local launcher starts it; CPUs for its
+threads, and libraries."""
 
+import math
 import os
 from typing import Optional
 
+from . import preload
+from .checkup.quota import tightest
+from .checkup.system import System, counted, listed, this_system
 from .hardware import usable_cpus
 from .planned import PlannedRun
 
 
 def what_is_missing(planned: PlannedRun) -> Optional[str]:
-    """In words; None where nothing is. Slurm gives what is asked for or refuses it: there, nothing is."""
+    """In words; None where nothing is."""
+    return (
+        _of_the_machine(planned)
+        or room_for_threads(planned, this_system())
+        or preload.missing(planned.parameters, os.environ)
+    )
+
+
+def _of_the_machine(planned: PlannedRun) -> Optional[str]:
+    """Slurm gives what is asked for or refuses it: there, nothing is missing."""
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:
@@ -17,3 +31,26 @@ def what_is_missing(planned: PlannedRun) -> Optional[str]:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
         return "the case asks for %d CPUs, and this machine has %d" % (asked, usable)
     return None
+
+
+def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
+    """Why there is none for as many as the case asks for; None where there is, and where it may oversubscribe.
+
+    A quota of CPU time counts for all instances together, and a part of a CPU as one."""
+    parameters = planned.parameters
+    if parameters["oversubscribe"]:
+        return None
+    quota = tightest(system)
+    for name in ("intra_op_threads", "inter_op_threads"):
+        threads = parameters[name] or 0
+        if threads > len(system.cpus):
+            usable = (counted(len(system.cpus), "CPU"), listed(system.cpus))
+            return _refused(name, threads, "may use %s (%s)" % usable)
+        if quota and threads * planned.instances > math.ceil(quota.cpus):
+            limit = "has %.3g CPUs' worth of time, by the quota of /%s" % (quota.cpus, quota.folder)
+            return _refused(name, threads * planned.instances, limit)
+    return None
+
+
+def _refused(name: str, threads: int, limit: str) -> str:
+    return "%s: %s, and this process %s; `oversubscribe: true` allows it" % (name, counted(threads, "thread"), limit)

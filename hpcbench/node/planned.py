@@ -29,7 +29,18 @@ class PlannedRun(NamedTuple):
 
     @property
     def tasks(self) -> int:
+        """Processes that the launcher starts."""
         return int(self.parameters["nodes"]) * int(self.parameters["tasks_per_node"])
+
+    @property
+    def instances(self) -> int:
+        """Processes that each of them starts in its place; 1 where it does the work itself."""
+        return int(self.parameters["instances"])
+
+    @property
+    def ranks(self) -> int:
+        """Processes that do the work: each of them is a rank, and leaves a file."""
+        return self.tasks * self.instances
 
     def as_line(self) -> str:
         return json.dumps(self._asdict(), separators=(",", ":"))

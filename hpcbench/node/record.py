@@ -98,6 +98,7 @@ def assemble(
         "learning": first.get("learning"),
         "work": first.get("work"),
         "threads": first.get("threads"),
+        "settings": first.get("settings"),
         "affinity": [fact.get("affinity") for fact in facts],
         "physical_cores": [fact.get("physical_cores") for fact in facts],
         "weights_crc32": first.get("weights_crc32"),
@@ -132,20 +133,22 @@ def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> D
 def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str, Any]:
     """The samples of all ranks together.
 
-    Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait: their
-    rates add up, so a step of all of them takes the harmonic mean of their times.
+    Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait, nor do
+    instances: their rates add up, so a step of all of them takes the harmonic mean of their times.
     """
     samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    if _infers_alone(planned):
+    if _work_alone(planned):
         samples["times_s"] = [_harmonic_mean(times) for times in zip(*columns)]
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
 
 
-def _infers_alone(planned: PlannedRun) -> bool:
+def _work_alone(planned: PlannedRun) -> bool:
     """Whether ranks need nothing of each other."""
+    if planned.instances > 1:
+        return True
     if planned.is_command or planned.parameters["task"] != "inference":
         return False
     from .catalog import SHARDED  # all models come with it: a quarter of what it takes to write the record of a command

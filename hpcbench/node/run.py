@@ -11,7 +11,7 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, machine, outcomes, sampling, stopping
+from . import catalog, frameworks, hardware, linked, machine, outcomes, preload, sampling, stopping
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -56,9 +56,13 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
     """
     allowed = hardware.usable_cpus()
+    parameters = planned.parameters
     facts["physical_cores"] = hardware.physical_cores(allowed)
+    ignored = linked.not_mapped(preload.found(parameters, os.environ))
+    if ignored:
+        raise outcomes.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
     start = time.perf_counter()
-    adapter = frameworks.load(planned.parameters["framework"])
+    adapter = frameworks.load(parameters["framework"])
     facts["import_s"] = time.perf_counter() - start
     if hardware.usable_cpus() != allowed:
         os.sched_setaffinity(0, allowed)
@@ -89,7 +93,10 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
 
     parameters = planned.parameters
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
+    adapter.set_settings(parameters)
     facts["affinity"] = hardware.usable_cpus()
+    if (planned.instances > 1 or parameters["affinity"]) and not parameters["oversubscribe"]:
+        _check_apart(facts["affinity"], group)
     start = time.perf_counter()
     network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
@@ -105,11 +112,32 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
+    facts["settings"] = {**linked.in_effect(), **adapter.settings()}
+    _check_in_effect(parameters, facts["settings"])
     facts["warnings"] += _thread_warnings(facts) + network.remarks()
     facts["peak_device_bytes"] = network.peak_device_bytes()
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     _close(network, group, facts)
+
+
+def _check_apart(cpus: List[int], group: Group) -> None:
+    """Each rank of a node must be on CPUs of its own, where it was asked which they are. Raises Unsupported."""
+    everyones = group.gather(cpus)
+    sharing = [rank for rank in group.local_ranks if rank != group.rank and set(everyones[rank]) & set(cpus)]
+    if sharing:
+        told = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
+        why = "there are too few of them, or the launcher has not bound each task to its own"
+        raise outcomes.Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
+
+
+def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
+    """Raises Unsupported where a setting that can be read back is not what was asked for."""
+    for name in ("flush_denormals", "onednn"):
+        asked = parameters[name]
+        if asked is not None and found.get(name) != asked:
+            told = (name, str(asked).lower(), str(found.get(name)).lower())
+            raise outcomes.Unsupported("%s: %s was asked for, and read back is %s" % told)
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
@@ -123,10 +151,12 @@ def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
 
 
 def _agreed_weights(network: "Network", group: Group) -> int:
-    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones."""
+    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones together."""
     checksum = 0
     for weight in network.weights():
         checksum = zlib.crc32(weight.tobytes(), checksum)
+    if not network.problem.parallel:  # instances: each has trained its own
+        return checksum
     checksums = group.gather(checksum)
     differing = [rank for rank, other in enumerate(checksums) if other != checksums[0]]
     if differing:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import Any, List
+from typing import Any, List, Sequence
 
 from .hardware import usable_cpus
 
@@ -16,9 +16,15 @@ POLL_S = 0.02
 
 
 def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
-    """Run `command` as `tasks` processes. Returns the first exit status that is not 0, else 0."""
+    """Run `command` as `tasks` processes, each on CPUs of its own where there are enough; returns as `spawn_on`."""
     cpus = usable_cpus()
-    bound = tasks * cpus_per_task <= len(cpus)
+    share = cpus_per_task if tasks * cpus_per_task <= len(cpus) else 0
+    return spawn_on([cpus[rank * share : (rank + 1) * share] for rank in range(tasks)], command)
+
+
+def spawn_on(shares: Sequence[Sequence[int]], command: List[str]) -> int:
+    """Run `command` once for each share of CPUs; an empty one binds to none. Returns the first exit status that is not
+    0, else 0."""
     processes: "List[subprocess.Popen[bytes]]" = []
     told_to_stop = False
 
@@ -29,12 +35,11 @@ def spawn(tasks: int, cpus_per_task: int, command: List[str]) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    for rank in range(tasks):
-        environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(tasks))
+    for rank, share in enumerate(shares):
+        environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(len(shares)))
         environment["HPCBENCH_LAUNCHER"] = str(os.getpid())
-        if bound:
-            own = cpus[rank * cpus_per_task : (rank + 1) * cpus_per_task]
-            environment["HPCBENCH_CPUS"] = ",".join(map(str, own))
+        if share:
+            environment["HPCBENCH_CPUS"] = ",".join(map(str, share))
         processes.append(subprocess.Popen(command, env=environment))
         if told_to_stop:  # while this one was started, so that it was not among those that were ended
             _end(processes)

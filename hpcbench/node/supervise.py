@@ -16,7 +16,7 @@ from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from ..monitor.processes import MARK
 from ..monitor.writing import no_link
-from . import command, hardware, machine, provenance, variables
+from . import command, hardware, machine, preload, provenance, variables
 from .checkup import governor, turbo
 from .checkup.system import this_system
 from .outcomes import LAST_LINES, TIME_LIMIT
@@ -35,12 +35,9 @@ def supervise(
 ) -> int:
     """Run one rank, which is `worker` or the case's own command, to its end, for `limit_s` at most; return an exit
     status for srun."""
-    cpus = os.environ.get("HPCBENCH_CPUS")
-    if cpus:  # set by the local launcher; under Slurm, srun binds
-        os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
     before = hardware.oom_kills()
     started = time.time()
-    environment = variables.for_worker(planned.parameters, os.environ)
+    environment = variables.for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
     # By which the monitor knows what belongs to this repetition. What launches the tasks does not: the CPUs of the
     # repetition are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)

@@ -72,7 +72,7 @@ def conclude(
     if ending.noise and not ending.stopped:
         message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
         return _skipped(outcomes.SKIPPED, message)
-    outcome = judge(ranks, planned.tasks, ending)
+    outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != outcomes.COMPLETED or not planned.is_command:
         return outcome
     try:
@@ -90,7 +90,7 @@ def of_ranks_alone(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
 ) -> Optional[Outcome]:
     """The outcome where all ranks had ended, and only the script did not come to its end; None where one is missing."""
-    if len(ranks) != planned.tasks:
+    if len(ranks) != planned.ranks:
         return None
     return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
 

@@ -21,6 +21,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.node import catalog
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
+from hpcbench.plan.fitting import misfit
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.monotone import NotANumberError, Size, nothing_to_skip, size_of
 
@@ -136,6 +137,8 @@ class _CaseBuilder:
             if isinstance(value, list | dict):
                 raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
         parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
+        if wrong := misfit(parameters):
+            raise self.document.error(wrong.what, self._path(wrong.name, point), wrong.hint)
         options = self.constant_slurm or self._slurm(slurm)
         size = self._size(point, parameters, tags, options)
         return Case(case_id(parameters, tags), index, parameters, tags, options, size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.config.loading import Document
-from hpcbench.config.parameters import SETTINGS, Parameters
+from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.node.catalog import FRAMEWORKS
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.case import Case, case_id, where_written
@@ -16,7 +16,7 @@ from hpcbench.tuning.objective import Objective
 
 DYNAMIC = "dynamic"
 # What one may choose without doing other work; the batch size only where what counts is the throughput.
-_CHOICES = (*SETTINGS, "framework", "environment", "dtype")
+_CHOICES = (*CHOICES, "framework", "environment", "dtype")
 _FOLLOWING = ("command", "environment")  # from tags and from the framework, mostly
 
 
@@ -114,7 +114,7 @@ def plain(case: Case) -> Case:
     """The same with no setting set: what a plain user gets; a command as it is."""
     if case.parameters.framework == COMMAND:
         return case
-    return changed(case, dict.fromkeys(SETTINGS))
+    return changed(case, dict.fromkeys(CHOICES))
 
 
 def changed(case: Case, values: Mapping[str, Any]) -> Case:

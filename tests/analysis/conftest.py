@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.summary import case_table
+from hpcbench.node import catalog
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
 Row = dict[str, Any]
@@ -52,6 +53,9 @@ USUAL: Row = {
     "tasks_per_node": 1,
     "cpus_per_task": 1,
     "gpus_per_task": 0,
+    "instances": 1,
+    "affinity": None,
+    **dict.fromkeys(catalog.SETTINGS),
     "environment": None,
     "dtype": "float32",
     "steps_per_sample": 1,

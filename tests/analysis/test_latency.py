@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, STEPS, TASKS, with_latency
+from hpcbench.analysis.latency import AVERAGED_OVER, INSTANCES, PERCENTILES, STEPS, TASKS, with_latency
 from hpcbench.analysis.summary import case_table
 
 Rep = Callable[..., dict[str, Any]]
@@ -49,6 +49,8 @@ def test_means_of_blocks_of_steps_have_no_percentiles(repetition: Rep, table: Ta
     [
         ({"task": "inference"}, TASKS),
         ({"task": "inference", "nodes": 1, "tasks_per_node": 2}, TASKS),
+        ({"task": "inference", "instances": 2}, INSTANCES),
+        ({"task": "training", "instances": 2}, INSTANCES),
         ({"task": "inference", "nodes": 1}, None),
         ({"task": "inference", "strategy": "fsdp"}, None),
         ({"task": "training"}, None),

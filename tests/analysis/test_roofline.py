@@ -89,6 +89,11 @@ def test_two_hyperthreads_of_a_core_are_held_against_one(held, cores: int | None
     assert (point["cpus"], point["peak_flops_per_s"]) == (expected, 1000.0 * expected)
 
 
+def test_each_instance_tells_its_own_cores(held) -> None:
+    peaks = [machine(cpu_peak(cpus, 1000.0 * cpus, 1e9)) for cpus in (2, 4)]
+    assert held(*peaks, instances=4, cpus_per_task=4, physical_cores_per_task=1).points.iloc[0]["cpus"] == 4
+
+
 def test_a_gpu_for_each_task(held) -> None:
     peaks = machine(Peak("gpu", None, "bfloat16", 1e4, 1e9, *BY), cpu_peak(2, 1.0, 1.0), gpu="a GPU")
     spread = {"device": "gpu", "gpu_model": "a GPU", "dtype": "bfloat16", "nodes": 2, "tasks_per_node": 2}

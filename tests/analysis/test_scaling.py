@@ -74,6 +74,12 @@ def test_threads_are_processors(scale: Scale) -> None:
     assert (found.kind, list(found.points["processors"])) == (STRONG, [1, 2])
 
 
+def test_the_threads_of_all_instances_are_processors(scale: Scale) -> None:
+    cases = [{"time": 0.4, "cpus_per_task": 4, "instances": count, "items_per_step": 32 * count} for count in (1, 2)]
+    (found,) = scale(*({**case, "effective_intra_op_threads": 2} for case in cases))
+    assert (found.kind, list(found.points["processors"])) == (WEAK, [2, 4])
+
+
 def test_gpus_count_one_for_each_task(scale: Scale) -> None:
     gpus = {"device": "gpu", "gpus_per_task": 1, "cpus_per_task": 16, "effective_intra_op_threads": 16}
     (found,) = scale(*(weak(nodes, 0.4, tasks_per_node=2, items_per_step=64 * nodes, **gpus) for nodes in (1, 2)))

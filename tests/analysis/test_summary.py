@@ -332,6 +332,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "strategy": "single",
         "nodes": 1,
         "tasks_per_node": 1,
+        "instances": 1,
         "steps_per_sample": 1,
         "dtype": "float32",
         "parameter_count": 1,

@@ -144,7 +144,8 @@ def test_a_slurm_that_does_not_answer_is_no_reason_to_run_here_with_a_fake_scont
 
 
 def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(command_line):
-    experiment = command_line.experiment(matrix={"intra_op_threads": [1, 2]}, measure={"repetitions": 3})
+    axes = {"parameters": {"cpus_per_task": 2}, "matrix": {"intra_op_threads": [1, 2]}}
+    experiment = command_line.experiment(**axes, measure={"repetitions": 3})
     shown = command_line("sweep", experiment, "--local", "--dry-run").stdout
     for word in ("2 cases", "job-001", "0.20 node-hours", "longest walltime is 0:02:00", "#!/bin/bash"):
         assert word in shown

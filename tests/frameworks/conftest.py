@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.node.catalog import SETTINGS
+from hpcbench.node.preload import found
 from hpcbench.node.variables import for_worker
 
 HERE = Path(__file__).parent
@@ -30,17 +32,18 @@ def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[C
         ranks: int = 1,
         threads: tuple[int | None, int | None] = (1, None),
         cpus: set[int] | None = None,
+        settings: dict[str, Any] | None = None,
         **variables: object,
     ) -> list[subprocess.Popen[str]]:
         named = dict(zip(("intra_op_threads", "inter_op_threads"), threads, strict=True))
-        asked = {"framework": framework, "device": "cpu", **named}
+        asked = {"framework": framework, "device": "cpu", **named, **dict.fromkeys(SETTINGS), **(settings or {})}
         for rank in range(ranks):
             place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
             own = {name: str(value) for name, value in {**place, "PYTHONPATH": zipapp, **variables}.items()}
             started.append(
                 subprocess.Popen(
                     [environment_python(environment or framework), HERE / script, *map(str, words)],
-                    env={**for_worker(asked, os.environ), **own},
+                    env={**for_worker(asked, os.environ, found(asked, os.environ)), **own},
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,

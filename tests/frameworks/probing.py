@@ -41,6 +41,7 @@ def case(model="mlp", group=None, **changes):
         "seed": 3,
         "learning_rate": 0.1,
         "data": None,
+        "compile_mode": None,
         **changes,
     }
     return problem.of_case(parameters, group or Group(Ranks(0, 1)))

@@ -54,6 +54,7 @@ def build(adapter, framework, execution, asked, task):
         "data": None,
         "intra_op_threads": 1,
         "inter_op_threads": None,
+        "compile_mode": None,
     }
     whole = problem.of_case(parameters, Group(Ranks(0, 1)))
     kept = [layer for start, end in asked.get("parts", [[0, None]]) for layer in whole.layers[start:end]]

@@ -31,6 +31,7 @@ PARAMETERS = {
     "nodes": 1,
     "intra_op_threads": 1,
     "inter_op_threads": None,
+    "compile_mode": None,
 }
 
 

@@ -77,6 +77,15 @@ def test_the_rates_of_replicas_that_only_infer_add_up(times_of: Callable[..., An
     assert times_of(APART, [1.0, 2.0], [3.0, 2.0]) == [1.5, 2.0]
 
 
+@pytest.mark.parametrize("task", ["inference", "training"])
+def test_the_rates_of_instances_add_up_since_each_trains_alone_too(
+    assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]], task: str
+) -> None:
+    samples = [{**make_facts()["samples"], "times_s": [time_s]} for time_s in (1.0, 3.0)]
+    ranks = [make_rank(rank, facts=make_facts(samples=each)) for rank, each in enumerate(samples)]
+    assert assemble(ranks, task=task, instances=2, cpus_per_task=2)["samples"]["times_s"] == [1.5]
+
+
 def test_a_replica_whose_step_is_shorter_than_the_clock_can_tell_keeps_the_record(times_of: Callable[..., Any]) -> None:
     assert times_of(APART, [0.0, 2.0], [3.0, 2.0]) == [0.0, 2.0]
 

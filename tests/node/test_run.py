@@ -85,7 +85,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, make_planned: Callable[..., PlannedR
 
 def test_a_repetition_that_completes_tells_what_it_found(worker: Callable[..., dict[str, Any]]) -> None:
     adapter = Stand()
-    facts = worker(adapter, intra_op_threads=1, inter_op_threads=3)
+    facts = worker(adapter, intra_op_threads=1, inter_op_threads=3, oversubscribe=True)
     assert facts["status"] == "completed"
     assert "error" not in facts
     assert adapter.told == (1, 3)
@@ -164,7 +164,7 @@ def test_every_framework_of_the_catalog_has_an_adapter() -> None:
 def test_more_threads_than_cpus_are_remarked(worker: Callable[..., dict[str, Any]]) -> None:
     cpus = len(os.sched_getaffinity(0))
     assert worker(Stand(), intra_op_threads=cpus)["warnings"] == []
-    warnings = worker(Stand(), intra_op_threads=cpus + 1)["warnings"]
+    warnings = worker(Stand(), intra_op_threads=cpus + 1, oversubscribe=True)["warnings"]
     assert warnings == [f"{cpus + 1} intra-op threads share {cpus} CPUs"]
 
 

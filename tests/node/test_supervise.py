@@ -159,7 +159,7 @@ def test_a_worker_does_not_hang_where_its_last_words_cannot_be_passed_on(
 def test_threads_are_set_for_openmp_before_the_framework_is_imported(
     make_folder: Callable[..., Any], fake_torch: FakeTorch
 ) -> None:
-    folder = make_folder(intra_op_threads=3)
+    folder = make_folder(intra_op_threads=3, oversubscribe=True)
     environment = fake_torch("import os\nraise RuntimeError('OMP_NUM_THREADS=%s' % os.environ['OMP_NUM_THREADS'])\n")
     folder.rank({**environment, "OMP_NUM_THREADS": "17"})
     assert folder.rank_file()["facts"]["error"]["message"] == "OMP_NUM_THREADS=3"

@@ -77,6 +77,42 @@ def test_mxnet_on_a_gpu_computes_float32_in_float32(changed: Callable[..., dict[
     assert "NVIDIA_TF32_OVERRIDE" not in changed(framework="mxnet")
 
 
+def test_what_is_preloaded_comes_before_what_the_user_preloads(
+    make_parameters: Callable[..., dict[str, Any]],
+) -> None:
+    users = {"LD_PRELOAD": "/usr/lib/libusers.so"}
+    both = for_worker(make_parameters(), users, ["/lib/libomp.so.5", "/lib/libjemalloc.so.2"])
+    assert both["LD_PRELOAD"] == "/lib/libomp.so.5:/lib/libjemalloc.so.2:/usr/lib/libusers.so"
+    assert for_worker(make_parameters(), {}, ["/lib/libomp.so.5"])["LD_PRELOAD"] == "/lib/libomp.so.5"
+    assert for_worker(make_parameters(), users)["LD_PRELOAD"] == "/usr/lib/libusers.so"
+
+
+@pytest.mark.parametrize(("openmp", "blocktime"), [("intel", "0"), ("llvm", "0"), ("gnu", None), (None, None)])
+def test_a_wait_policy_is_told_in_the_words_of_each_runtime(
+    changed: Callable[..., dict[str, str]], openmp: str | None, blocktime: str | None
+) -> None:
+    told = changed(openmp=openmp, wait_policy="passive")
+    assert (told["OMP_WAIT_POLICY"], told.get("KMP_BLOCKTIME")) == ("PASSIVE", blocktime)
+    assert changed(openmp="llvm", wait_policy="active")["KMP_BLOCKTIME"] == "infinite"
+
+
+@pytest.mark.parametrize(
+    ("framework", "variable"),
+    [
+        ("tensorflow", "TF_ENABLE_ONEDNN_OPTS"),
+        ("keras-tensorflow", "TF_ENABLE_ONEDNN_OPTS"),
+        ("mxnet", "MXNET_MKLDNN_ENABLED"),
+    ],
+)
+def test_onednn_is_chosen_by_the_frameworks_own_variable(
+    changed: Callable[..., dict[str, str]], framework: str, variable: str
+) -> None:
+    assert changed(framework=framework, onednn=True)[variable] == "1"
+    assert changed(framework=framework, onednn=False)[variable] == "0"
+    assert variable not in changed(framework=framework)
+    assert variable not in changed(framework="pytorch", onednn=False)
+
+
 def test_mxnet_reads_its_threads_when_it_is_imported(changed: Callable[..., dict[str, str]]) -> None:
     assert changed(framework="mxnet", inter_op_threads=2)["MXNET_CPU_WORKER_NTHREADS"] == "2"
     assert "MXNET_CPU_WORKER_NTHREADS" not in changed(framework="pytorch", inter_op_threads=2)

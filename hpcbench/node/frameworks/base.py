@@ -137,6 +137,15 @@ class Adapter(ABC):
     def threads(self) -> Dict[str, Any]:
         """What is in effect: `intra_op` and `inter_op`, read back from the framework, and `by`: the means."""
 
+    def set_settings(self, parameters: Dict[str, Any]) -> None:
+        """Set what of the settings in catalog.py is set from inside, before the framework's first operation. Raises
+        Unsupported where this build has no such thing."""
+        return
+
+    def settings(self) -> Dict[str, Any]:
+        """What of them is in effect, as far as it can be read back; null where it is neither on nor off."""
+        return {}
+
     @abstractmethod
     def build(self, problem: Problem) -> Network:
         """The network of a case. Raises Unsupported where it cannot run here."""

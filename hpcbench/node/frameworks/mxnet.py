@@ -126,6 +126,10 @@ class MXNet(Adapter):
     def threads(self) -> Dict[str, Any]:
         return {**mxnet_threads.in_effect(), "by": ", ".join(_THREAD_VARIABLES)}
 
+    def settings(self) -> Dict[str, Any]:
+        built: bool = mx.runtime.Features().is_enabled("MKLDNN")
+        return {"onednn": built and os.environ.get("MXNET_MKLDNN_ENABLED", "1") != "0"}
+
     def devices(self) -> List[str]:
         return [gpus.name(index) or "a GPU" for index in range(mx.context.num_gpus())]  # MXNet does not name them
 

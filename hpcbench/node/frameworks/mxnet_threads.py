@@ -8,6 +8,8 @@ from typing import Any, Dict, Set
 import mxnet as mx
 from mxnet.base import _LIB, check_call
 
+from .. import linked
+
 PATIENCE_S = 10.0  # for threads that are there, on a busy machine
 EXTRA_S = 0.1  # for one more than there should be
 
@@ -22,7 +24,9 @@ class _Context(ctypes.Structure):
 
 def in_effect() -> Dict[str, int]:
     """OpenMP's threads for one operation, and the operations that the engine runs at a time."""
-    openmp: Any = ctypes.CDLL(mx.libinfo.find_lib_path()[0])  # finds the functions of the libraries it came with, too
+    # A runtime that was preloaded is everybody's; else MXNet's library finds that of those it came with.
+    everybodys = linked.provider("omp_get_max_threads")
+    openmp: Any = ctypes.CDLL(None if everybodys else mx.libinfo.find_lib_path()[0])
     expected = int(os.environ.get("MXNET_CPU_WORKER_NTHREADS") or 1)
     lock, together, go_on = threading.Lock(), threading.Event(), threading.Event()
     inside: Set[int] = set()

@@ -10,7 +10,7 @@ from torch import nn
 from .. import catalog, out_of_memory
 from ..data import Items
 from ..problem import Problem
-from . import pytorch_data, pytorch_layers, pytorch_strategies, requirements
+from . import pytorch_data, pytorch_layers, pytorch_settings, pytorch_strategies, requirements
 from .base import Adapter, Batch, Library, Network
 from .pytorch_strategies import Update
 
@@ -32,7 +32,7 @@ class PyTorchNetwork(Network):
         if problem.training:
             self.update = self.update_of(problem)
         if problem.parameters["execution"] == catalog.COMPILED:
-            self.model = torch.compile(self.model)
+            self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
         self.pipelines = pytorch_data.Pipelines(problem)
@@ -129,6 +129,13 @@ class PyTorch(Adapter):
     def threads(self) -> Dict[str, Any]:
         by = "torch.set_num_threads, torch.set_num_interop_threads"
         return {"intra_op": torch.get_num_threads(), "inter_op": torch.get_num_interop_threads(), "by": by}
+
+    def set_settings(self, parameters: Dict[str, Any]) -> None:
+        pytorch_settings.set_flush_denormals(parameters["flush_denormals"])
+        pytorch_settings.set_onednn(parameters["onednn"])
+
+    def settings(self) -> Dict[str, Any]:
+        return {"flush_denormals": pytorch_settings.flushes_denormals(), "onednn": pytorch_settings.uses_onednn()}
 
     def devices(self) -> List[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

@@ -5,6 +5,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy
 import tensorflow as tf
+from tensorflow.python.util import _pywrap_util_port  # nothing public tells whether oneDNN is on
 
 from .. import catalog, hardware, layers, out_of_memory
 from ..data import Items
@@ -147,6 +148,9 @@ class TensorFlow(Adapter):
             "inter_op": _effective(tf.config.threading.get_inter_op_parallelism_threads(), "TF_NUM_INTEROP_THREADS"),
             "by": "tf.config.threading",
         }
+
+    def settings(self) -> Dict[str, Any]:
+        return {"onednn": bool(_pywrap_util_port.IsMklEnabled())}
 
     def devices(self) -> List[str]:
         return [str(_details(gpu).get("device_name", gpu.name)) for gpu in _gpus()]

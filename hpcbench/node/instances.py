@@ -1,0 +1,33 @@
+"""Instances: several processes in the place of one task, which share its CPUs. They are the ranks of the repetition."""
+
+import os
+from typing import List, Mapping
+
+from . import affinity, topology
+from .checkup.system import this_system
+from .planned import PlannedRun
+from .spawn import spawn_on
+
+
+def bind(planned: PlannedRun, environment: Mapping[str, str]) -> None:
+    """Keep this process, and all that it starts, to the CPUs that a launcher has given it, and of these to those that
+    the case's affinity chooses. srun binds by itself."""
+    given = environment.get("HPCBENCH_CPUS")
+    if given:
+        os.sched_setaffinity(0, [int(cpu) for cpu in given.split(",")])
+    if planned.instances == 1 and planned.parameters["affinity"]:
+        os.sched_setaffinity(0, _places(planned)[0])
+
+
+def start(planned: PlannedRun, command: List[str]) -> int:
+    """Run `command` once for each instance, on CPUs of its own. Returns the first exit status that is not 0, else 0."""
+    lacking = (
+        "HPCBENCH_RANK" in os.environ and "HPCBENCH_CPUS" not in os.environ
+    )  # this machine is too small: see machine.py
+    return spawn_on([[]] * planned.instances if lacking else _places(planned), command)
+
+
+def _places(planned: PlannedRun) -> List[List[int]]:
+    parameters = planned.parameters
+    cpus = topology.read(this_system())
+    return affinity.places(cpus, planned.instances, parameters["intra_op_threads"], parameters["affinity"])

@@ -1,0 +1,45 @@
+"""Where each CPU is: on which core, in which socket, at which NUMA node.
+
+After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
+"""
+
+from typing import Dict, List, NamedTuple
+
+from .checkup.system import System, numbered
+
+
+class Cpu(NamedTuple):
+    """A hardware thread. Its core has the number of the first CPU on it."""
+
+    number: int
+    core: int
+    socket: int
+    node: int
+
+
+def read(system: System) -> List[Cpu]:
+    """The usable CPUs of a machine. Where the kernel does not tell, each is a core, and all are at one node."""
+    nodes = _nodes(system)
+    return [Cpu(cpu, _core(system, cpu), _socket(system, cpu), nodes.get(cpu, 0)) for cpu in system.cpus]
+
+
+def _core(system: System, cpu: int) -> int:
+    siblings = numbered(system.text(_topology(cpu) + "thread_siblings_list") or "")
+    return min(siblings, default=cpu)
+
+
+def _socket(system: System, cpu: int) -> int:
+    return max(0, system.number(_topology(cpu) + "physical_package_id") or 0)  # -1 on some virtual machines
+
+
+def _topology(cpu: int) -> str:
+    return "sys/devices/system/cpu/cpu%d/topology/" % cpu
+
+
+def _nodes(system: System) -> Dict[int, int]:
+    """The NUMA node of each CPU."""
+    found = {}
+    for path in system.matching("sys/devices/system/node/node[0-9]*/cpulist"):
+        node = int(path.split("/")[-2][len("node") :])
+        found.update(dict.fromkeys(numbered(system.text(path) or ""), node))
+    return found

@@ -1,0 +1,38 @@
+"""Where CPUs are, from made-up trees of /sys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hpcbench.node import topology
+from hpcbench.node.topology import Cpu
+
+
+def files(cpus: dict[int, tuple[str, int]], nodes: dict[int, str]) -> dict[str, str]:
+    """Of each CPU its siblings and socket; of each NUMA node its CPUs."""
+    laid = {}
+    for cpu, (siblings, socket) in cpus.items():
+        folder = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        laid |= {f"{folder}/thread_siblings_list": siblings, f"{folder}/physical_package_id": str(socket)}
+    return laid | {f"sys/devices/system/node/node{node}/cpulist": text for node, text in nodes.items()}
+
+
+def test_cores_sockets_and_numa_nodes_are_read(lay: Callable[..., Any]) -> None:
+    cpus = {0: ("0,4", 0), 1: ("1,5", 0), 2: ("2,6", 1), 4: ("0,4", 0), 6: ("2,6", 1)}
+    system = lay(files(cpus, {0: "0-1,4-5", 10: "2-3,6-7"}), cpus=[0, 1, 2, 4, 6])
+    assert topology.read(system) == [
+        Cpu(0, 0, 0, 0),
+        Cpu(1, 1, 0, 0),
+        Cpu(2, 2, 1, 10),
+        Cpu(4, 0, 0, 0),
+        Cpu(6, 2, 1, 10),
+    ]
+
+
+def test_a_machine_that_tells_nothing_has_a_core_for_each_cpu_and_one_node(lay: Callable[..., Any]) -> None:
+    assert topology.read(lay({}, cpus=[3, 5])) == [Cpu(3, 3, 0, 0), Cpu(5, 5, 0, 0)]
+
+
+def test_a_socket_that_a_virtual_machine_calls_minus_one_is_the_first(lay: Callable[..., Any]) -> None:
+    assert topology.read(lay(files({0: ("0", -1)}, {}), cpus=[0])) == [Cpu(0, 0, 0, 0)]
