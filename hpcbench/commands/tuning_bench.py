@@ -91,6 +91,10 @@ class Bench:
         costs = [self.objective.cost_of(each) for stage, each in self._records[case.id] if stage is Stage.FULL]
         return [cost for cost in costs if cost is not None]
 
+    def example(self, case: Case) -> Record:
+        """A record of it that completed."""
+        return next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is not None)
+
     def why_failed(self, case: Case) -> str:
         """How it ended where it did not complete."""
         record = next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is None)

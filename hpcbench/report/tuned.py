@@ -80,14 +80,17 @@ def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
 
 
 def _usage(answer: Answer) -> Iterator[str]:
-    if answer.best == answer.default or not (answer.variables or answer.lines):
+    usage = answer.usage
+    if answer.best == answer.default or not any(usage):
         return
     yield "  outside hpcbench:"
-    if answer.variables:
-        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in answer.variables.items())
-        yield f"    env {words} python your_program.py"
-    if answer.lines:
-        yield f"    in it, before its first operation: {'; '.join(answer.lines)}"
+    variables = [f"{name}={shlex.quote(value)}" for name, value in usage.variables.items()]
+    start = " ".join(["env", *variables] if variables else [])
+    for cpus in usage.cpus or ((),):
+        placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
+        yield f"    {' '.join(filter(None, (start, placed, 'python your_program.py')))}"
+    if usage.lines:
+        yield f"    in it, before its first operation: {'; '.join(usage.lines)}"
 
 
 def _time(seconds: float) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
 from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
 from hpcbench.plan.case import Case
-from hpcbench.tuning import usage
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
+from hpcbench.tuning.usage import usage
 
 
 class Measurements(Protocol):
@@ -25,6 +25,9 @@ class Measurements(Protocol):
 
     def costs(self, case: Case) -> list[float]:
         """Of its full measurements that completed."""
+
+    def example(self, case: Case) -> Mapping[str, Any]:
+        """A record of it that completed."""
 
     def expected_s(self, case: Case) -> float | None:
         """What a full measurement takes; None where that is not known."""
@@ -64,8 +67,7 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
         certain=found.verdict.certain if found.verdict else False,
         beats=beaten(found.effects, found.best),
         of=len(found.effects.costs) - 1,
-        variables=usage.environment(best, default),
-        lines=usage.lines(best),
+        usage=usage(best, default, measured.example(best)),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcbench.analysis.statistics import Interval
+from hpcbench.tuning.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Grid:
 class Answer:
     """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
 
-    `beats` counts the other settings of the `of` measured ones that are worse. `variables` and `lines` are how the best
-    is used outside hpcbench.
+    `beats` counts the other settings of the `of` measured ones that are worse. `usage` is how the best is used outside
+    hpcbench.
     """
 
     best: Setting
@@ -44,8 +45,7 @@ class Answer:
     certain: bool
     beats: int
     of: int
-    variables: Mapping[str, str]
-    lines: tuple[str, ...]
+    usage: Usage
 
     @property
     def share_beaten(self) -> float | None:

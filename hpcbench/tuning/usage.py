@@ -1,34 +1,62 @@
-"""How a setting is used outside hpcbench: variables before the program starts, and lines in it."""
+"""How a setting is used outside hpcbench: variables and CPUs of the processes, and lines in the program."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
 from hpcbench.node import variables
+from hpcbench.node.catalog import COMPILED
 from hpcbench.plan.case import Case
 
+_TORCH = ("torch.set_num_threads({})", "torch.set_num_interop_threads({})")
+_TENSORFLOW = (
+    "tf.config.threading.set_intra_op_parallelism_threads({})",
+    "tf.config.threading.set_inter_op_parallelism_threads({})",
+)
 _THREADS = {
-    "pytorch": ("torch.set_num_threads({})", "torch.set_num_interop_threads({})"),
-    "keras-torch": ("torch.set_num_threads({})", "torch.set_num_interop_threads({})"),
-    "tensorflow": (
-        "tf.config.threading.set_intra_op_parallelism_threads({})",
-        "tf.config.threading.set_inter_op_parallelism_threads({})",
-    ),
-    "keras-tensorflow": (
-        "tf.config.threading.set_intra_op_parallelism_threads({})",
-        "tf.config.threading.set_inter_op_parallelism_threads({})",
-    ),
+    "pytorch": _TORCH,
+    "keras-torch": _TORCH,
+    "tensorflow": _TENSORFLOW,
+    "keras-tensorflow": _TENSORFLOW,
 }
+_PRELOAD = "LD_PRELOAD"
 
 
-def environment(case: Case, default: Case) -> dict[str, str]:
-    """The variables that the setting needs, and the default does not, before the program starts."""
+class Usage(NamedTuple):
+    """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation."""
+
+    variables: Mapping[str, str] = {}
+    cpus: tuple[tuple[int, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
+    """What the setting needs that the default does not; the record is of a repetition with it, and tells which CPUs and
+    libraries it had."""
+    preloaded = record["environment"].get(_PRELOAD, "").split(":") if _preloads(case) else []
     before = variables.for_worker(default.parameters.planned(), {})
-    after = variables.for_worker(case.parameters.planned(), {})
-    return {name: value for name, value in after.items() if before.get(name) != value}
+    after = variables.for_worker(case.parameters.planned(), {}, preloaded)
+    chosen = {name: value for name, value in after.items() if before.get(name) != value}
+    placed = case.parameters.affinity is not None or case.parameters.instances > 1
+    cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
+    return Usage(chosen, cpus, tuple(_lines(case)))
 
 
-def lines(case: Case) -> tuple[str, ...]:
-    """What to call in the program, before its first operation."""
+def _preloads(case: Case) -> bool:
+    return case.parameters.openmp is not None or case.parameters.allocator is not None
+
+
+def _lines(case: Case) -> Iterator[str]:
     parameters = case.parameters
     threads = (parameters.intra_op_threads, parameters.inter_op_threads)
-    calls = _THREADS.get(parameters.framework, ())
-    return tuple(call.format(count) for call, count in zip(calls, threads, strict=False) if count is not None)
+    for call, count in zip(_THREADS.get(parameters.framework, ()), threads, strict=False):
+        if count is not None:
+            yield call.format(count)
+    if parameters.flush_denormals is not None:
+        yield f"torch.set_flush_denormal({parameters.flush_denormals})"
+    if parameters.onednn is not None and parameters.framework in ("pytorch", "keras-torch"):
+        yield f"torch.backends.mkldnn.set_flags({parameters.onednn})"
+    if parameters.framework == "pytorch" and parameters.execution == COMPILED:
+        mode = f", mode={parameters.compile_mode!r}" if parameters.compile_mode else ""
+        yield f"model = torch.compile(model{mode})"

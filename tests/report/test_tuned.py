@@ -8,6 +8,7 @@ from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
 from hpcbench.report.tuned import lines
 from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+from hpcbench.tuning.usage import Usage
 
 DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
 BEST = Setting("c1", {"intra_op_threads": 2, "inter_op_threads": None}, Interval(150.0, 149.0, 151.0))
@@ -19,8 +20,7 @@ ANSWER = Answer(
     certain=True,
     beats=23,
     of=23,
-    variables={"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"},
-    lines=("torch.set_num_threads(2)",),
+    usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
 FINDING = Finding("lstm inference", 24, ANSWER, {}, seconds=75.0, grid_seconds=3700.0)
 
@@ -40,6 +40,14 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
         "    in it, before its first operation: torch.set_num_threads(2)",
+    ]
+
+
+def test_instances_are_started_on_cpus_of_their_own() -> None:
+    placed = replace(ANSWER, usage=Usage({"OMP_NUM_THREADS": "1"}, ((0,), (1, 3)), ()))
+    assert told(replace(FINDING, answer=placed)).splitlines()[-2:] == [
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py",
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py",
     ]
 
 

@@ -1,0 +1,50 @@
+"""How a setting is used outside hpcbench."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.plan.case import Case
+from hpcbench.tuning.usage import Usage, usage
+
+RECORD = {"environment": {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}, "affinity": [[0, 1], [2, 3]]}
+
+
+def case(**parameters: Any) -> Case:
+    given = {"framework": "pytorch", "model": "lstm", "cpus_per_task": 4, **parameters}
+    return Case("c0", 0, Parameters.model_validate(given), {}, SlurmOptions())
+
+
+def test_threads_are_a_variable_and_two_calls() -> None:
+    assert usage(case(intra_op_threads=2, inter_op_threads=1), case(), RECORD) == Usage(
+        {"OMP_NUM_THREADS": "2"}, (), ("torch.set_num_threads(2)", "torch.set_num_interop_threads(1)")
+    )
+
+
+def test_a_library_is_preloaded_from_where_the_repetition_had_it() -> None:
+    found = usage(case(allocator="jemalloc", wait_policy="passive"), case(), RECORD)
+    assert found.variables == {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2", "OMP_WAIT_POLICY": "PASSIVE"}
+    assert usage(case(wait_policy="passive"), case(), RECORD).variables == {"OMP_WAIT_POLICY": "PASSIVE"}
+
+
+def test_instances_have_cpus_of_their_own() -> None:
+    assert usage(case(instances=2), case(), RECORD).cpus == ((0, 1), (2, 3))
+    assert usage(case(), case(), RECORD) == Usage()
+
+
+def test_what_is_set_from_inside_is_a_line_each() -> None:
+    found = usage(
+        case(flush_denormals=True, onednn=False, execution="compiled", compile_mode="default"), case(), RECORD
+    )
+    assert found.lines == (
+        "torch.set_flush_denormal(True)",
+        "torch.backends.mkldnn.set_flags(False)",
+        "model = torch.compile(model, mode='default')",
+    )
+
+
+def test_tensorflow_has_calls_of_its_own() -> None:
+    (line,) = usage(case(framework="tensorflow", intra_op_threads=3), case(framework="tensorflow"), RECORD).lines
+    assert line == "tf.config.threading.set_intra_op_parallelism_threads(3)"
