@@ -1,1 +1,1 @@
-"""Threads by section of the network: find the sections, time them under each count, choose counts, and prove the gain."""
+"""Threads by section of the network: find sections, time them under each count, choose, and prove the gain."""

@@ -50,11 +50,12 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
     known = [estimate for estimate in estimates if math.isfinite(estimate.error_s)]
     if not known:
         return UNKNOWN
-    smallest = min((estimate.error_s for estimate in known if estimate.error_s > 0), default=1.0)
-    weights = [1 / max(estimate.error_s, smallest) ** 2 for estimate in known]
-    total = sum(weights)
-    seconds = sum(weight * estimate.seconds for weight, estimate in zip(weights, known)) / total
-    return Estimate(seconds, 1 / math.sqrt(total))
+    exact = [estimate.seconds for estimate in known if not estimate.error_s]
+    if exact:
+        return Estimate(sum(exact) / len(exact), 0.0)
+    weights = [1 / estimate.error_s**2 for estimate in known]
+    seconds = sum(weight * estimate.seconds for weight, estimate in zip(weights, known)) / sum(weights)
+    return Estimate(seconds, 1 / math.sqrt(sum(weights)))
 
 
 Change = Tuple[int, int]

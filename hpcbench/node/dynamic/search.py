@@ -2,9 +2,9 @@
 
 Steps under one count everywhere tell what sections take, and are interleaved, so that a disturbance falls on all counts
 alike. What a change costs is measured where it would be used: the path that is the best as far as anyone knows is run,
-and what its changes cost is learned, until the best path has no change that was not measured (Dellin and Srinivasa, 2016,
-"A unifying formalism for shortest path problems with expensive edge evaluations via lazy best-first search over edge
-selectors", ICAPS). Unknown changes count as free until then, so that none is overlooked.
+and what its changes cost is learned, until the best path has no change that was not measured (Dellin and
+Srinivasa, 2016, "A unifying formalism for shortest path problems with expensive edge evaluations via lazy best-first
+search over edge selectors", ICAPS). Unknown changes count as free until then, so that none is overlooked.
 """
 
 import math
@@ -12,7 +12,7 @@ import random
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from . import path
-from .estimates import Z, Estimate, SectionTimes, less
+from .estimates import Estimate, SectionTimes, Z, less
 
 TimeStep = Callable[[Sequence[int]], Sequence[float]]  # counts by section, to seconds by section
 
@@ -28,6 +28,9 @@ class Settings(NamedTuple):
     seed: int = 0
 
 
+_USUAL = Settings()
+
+
 class Found(NamedTuple):
     """Counts for every section, and what they are expected to take; `fixed` is the best single count."""
 
@@ -38,7 +41,7 @@ class Found(NamedTuple):
     times: SectionTimes
 
 
-def search(time_step: TimeStep, sections: int, counts: Sequence[int], settings: Settings = Settings()) -> Found:
+def search(time_step: TimeStep, sections: int, counts: Sequence[int], settings: Settings = _USUAL) -> Found:
     """Measure as little as it takes to choose."""
     return _Search(time_step, sections, counts, settings).run()
 
@@ -54,11 +57,11 @@ class _Search:
         self._time_counts()
         own = [self.times.seconds(section) for section in range(self.times.sections)]
         fixed = path.best_fixed(own)
+        paths = [fixed]
         if len(self.counts) > 1 and self.times.sections > 1:
-            dynamic = self._time_changes(own)
-        else:
-            dynamic = fixed
-        return Found(min(fixed, dynamic, key=lambda each: each.seconds), fixed, self.steps, self.spent_s, self.times)
+            paths.append(self._time_changes(own))
+        dynamic = min(paths, key=lambda each: each.seconds)
+        return Found(dynamic, fixed, self.steps, self.spent_s, self.times)
 
     def _visit(self, counts: Sequence[int]) -> None:
         """Take a few steps with these counts; the first pays for what the last counts have left."""
@@ -84,7 +87,6 @@ class _Search:
             visits += 1
             if visits >= FEWEST_VISITS:
                 wanted = self._unsure()
-        return
 
     def _unsure(self) -> List[int]:
         """Counts whose errors matter: in sections, or as the one of the whole step, where they may be the best."""
@@ -128,9 +130,7 @@ class _Search:
     def _without_doubtful(self, counts: Tuple[int, ...], own: path.Times) -> Tuple[int, ...]:
         """A change must be worth it surely: runs of sections whose gain could be chance take a neighbour's count."""
         while True:
-            doubtful = [
-                (self._gain(counts, other), other) for run in _runs(counts) for other in _joined(counts, run)
-            ]
+            doubtful = [(self._gain(counts, other), other) for run in _runs(counts) for other in _joined(counts, run)]
             doubtful = [(gain, other) for gain, other in doubtful if gain.low_s <= 0]
             if not doubtful:
                 return counts
