@@ -5,7 +5,8 @@ from statistics import median
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 TimeSteps = Callable[[Sequence[int], int], float]  # counts by section and steps, to seconds of a step
-PAIRS = 30  # fixed beforehand: to stop when the gain looks certain would find gains where there are none
+PAIRS = 60  # fixed beforehand: to stop when the gain looks certain would find gains where there are none
+FEWEST_PAIRS = 10  # where the budget allows no more
 BLOCK_S = 0.02  # of steps, so that hooks and clock are as rare as in use
 MOST_STEPS = 1000  # in a block
 _Z = 1.959964  # of the normal distribution: 95 %, two-sided
@@ -31,11 +32,13 @@ class Proof(NamedTuple):
         return self.gain.low > 1
 
 
-def prove(time_steps: TimeSteps, fixed: Sequence[int], dynamic: Sequence[int], step_s: float) -> Proof:
+def prove(
+    time_steps: TimeSteps, fixed: Sequence[int], dynamic: Sequence[int], step_s: float, budget_s: float = math.inf
+) -> Proof:
     """Measure both in turns, each first as often as second."""
     steps = max(1, min(MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-9))))
     pairs: List[Tuple[float, float]] = []
-    for turn in range(PAIRS):
+    for turn in range(_pairs(budget_s, 2 * (steps + 1) * step_s)):
         if turn % 2:
             dynamic_s = time_steps(dynamic, steps)
             fixed_s = time_steps(fixed, steps)
@@ -47,9 +50,13 @@ def prove(time_steps: TimeSteps, fixed: Sequence[int], dynamic: Sequence[int], s
         gain=median_interval([fixed_s / dynamic_s for fixed_s, dynamic_s in pairs]),
         fixed_s=median(fixed_s for fixed_s, _ in pairs),
         dynamic_s=median(dynamic_s for _, dynamic_s in pairs),
-        steps=2 * PAIRS * (steps + 1),
+        steps=2 * len(pairs) * (steps + 1),
         spent_s=sum(fixed_s + dynamic_s for fixed_s, dynamic_s in pairs) * (steps + 1),
     )
+
+
+def _pairs(budget_s: float, pair_s: float) -> int:
+    return PAIRS if budget_s >= PAIRS * pair_s else max(FEWEST_PAIRS, int(budget_s / pair_s))
 
 
 def median_interval(values: Sequence[float]) -> Interval:

@@ -9,7 +9,7 @@ search over edge selectors", ICAPS). Unknown changes count as free until then, s
 
 import math
 import random
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import path
 from .estimates import Estimate, SectionTimes, Z, less
@@ -23,7 +23,7 @@ MOST_PATHS = 16  # that are tried; after them, what is unknown counts as dear as
 
 
 class Settings(NamedTuple):
-    tolerance: float = 0.01  # of the step: what all errors of one count may add up to where it could be chosen
+    tolerance: float = 0.005  # of the step: what all errors of one count may add up to where it could be chosen
     budget_s: float = math.inf  # of steps
     seed: int = 0
 
@@ -106,53 +106,57 @@ class _Search:
         """The path that stays the best when what its changes cost is known."""
         visits: Dict[Tuple[int, ...], int] = {}
         while True:
-            if len(visits) >= MOST_PATHS:
+            if len(visits) >= MOST_PATHS or (visits and self._spent):
                 self.unknown_s = max(self.times.change(*each).seconds for each in self.times.changes())
-            best = path.cheapest(own, self._switch)
-            counts = self._without_doubtful(best.counts, own)
-            known = self._is_known(counts)
-            if known or self._spent or visits.get(counts, 0) >= MOST_VISITS:
+            counts = self._without_doubtful(path.cheapest(own, self._switch).counts)
+            error_s = self._error_of_changes(counts)
+            enough = self._spent or visits.get(counts, 0) >= MOST_VISITS
+            if error_s <= self._allowed_s(counts) or (enough and math.isfinite(error_s)):
                 return path.Path(counts, path.seconds_of(counts, own, self._switch))
             self._visit(counts)
             visits[counts] = visits.get(counts, 0) + 1
+
+    def _allowed_s(self, counts: Sequence[int]) -> float:
+        total_s = sum(self.times.of(section, count).seconds for section, count in enumerate(counts))
+        return self.settings.tolerance * total_s
+
+    def _error_of_changes(self, counts: Sequence[int]) -> float:
+        """By what all changes of a path may be off; infinite where one of them was not measured."""
+        used = [change for change in path.changes(counts) if change[0] != change[1]]
+        return sum(Z * self.times.change(*change).error_s for change in used)
 
     def _switch(self, before: int, after: int) -> float:
         known = self.times.change(before, after)
         return known.seconds if math.isfinite(known.error_s) else self.unknown_s
 
-    def _is_known(self, counts: Sequence[int]) -> bool:
-        """Whether all changes of a path were measured, and may be off by little of the step."""
-        used = [change for change in path.changes(counts) if change[0] != change[1]]
-        error_s = sum(Z * self.times.change(*change).error_s for change in used)
-        total_s = sum(self.times.of(section, count).seconds for section, count in enumerate(counts))
-        return error_s <= self.settings.tolerance * total_s
-
-    def _without_doubtful(self, counts: Tuple[int, ...], own: path.Times) -> Tuple[int, ...]:
+    def _without_doubtful(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
         """A change must be worth it surely: runs of sections whose gain could be chance take a neighbour's count."""
         while True:
-            doubtful = [(self._gain(counts, other), other) for run in _runs(counts) for other in _joined(counts, run)]
-            doubtful = [(gain, other) for gain, other in doubtful if gain.low_s <= 0]
-            if not doubtful:
+            least: Optional[Tuple[Estimate, List[int], int]] = None
+            for run in _runs(counts):
+                for other in {counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]}:
+                    gain = self._gain(counts, run, other)
+                    if gain.low_s <= 0 and (least is None or gain.seconds < least[0].seconds):
+                        least = (gain, run, other)
+            if least is None:
                 return counts
-            counts = min(doubtful, key=lambda each: each[0].seconds)[1]
+            _, run, other = least
+            counts = tuple(other if place in run else count for place, count in enumerate(counts))
 
-    def _gain(self, counts: Sequence[int], other: Sequence[int]) -> Estimate:
-        """How much shorter a step is with `counts` than with `other`, its changes included."""
-        gains = [
-            less(self.times.of(section, theirs), self.times.of(section, ours))
-            for section, (ours, theirs) in enumerate(zip(counts, other))
-            if ours != theirs
-        ]
-        return _total(gains + self._costs(other, 1) + self._costs(counts, -1))
+    def _gain(self, counts: Sequence[int], run: Sequence[int], other: int) -> Estimate:
+        """How much shorter a step is than with another count for these sections, the changes around them included."""
+        own, before, after = counts[run[0]], counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]
+        gains = [less(self.times.of(section, other), self.times.of(section, own)) for section in run]
+        saved = [self._cost(*change) for change in ((before, other), (other, after))]
+        spent = [self._cost(*change) for change in ((before, own), (own, after))]
+        return less(_total(gains + saved), _total(spent))
 
-    def _costs(self, counts: Sequence[int], sign: int) -> List[Estimate]:
-        costs = []
-        for change in path.changes(counts):
-            if change[0] != change[1]:
-                known = self.times.change(*change)
-                error_s = known.error_s if math.isfinite(known.error_s) else 0.0
-                costs.append(Estimate(sign * max(0.0, self._switch(*change)), error_s))
-        return costs
+    def _cost(self, before: int, after: int) -> Estimate:
+        """Of a change that nobody has measured: as the path takes it, for it is going to be measured."""
+        if before == after:
+            return Estimate(0.0, 0.0)
+        error_s = self.times.change(before, after).error_s
+        return Estimate(max(0.0, self._switch(before, after)), error_s if math.isfinite(error_s) else 0.0)
 
 
 def _total(estimates: Sequence[Estimate]) -> Estimate:
@@ -174,11 +178,3 @@ def _runs(counts: Sequence[int]) -> List[List[int]]:
     for begin, end in zip(begins, begins[1:] + [begins[0] + len(counts)] if begins else []):
         runs.append([place % len(counts) for place in range(begin, end)])
     return runs
-
-
-def _joined(counts: Sequence[int], run: Sequence[int]) -> List[Tuple[int, ...]]:
-    """The same counts, but a run takes that of the one before it, or after it."""
-    neighbours = {counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]}
-    return [
-        tuple(neighbour if place in run else count for place, count in enumerate(counts)) for neighbour in neighbours
-    ]
