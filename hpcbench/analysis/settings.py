@@ -16,7 +16,7 @@ from hpcbench.analysis.summary import case_names, speed_of, work_groups
 from hpcbench.config.parameters import NAMES, TAG
 
 # What the same nodes, CPUs and GPUs can be used with. More of them are no setting, and neither is other work.
-TUNABLES = ("framework", "environment", "strategy", "execution", "intra_op_threads", "inter_op_threads")
+TUNABLES = ("framework", "environment", "strategy", "execution", "threads", "intra_op_threads", "inter_op_threads")
 _MACHINE = ("site", "cpu_model", "gpu_model")
 _OF_SETTINGS = ("command",)  # it is made of the others
 

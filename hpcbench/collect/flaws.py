@@ -35,6 +35,7 @@ _RECORD: Fields = {
     **dict.fromkeys(("error", "git", "interference", "learning", "metrics", "packages"), (dict, _NULL)),
     **dict.fromkeys(("samples", "threads", "work"), (dict, _NULL)),
     "physical_cores": (list, _Absent),
+    "dynamic": (dict, _NULL, _Absent),
 }
 _PARTS: Mapping[str, Fields] = {  # of what may be null
     "parameters": {

@@ -43,6 +43,8 @@ PARAMETERS = [
     "gpus_per_task",
     "intra_op_threads",
     "inter_op_threads",
+    "threads",
+    "schedule",
     "seed",
     "environment",
 ]
@@ -123,6 +125,7 @@ def _row(record: Record) -> dict[str, Any]:
         "build_s": record["build_s"],
         "effective_intra_op_threads": threads.get("intra_op"),
         "effective_inter_op_threads": threads.get("inter_op"),
+        "threads_kept": (record.get("dynamic") or {}).get("answer"),
         "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),

@@ -23,6 +23,15 @@ _OF_NETWORKS = (
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
 )
 
+DYNAMIC = "dynamic"  # threads by section of the network
+_OF_DYNAMIC = {
+    "framework": ("pytorch",),
+    "device": ("cpu",),
+    "execution": ("eager",),
+    "strategy": ("single",),
+    "task": ("inference", "training"),
+}
+
 Scalar = bool | int | float | str
 
 
@@ -100,6 +109,16 @@ class Parameters(Model):
         ge=1,
         description="operations that may run side by side; unset: the framework's own choice",
     )
+    threads: Literal["none", "fixed", "dynamic"] | None = Field(
+        default=None,
+        description="`none`: the framework's own choice. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
+        "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed where a number of threads is set",
+    )
+    schedule: str | None = Field(
+        default=None,
+        min_length=1,
+        description="with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
+    )
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
@@ -156,7 +175,28 @@ class Parameters(Model):
         if self.strategy == "single" and self.tasks > 1:
             others = ", ".join(name for name in framework.strategies if name != "single")
             raise ValueError(f"the strategy single is one task, not {self.tasks}; {self.framework} has: {others}")
+        self._check_threads()
         return self
+
+    def _check_threads(self) -> None:
+        given = [name for name in ("intra_op_threads", "inter_op_threads") if getattr(self, name) is not None]
+        if self.threads == "none" and given:
+            raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
+        if self.threads == "fixed" and not given:
+            raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
+        if self.threads == DYNAMIC:
+            self._check_dynamic()
+        elif self.schedule is not None:
+            raise ValueError(f"a schedule is of threads: dynamic, not of {self.threads or 'threads that nobody set'}")
+
+    def _check_dynamic(self) -> None:
+        """What hooks on modules of one process cannot do."""
+        for name, wanted in _OF_DYNAMIC.items():
+            value = getattr(self, name)
+            if value is not None and value not in wanted:
+                raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}, not {value}")
+        if self.tasks > 1:
+            raise ValueError(f"threads: dynamic is of one task, not of {self.tasks}")
 
     def _check_target(self) -> None:
         if self.task != catalog.TIME_TO_ACCURACY:
@@ -170,7 +210,7 @@ class Parameters(Model):
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
             raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
-        for name in ("model", "model_options", "execution", "data", "target_accuracy"):
+        for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", "schedule"):
             if getattr(self, name):
                 raise ValueError(f"'{name}' means nothing to a command: leave it out")
         if self.strategy != "single":
@@ -197,6 +237,8 @@ class Parameters(Model):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
+        if content.get("threads") != DYNAMIC:  # it says of the numbers of threads what they say themselves
+            content.pop("threads", None)
         if self.model is None:
             return content
         defaults = catalog.MODELS[self.model].options

@@ -98,6 +98,7 @@ def assemble(
         "learning": first.get("learning"),
         "work": first.get("work"),
         "threads": first.get("threads"),
+        "dynamic": first.get("dynamic"),
         "affinity": [fact.get("affinity") for fact in facts],
         "physical_cores": [fact.get("physical_cores") for fact in facts],
         "weights_crc32": first.get("weights_crc32"),

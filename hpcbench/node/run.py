@@ -9,7 +9,7 @@ import time
 import traceback
 import zlib
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import catalog, frameworks, hardware, machine, outcomes, sampling, stopping
 from .group import Group
@@ -102,14 +102,26 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     else:
         settings = stopping.Settings(*(planned.measure[name] for name in stopping.Settings._fields))
         step = STEPS[parameters["task"]](network)
+        facts["dynamic"] = _by_section(network, step, planned)
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
+    if facts.get("dynamic"):
+        facts["threads"].update(facts["dynamic"]["threads"])
     facts["warnings"] += _thread_warnings(facts) + network.remarks()
     facts["peak_device_bytes"] = network.peak_device_bytes()
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     _close(network, group, facts)
+
+
+def _by_section(network: "Network", step: Callable[[], Any], planned: PlannedRun) -> Optional[Dict[str, Any]]:
+    """Put threads by section of the network in force, where the case asks for them."""
+    if planned.parameters["threads"] != "dynamic":
+        return None
+    from .dynamic.arrangement import arrange  # needs torch
+
+    return arrange(network, step, planned.measure["max_time_s"])
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:

@@ -41,7 +41,13 @@ def _apply_file(network: Any, file: str) -> Dict[str, Any]:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
-    return {"answer": SCHEDULE, "why": "the case names the file %s" % file, "schedule": found.as_json()}
+    why = "the case names the file %s" % file
+    return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": _effective(found.sections)}
+
+
+def _effective(sections: Sequence[Section]) -> Dict[str, Any]:
+    """What the record calls the threads in effect: the most of any section."""
+    return {"intra_op": max(section.threads for section in sections), "by": "%s, by section" % schedule.SETTER}
 
 
 def thread_limit(asked: Optional[int]) -> int:
@@ -140,9 +146,7 @@ class _Arranging:
 
     def _prove(self, found: Found, checked: _Checked) -> Dict[str, Any]:
         made = self._schedule(found, checked.sections)
-        proof = prove(
-            self._timer(made), found.fixed.counts, found.dynamic.counts, found.dynamic.seconds, self.budget_s
-        )
+        proof = prove(self._timer(made), found.fixed.counts, found.dynamic.counts, found.dynamic.seconds, self.budget_s)
         if not proof.certain:
             return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
         schedule.apply_schedule(self.network.model, made)
@@ -203,6 +207,7 @@ class _Arranging:
             "answer": answer,
             "why": why,
             "schedule": made.as_json() if made else None,
+            "threads": _effective(made.sections) if made else {},
             "fixed_threads": found.fixed.counts[0],
             "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
             "measured": dict(proof._asdict(), gain=list(proof.gain)) if proof else None,

@@ -1,7 +1,7 @@
 """The sections of a PyTorch model's step: which there are, in what order, and how long each takes under its count.
 
 Sections begin at the model's blocks: leaves of its tree of modules, or what lies `depth` levels deep; an LSTM or an
-attention counts as one. A block that runs more than once in a step is taken together with its siblings, by their parent.
+attention counts as one. Blocks that run more than once in a step are taken together, by their parent.
 """
 
 import time
@@ -95,6 +95,7 @@ class Sections:
         return list(self._begins)
 
     def _find(self) -> None:
+        threads = torch.get_num_threads()  # a step may change it
         while True:
             self._watch()
             self._seen = []
@@ -108,7 +109,7 @@ class Sections:
         if not seen:
             raise Refused("none of its blocks has run")
         self._begins = {place: number for number, place in enumerate(seen)}
-        self._join_short_ones()
+        self._join_short_ones(threads)
 
     def _watch(self) -> None:
         self.close()
@@ -141,7 +142,7 @@ class Sections:
         seen = [place for place, _ in self._seen]
         if seen == self.places:
             return
-        pairs = zip(seen + [None], self.places + [None])  # type: ignore[operator]
+        pairs = zip(seen + [None], self.places + [None])
         found, expected = next(pair for pair in pairs if pair[0] != pair[1])
         told = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
         raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(told))
@@ -158,9 +159,8 @@ class Sections:
         modules = dict(self.model.named_modules())
         self._modules = {**outside, **{parent: modules[parent] for parent in parents}}
 
-    def _join_short_ones(self) -> None:
+    def _join_short_ones(self, threads: int) -> None:
         """Sections that are over before a count of their own could pay join the one before them."""
-        threads = torch.get_num_threads()
         uniform = [threads] * len(self._begins)
         steps = [self.time_step(uniform) for _ in range(FIRST_STEPS)][1:]
         shortest_s = SHORT * setting_s()

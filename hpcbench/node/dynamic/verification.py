@@ -1,9 +1,9 @@
 """Whether counts of threads take effect: which threads of this process compute in each section.
 
 The kernel counts the time of each thread on a CPU, in nanoseconds, and of those that have ended with the process's. A
-thread of an OpenMP team that waits may spin, and looks as busy as one that computes. Therefore whole steps are taken with
-one count in all sections, until threads of other counts have gone to sleep: then what spins belongs to a team of this
-size, and threads beyond it do not obey.
+thread of an OpenMP team that waits may spin, and looks as busy as one that computes. Therefore whole steps are taken
+with one count in all sections, until threads of other counts have gone to sleep: then what spins belongs to a team of
+this size, and threads beyond it do not obey.
 """
 
 import math
@@ -29,8 +29,15 @@ class Busy(NamedTuple):
     seen: int
 
 
-def cpu_times() -> Dict[int, float]:
-    """Seconds on a CPU by thread of this process, and of those that have ended, together."""
+class CpuTimes(NamedTuple):
+    """Seconds on a CPU so far."""
+
+    by_thread: Dict[int, float]  # of those that are there
+    process_s: float  # with those that have ended
+
+
+def cpu_times() -> CpuTimes:
+    """Of this process, now."""
     times = {}
     for name in os.listdir(TASKS):
         thread = int(name)
@@ -39,8 +46,7 @@ def cpu_times() -> Dict[int, float]:
             times[thread] = time.clock_gettime((~thread << 3) | 6)
         except OSError:  # it has just ended
             continue
-    times[_ENDED] = time.process_time() - sum(times.values())
-    return times
+    return CpuTimes(times, time.process_time())
 
 
 class _Watch:
@@ -49,15 +55,20 @@ class _Watch:
     def __init__(self, sections: int) -> None:
         self.used_s: List[Dict[int, float]] = [{} for _ in range(sections)]
         self._running: Optional[int] = None
-        self._began: Dict[int, float] = {}
+        self._began = CpuTimes({}, 0.0)
 
     def on_boundary(self, begins: Optional[int]) -> None:
         now = cpu_times()
         if self._running is not None:
-            used_s = self.used_s[self._running]
-            for thread, seconds in now.items():
-                used_s[thread] = used_s.get(thread, 0.0) + seconds - self._began.get(thread, 0.0)
+            self._add(self.used_s[self._running], now)
         self._running, self._began = begins, now
+
+    def _add(self, used_s: Dict[int, float], now: CpuTimes) -> None:
+        began = self._began
+        used = {thread: seconds - began.by_thread.get(thread, 0.0) for thread, seconds in now.by_thread.items()}
+        used[_ENDED] = now.process_s - began.process_s - sum(used.values())
+        for thread, seconds in used.items():
+            used_s[thread] = used_s.get(thread, 0.0) + seconds
 
 
 def busy_threads(sections: Sections, threads: int) -> List[Busy]:
@@ -76,7 +87,7 @@ def busy_threads(sections: Sections, threads: int) -> List[Busy]:
 
 
 def _seen(used_s: Dict[int, float], wall_s: float) -> int:
-    """Threads that were busy; of those that have ended only their time is known, and that no one computes twice at once."""
+    """Threads that were busy. Of those that have ended the time is known, and so how many it takes at least."""
     enough_s = max(BUSY_S, BUSY * wall_s)
     alive = sum(seconds >= enough_s for thread, seconds in used_s.items() if thread != _ENDED)
     ended_s = used_s.get(_ENDED, 0.0)
