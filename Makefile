@@ -16,7 +16,7 @@ ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mx
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
 .PHONY: help demo test test-all soak audit environments environments-all lint unit cluster cluster-down docs clean \
-  bench bench-scale bench-sampling bench-comparing bench-interference
+  bench bench-scale bench-sampling bench-comparing bench-interference bench-threads
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-scale         500 cases on 64 virtual nodes to the end, beside SbatchMan (ten minutes)"
 	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
 	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
+	@echo "make bench-threads       threads by section on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
 	@echo "make docs          write docs/reference.md from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
@@ -90,7 +91,7 @@ cluster-down:
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/history.py
-	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference
+	$(MAKE) bench-scale bench-sampling bench-comparing bench-threads bench-interference
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
@@ -100,6 +101,9 @@ bench-sampling: $(VENV)/.dev $(VENV)/.torch
 
 bench-interference: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/interference.py
+
+bench-threads: $(VENV)/.dev
+	$(BIN)/python benchmarks/simulated_node.py
 
 bench-comparing: $(VENV)/.dev
 	$(BIN)/python benchmarks/comparing.py

@@ -1,4 +1,4 @@
-"""A schedule of threads by section on a node with 64 cores that does not exist: `python benchmarks/simulated_node.py`.
+"""A schedule of threads by section on a node with 64 cores that does not exist: `make bench-threads`.
 
 Sections get faster and slower with threads by the universal scalability law (Gunther, 1993, "A simple capacity model of
 massively parallel transaction systems"), each change of the count costs something, and times are as noisy as on nodes.
