@@ -182,8 +182,8 @@ class Applied:
     def __init__(self, modules: Dict[str, Any], schedule: Schedule) -> None:
         import torch
 
-        self._set = torch.set_num_threads
-        self._before = torch.get_num_threads()
+        self._set, self._get = torch.set_num_threads, torch.get_num_threads
+        self._before = self._get()
         self._older, Applied._newest = Applied._newest, self
         self._hooks: List[Any] = []
         self._in_force = True
@@ -191,7 +191,11 @@ class Applied:
             self._hooks += on_begin(modules[section.module], section.phase, self._setter(section.threads))
 
     def _setter(self, threads: int) -> Callable[[], None]:
-        return lambda: self._set(threads)
+        def begin() -> None:
+            if self._get() != threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
+                self._set(threads)
+
+        return begin
 
     def remove(self) -> None:
         """Leave the model and torch's count of threads as they were. To remove it twice is to remove it once."""

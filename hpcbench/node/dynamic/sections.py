@@ -123,7 +123,8 @@ class Sections:
             self._seen.append((place, time.perf_counter()))
             if section is not None and self._counts:
                 self._leave(section)
-                torch.set_num_threads(self._counts[section])
+                if torch.get_num_threads() != self._counts[section]:
+                    torch.set_num_threads(self._counts[section])
 
         return begin
 
