@@ -16,7 +16,7 @@ ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mx
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
 .PHONY: help demo test test-all soak audit environments environments-all lint unit cluster cluster-down docs clean \
-  bench bench-scale bench-sampling bench-comparing bench-interference bench-tuning
+  bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-scale         500 cases on 64 virtual nodes to the end, beside SbatchMan (ten minutes)"
 	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
 	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
+	@echo "make bench-threads       threads by section on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
 	@echo "make bench-tuning        whether tune finds the best settings: simulated, and ten networks here (two hours)"
 	@echo "make docs          write docs/reference.md from the schemas"
@@ -91,7 +92,7 @@ cluster-down:
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/history.py
-	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference bench-tuning
+	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
@@ -104,6 +105,9 @@ bench-interference: $(VENV)/.dev $(VENV)/.torch
 
 bench-tuning: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/tuning.py --real
+
+bench-threads: $(VENV)/.dev
+	$(BIN)/python benchmarks/simulated_node.py
 
 bench-comparing: $(VENV)/.dev
 	$(BIN)/python benchmarks/comparing.py

@@ -15,7 +15,15 @@ LONGEST = 60  # characters of a value in a sentence
 MOST_NAMED = 6  # columns that a sentence names
 _COUNTS = {"parameter_count": "parameters", "flops_per_item": "operations an item", "held_out": "of the data held out"}
 # What often follows from something else that tells cases apart, and then says nothing new.
-_OFTEN_DERIVED = ("environment", "model_options", "execution", "cpus_per_task", "gpus_per_task", "batch_size")
+_OFTEN_DERIVED = (
+    "environment",
+    "model_options",
+    "execution",
+    "threads",
+    "cpus_per_task",
+    "gpus_per_task",
+    "batch_size",
+)
 
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:

@@ -36,6 +36,7 @@ _RECORD: Fields = {
     **dict.fromkeys(("samples", "threads", "work"), (dict, _NULL)),
     "physical_cores": (list, _Absent),
     "settings": (dict, _NULL, _Absent),
+    "dynamic": (dict, _NULL, _Absent),
 }
 _PARTS: Mapping[str, Fields] = {  # of what may be null
     "parameters": {

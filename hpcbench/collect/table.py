@@ -48,6 +48,8 @@ PARAMETERS = [
     "affinity",
     *SETTINGS,
     "oversubscribe",
+    "threads",
+    "schedule",
     "seed",
     "environment",
 ]
@@ -133,6 +135,7 @@ def _row(record: Record) -> dict[str, Any]:
         "effective_intra_op_threads": threads.get("intra_op"),
         "effective_inter_op_threads": threads.get("inter_op"),
         **{f"effective_{name}": settings.get(name) for name in EFFECTIVE},
+        "threads_kept": (record.get("dynamic") or {}).get("answer"),
         "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),

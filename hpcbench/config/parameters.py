@@ -24,6 +24,15 @@ _OF_NETWORKS = (
     *catalog.SETTINGS,
 )
 
+DYNAMIC = "dynamic"  # threads by section of the network
+_OF_DYNAMIC = {
+    "framework": ("pytorch",),
+    "device": ("cpu",),
+    "execution": ("eager",),
+    "strategy": ("single",),
+    "task": ("inference", "training"),
+}
+
 Scalar = bool | int | float | str
 
 
@@ -100,6 +109,16 @@ class Parameters(Model):
         default=None,
         ge=1,
         description="operations that may run side by side; unset: the framework's own choice",
+    )
+    threads: Literal["none", "fixed", "dynamic"] | None = Field(
+        default=None,
+        description="`none`: the framework's own choice. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
+        "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed where a number of threads is set",
+    )
+    schedule: str | None = Field(
+        default=None,
+        min_length=1,
+        description="with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
     )
     instances: int = Field(
         default=1,
@@ -188,7 +207,28 @@ class Parameters(Model):
         if self.strategy == "single" and self.tasks > 1:
             others = ", ".join(name for name in framework.strategies if name != "single")
             raise ValueError(f"the strategy single is one task, not {self.tasks}; {self.framework} has: {others}")
+        self._check_threads()
         return self
+
+    def _check_threads(self) -> None:
+        given = [name for name in ("intra_op_threads", "inter_op_threads") if getattr(self, name) is not None]
+        if self.threads == "none" and given:
+            raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
+        if self.threads == "fixed" and not given:
+            raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
+        if self.threads == DYNAMIC:
+            self._check_dynamic()
+        elif self.schedule is not None:
+            raise ValueError(f"a schedule is of threads: dynamic, not of {self.threads or 'threads that nobody set'}")
+
+    def _check_dynamic(self) -> None:
+        """What hooks on modules of one process cannot do."""
+        for name, wanted in _OF_DYNAMIC.items():
+            value = getattr(self, name)
+            if value is not None and value not in wanted:
+                raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}, not {value}")
+        if self.tasks > 1:
+            raise ValueError(f"threads: dynamic is of one task, not of {self.tasks}")
 
     def _check_target(self) -> None:
         if self.task != catalog.TIME_TO_ACCURACY:
@@ -202,7 +242,7 @@ class Parameters(Model):
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
             raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
-        for name in ("model", "model_options", "execution", "data", "target_accuracy"):
+        for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", "schedule"):
             if getattr(self, name):
                 raise ValueError(f"'{name}' means nothing to a command: leave it out")
         if self.strategy != "single":
@@ -229,6 +269,8 @@ class Parameters(Model):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
+        if content.get("threads") != DYNAMIC:  # it says of the numbers of threads what they say themselves
+            content.pop("threads", None)
         if self.model is None:
             return content
         defaults = catalog.MODELS[self.model].options
@@ -244,7 +286,10 @@ class Parameters(Model):
 
 
 # What one may choose without doing other work, on the same CPUs.
-CHOICES = ("execution", "intra_op_threads", "inter_op_threads", "instances", "affinity", *catalog.SETTINGS)
+CHOICES = (
+    *("execution", "threads", "intra_op_threads", "inter_op_threads", "schedule", "instances", "affinity"),
+    *catalog.SETTINGS,
+)
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 

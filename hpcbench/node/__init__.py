@@ -2,3 +2,12 @@
 
 Each sweep carries this package as one zipapp, so that it runs in whatever environment a framework needs.
 """
+
+
+def __getattr__(name: str) -> object:
+    """`apply_schedule`, for users' own programs; it is imported when it is asked for."""
+    if name == "apply_schedule":
+        from .schedule import apply_schedule
+
+        return apply_schedule
+    raise AttributeError(name)

@@ -99,6 +99,7 @@ def assemble(
         "work": first.get("work"),
         "threads": first.get("threads"),
         "settings": first.get("settings"),
+        "dynamic": first.get("dynamic"),
         "affinity": [fact.get("affinity") for fact in facts],
         "physical_cores": [fact.get("physical_cores") for fact in facts],
         "weights_crc32": first.get("weights_crc32"),

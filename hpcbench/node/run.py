@@ -9,7 +9,7 @@ import time
 import traceback
 import zlib
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import catalog, frameworks, hardware, linked, machine, outcomes, preload, sampling, stopping
 from .group import Group
@@ -109,9 +109,12 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     else:
         settings = stopping.Settings(*(planned.measure[name] for name in stopping.Settings._fields))
         step = STEPS[parameters["task"]](network)
+        facts["dynamic"] = _by_section(network, step, planned)
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
     facts["threads"] = adapter.threads()
+    if facts.get("dynamic"):
+        facts["threads"].update(facts["dynamic"]["threads"])
     facts["settings"] = {**linked.in_effect(), **adapter.settings()}
     _check_in_effect(parameters, facts["settings"])
     facts["warnings"] += _thread_warnings(facts) + network.remarks()
@@ -138,6 +141,15 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         if asked is not None and found.get(name) != asked:
             told = (name, str(asked).lower(), str(found.get(name)).lower())
             raise outcomes.Unsupported("%s: %s was asked for, and read back is %s" % told)
+
+
+def _by_section(network: "Network", step: Callable[[], Any], planned: PlannedRun) -> Optional[Dict[str, Any]]:
+    """Put threads by section of the network in force, where the case asks for them."""
+    if planned.parameters["threads"] != "dynamic":
+        return None
+    from .dynamic.arrangement import arrange  # needs torch
+
+    return arrange(network, step, planned.measure["max_time_s"])
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:

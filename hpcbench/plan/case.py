@@ -34,9 +34,12 @@ _DEFAULTS = {
 }
 # What follows from another parameter where nothing is said: an expression like any other, so that others see it.
 _USUAL = {name: framework.executions[0] for name, framework in catalog.FRAMEWORKS.items()}
+_OF_MODELS = list(catalog.FRAMEWORKS)
 _DERIVED = {
     "gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}",
     "execution": f"{{{{ {_USUAL}[framework] if framework in {_USUAL} else none }}}}",
+    "threads": f"{{{{ ('fixed' if intra_op_threads or inter_op_threads else 'none') "
+    f"if framework in {_OF_MODELS} else none }}}}",
 }
 _DEFAULTS.update(_DERIVED)
 _CONDITION = "the condition"

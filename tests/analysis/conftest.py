@@ -141,7 +141,9 @@ class Tables(NamedTuple):
     repetitions: pd.DataFrame
 
 
-SETTINGS: Row = dict.fromkeys(("execution", "intra_op_threads", "inter_op_threads", "physical_cores_per_task"))
+SETTINGS: Row = dict.fromkeys(
+    ("execution", "threads", "intra_op_threads", "inter_op_threads", "physical_cores_per_task")
+)
 
 
 @pytest.fixture

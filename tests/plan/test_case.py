@@ -168,6 +168,22 @@ def test_a_case_says_how_it_is_executed_and_an_expression_sees_it(
     assert (case.parameters.execution, case.tags["how"]) == (usual, usual)
 
 
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [
+        ("", "none"),
+        ("  intra_op_threads: 2\n", "fixed"),
+        ("  inter_op_threads: 1\n", "fixed"),
+        ("  threads: dynamic\n", "dynamic"),
+    ],
+)
+def test_a_case_says_how_it_has_its_threads_and_an_expression_sees_it(
+    given: str, threads: str, only: Callable[..., Case]
+) -> None:
+    case = only(given + '  how: "{{ threads }}"\ntags: [how]')
+    assert (case.parameters.threads, case.tags["how"]) == (threads, threads)
+
+
 def test_tags_are_carried_and_may_be_expressions(cases: Callable[..., list[Case]]) -> None:
     found = cases('  label: "{{ model }}-{{ seed }}"\ntags: [label, unset]\nmatrix: {seed: [1, 2]}')
     assert [case.tags for case in found] == [{"label": "lstm-1", "unset": None}, {"label": "lstm-2", "unset": None}]

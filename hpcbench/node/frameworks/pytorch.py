@@ -9,6 +9,7 @@ from torch import nn
 
 from .. import catalog, out_of_memory
 from ..data import Items
+from ..outcomes import Unsupported
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_settings, pytorch_strategies, requirements
 from .base import Adapter, Batch, Library, Network
@@ -124,7 +125,10 @@ class PyTorch(Adapter):
         if intra_op is not None:
             torch.set_num_threads(intra_op)
         if inter_op is not None:
-            torch.set_num_interop_threads(inter_op)
+            try:
+                torch.set_num_interop_threads(inter_op)
+            except RuntimeError as error:  # once something has run in parallel, or when it was set before
+                raise Unsupported("inter_op_threads cannot be set any more: %s" % str(error).splitlines()[0]) from error
 
     def threads(self) -> Dict[str, Any]:
         by = "torch.set_num_threads, torch.set_num_interop_threads"

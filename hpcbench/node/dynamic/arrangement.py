@@ -1,0 +1,235 @@
+"""Threads by section for one repetition: measured, chosen and put in force, or the best fixed count and the reason."""
+
+import math
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+import torch
+
+from .. import hardware, schedule
+from ..checkup import quota
+from ..checkup.system import System
+from ..frameworks.base import Network
+from ..outcomes import Unsupported
+from ..schedule import Schedule, Section
+from . import path, verification
+from .proof import Proof, prove
+from .search import Found, Settings, TimeStep, search
+from .sections import Refused, Sections, Step
+
+SCHEDULE, FIXED = "schedule", "fixed"
+
+
+def arrange(network: Network, step: Step, budget_s: float) -> Dict[str, Any]:
+    """Put threads by section in force for the steps to come, and tell for the record what was found.
+
+    `budget_s` is for the search, and again for the proof, in seconds of steps. Raises Unsupported where the case names
+    a schedule that cannot be applied.
+    """
+    file = network.problem.parameters["schedule"]
+    if file is not None:
+        return _apply_file(network, file)
+    return _Arranging(network, step, budget_s).arrange()
+
+
+def _apply_file(network: Any, file: str) -> Dict[str, Any]:
+    try:
+        found = schedule.read(file)
+        schedule.apply_schedule(network.model, found)
+    except OSError as error:
+        raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
+    except ValueError as error:
+        raise Unsupported(str(error)) from error
+    why = "the case names the file %s" % file
+    return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": _effective(found.sections)}
+
+
+def _effective(sections: Sequence[Section]) -> Dict[str, Any]:
+    """What the record calls the threads in effect: the most of any section."""
+    return {"intra_op": max(section.threads for section in sections), "by": "%s, by section" % schedule.SETTER}
+
+
+def thread_limit(asked: Optional[int]) -> int:
+    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have."""
+    cpus = hardware.usable_cpus()
+    if asked is not None:
+        if asked > len(cpus):
+            raise Unsupported("threads: dynamic with %d threads, and this process may use %d CPUs" % (asked, len(cpus)))
+        return asked
+    tightest = quota.tightest(System(cpus))
+    return len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
+
+
+class _Whole:
+    """The step as one section."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def time_step(self, counts: Sequence[int]) -> List[float]:
+        torch.set_num_threads(counts[0])
+        start = time.perf_counter()
+        self.step()
+        return [time.perf_counter() - start]
+
+
+class _Checked(NamedTuple):
+    """Sections that can be trusted, and what was seen of their threads."""
+
+    sections: Sections
+    busy: List[verification.Busy]
+
+
+class _Arranging:
+    def __init__(self, network: Any, step: Step, budget_s: float) -> None:
+        self.network, self.step, self.budget_s = network, step, budget_s
+        parameters = network.problem.parameters
+        self.counts = path.counts_up_to(thread_limit(parameters["intra_op_threads"]))
+        self.settings = Settings(budget_s=budget_s, seed=parameters["seed"])
+        self.began = time.monotonic()
+
+    def arrange(self) -> Dict[str, Any]:
+        self.step()  # the first allocates
+        try:
+            checked = self._checked()
+        except Refused as reason:
+            return self._keep_fixed(self._search(_Whole(self.step).time_step, 1), str(reason))
+        with_hooks = checked.sections
+        try:
+            found = self._search(with_hooks.time_step, len(with_hooks))
+        except Refused as reason:
+            with_hooks.close()
+            return self._keep_fixed(self._search(_Whole(self.step).time_step, 1), str(reason))
+        with_hooks.close()
+        if found.dynamic.counts == found.fixed.counts:
+            return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
+        return self._prove(found, checked)
+
+    def _search(self, time_step: TimeStep, sections: int) -> Found:
+        return search(time_step, sections, self.counts, self.settings)
+
+    def _checked(self) -> _Checked:
+        """Raises Refused where counts by section would mean nothing."""
+        sections = Sections(self.network.model, self.step)
+        try:
+            self._check_other_inputs(sections)
+            busy: List[verification.Busy] = []
+            for count in sorted({1, self.counts[-1]}):
+                busy += verification.busy_threads(sections, count)
+            disobeying = verification.disobeying(busy)
+            if disobeying:
+                first = disobeying[0]
+                told = (sections.begins[first.section].module, first.seen, first.threads)
+                raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+        except BaseException:
+            sections.close()
+            raise
+        return _Checked(sections, busy)
+
+    def _check_other_inputs(self, sections: Sections) -> None:
+        """The order of blocks must not depend on data; an input pipeline brings other data with every step anyway."""
+        problem = self.network.problem
+        if problem.split:
+            return
+        other = replace(problem, parameters={**problem.parameters, "seed": problem.parameters["seed"] + 1})
+        inputs, labels = self.network.on_device(*other.batch())
+        usual = sections.step
+        if problem.training:
+            sections.step = lambda: self.network.learn(inputs, labels)
+        else:
+            sections.step = lambda: self.network.predict(inputs)
+        try:
+            sections.time_step([self.counts[-1]] * len(sections))
+        finally:
+            sections.step = usual
+
+    def _prove(self, found: Found, checked: _Checked) -> Dict[str, Any]:
+        made = self._schedule(found, checked.sections)
+        proof = prove(self._timer(made), found.fixed.counts, found.dynamic.counts, found.dynamic.seconds, self.budget_s)
+        if not proof.certain:
+            return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
+        schedule.apply_schedule(self.network.model, made)
+        return self._told(SCHEDULE, None, found, checked, proof, made)
+
+    def _schedule(self, found: Found, sections: Sections) -> Schedule:
+        parts = [
+            Section(place.module, place.phase, count) for place, count in zip(sections.begins, found.dynamic.counts)
+        ]
+        parameters = self.network.problem.parameters
+        made_for = {
+            "task": parameters["task"],
+            "batch_shape": list(self.network.work.input_shape),
+            "dtype": parameters["dtype"],
+            "thread_limit": self.counts[-1],
+            "cpu_model": hardware.cpu_model(),
+            "torch": torch.__version__,
+        }
+        return Schedule(schedule.fingerprint(self.network.model), tuple(parts), made_for)
+
+    def _timer(self, made: Schedule) -> Callable[[Sequence[int], int], float]:
+        """Steps as a user would take them: with the schedule's own hooks, or with a fixed count and none."""
+
+        def timed(steps: int) -> float:
+            self.step()  # pays for what the last ones have left
+            start = time.perf_counter()
+            for _ in range(steps):
+                self.step()
+            return (time.perf_counter() - start) / steps
+
+        def time_steps(counts: Sequence[int], steps: int) -> float:
+            if len(set(counts)) > 1:
+                with schedule.apply_schedule(self.network.model, made):
+                    return timed(steps)
+            torch.set_num_threads(counts[0])
+            return timed(steps)
+
+        return time_steps
+
+    def _keep_fixed(
+        self, found: Found, why: str, checked: Optional[_Checked] = None, proof: Optional[Proof] = None
+    ) -> Dict[str, Any]:
+        torch.set_num_threads(found.fixed.counts[0])
+        return self._told(FIXED, why, found, checked, proof, None)
+
+    def _told(
+        self,
+        answer: str,
+        why: Optional[str],
+        found: Found,
+        checked: Optional[_Checked],
+        proof: Optional[Proof],
+        made: Optional[Schedule],
+    ) -> Dict[str, Any]:
+        """For the record. Intervals are (median, low, high); errors are standard errors in seconds."""
+        times = found.times
+        return {
+            "answer": answer,
+            "why": why,
+            "schedule": made.as_json() if made else None,
+            "threads": _effective(made.sections) if made else {},
+            "fixed_threads": found.fixed.counts[0],
+            "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
+            "measured": dict(proof._asdict(), gain=list(proof.gain)) if proof else None,
+            "sections": _told_sections(found, checked),
+            "changes": [
+                dict(before=before, after=after, **times.change(before, after)._asdict())
+                for before, after in times.changes()
+            ],
+            "search_steps": found.steps,
+            "profile_s": time.monotonic() - self.began,
+        }
+
+
+def _told_sections(found: Found, checked: Optional[_Checked]) -> List[Dict[str, Any]]:
+    if checked is None:
+        return []
+    return [
+        {
+            **place._asdict(),
+            "times_s": {str(count): list(found.times.of(number, count)) for count in found.times.seconds(number)},
+            "chosen": found.dynamic.counts[number],
+            "busy": {str(each.threads): each.seen for each in checked.busy if each.section == number},
+        }
+        for number, place in enumerate(checked.sections.begins)
+    ]

@@ -1,0 +1,106 @@
+"""What is known of times that were sampled: medians, and how far they may be off."""
+
+import math
+from statistics import median
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+Z = 1.644854  # of the normal distribution: 95 %, one-sided
+# For normal noise, the median's standard error is sqrt(pi / 2) of the mean's, and the MAD 0.6745 standard deviations
+# (Huber, 1981, "Robust Statistics", chapters 1 and 5).
+_ERROR_OF_MEDIAN = math.sqrt(math.pi / 2)
+_DEVIATIONS_IN_MAD = 0.6745
+_FEWEST = 3
+
+
+class Estimate(NamedTuple):
+    """A time in seconds, and the standard error of it."""
+
+    seconds: float
+    error_s: float
+
+    @property
+    def low_s(self) -> float:
+        return self.seconds - Z * self.error_s
+
+    @property
+    def high_s(self) -> float:
+        return self.seconds + Z * self.error_s
+
+
+UNKNOWN = Estimate(0.0, math.inf)
+
+
+def of_samples(times_s: Sequence[float]) -> Estimate:
+    """The median; its error from the median absolute deviation, so that a few disturbed samples do not matter."""
+    if not times_s:
+        return UNKNOWN
+    middle = median(times_s)
+    if len(times_s) < _FEWEST:
+        return Estimate(middle, math.inf)
+    deviation = median(abs(time_s - middle) for time_s in times_s) / _DEVIATIONS_IN_MAD
+    return Estimate(middle, _ERROR_OF_MEDIAN * deviation / math.sqrt(len(times_s)))
+
+
+def less(one: Estimate, other: Estimate) -> Estimate:
+    return Estimate(one.seconds - other.seconds, math.hypot(one.error_s, other.error_s))
+
+
+def pooled(estimates: Sequence[Estimate]) -> Estimate:
+    """Several estimates of one thing, each weighted by the inverse of its variance."""
+    known = [estimate for estimate in estimates if math.isfinite(estimate.error_s)]
+    if not known:
+        return UNKNOWN
+    exact = [estimate.seconds for estimate in known if not estimate.error_s]
+    if exact:
+        return Estimate(sum(exact) / len(exact), 0.0)
+    weights = [1 / estimate.error_s**2 for estimate in known]
+    seconds = sum(weight * estimate.seconds for weight, estimate in zip(weights, known)) / sum(weights)
+    return Estimate(seconds, 1 / math.sqrt(sum(weights)))
+
+
+Change = Tuple[int, int]
+
+
+class SectionTimes:
+    """Samples of every section under every count, apart by the count of the section before it."""
+
+    def __init__(self, sections: int) -> None:
+        self.sections = sections
+        self._samples: List[Dict[Change, List[float]]] = [{} for _ in range(sections)]
+        self._known: Dict[Tuple[int, Change], Estimate] = {}
+        self._pooled: Dict[Change, Estimate] = {}
+
+    def add(self, counts: Sequence[int], times_s: Sequence[float]) -> None:
+        """The times of a step whose predecessor had the same counts."""
+        for place, time_s in enumerate(times_s):
+            change = (counts[place - 1], counts[place])
+            self._samples[place].setdefault(change, []).append(time_s)
+            self._known.pop((place, change), None)
+        self._pooled.clear()
+
+    def of(self, section: int, count: int, before: Optional[int] = None) -> Estimate:
+        """Of a section under this count; after another one, its change of count included."""
+        key = (section, (count if before is None else before, count))
+        if key not in self._known:
+            self._known[key] = of_samples(self._samples[section].get(key[1], ()))
+        return self._known[key]
+
+    def seconds(self, section: int) -> Dict[int, float]:
+        """By count, without changes."""
+        counts = [count for before, count in self._samples[section] if before == count]
+        return {count: self.of(section, count).seconds for count in sorted(counts)}
+
+    def change(self, before: int, count: int) -> Estimate:
+        """What a change costs: sections after another count, less the same sections after their own, pooled."""
+        if (before, count) not in self._pooled:
+            differences = [
+                less(self.of(section, count, before), self.of(section, count))
+                for section in range(self.sections)
+                if (before, count) in self._samples[section]
+            ]
+            self._pooled[before, count] = pooled(differences)
+        return self._pooled[before, count]
+
+    def changes(self) -> List[Change]:
+        """The changes that were measured."""
+        return sorted({change for samples in self._samples for change in samples if change[0] != change[1]})

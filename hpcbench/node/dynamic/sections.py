@@ -1,0 +1,192 @@
+"""The sections of a PyTorch model's step: which there are, in what order, and how long each takes under its count.
+
+Sections begin at the model's blocks: leaves of its tree of modules, or what lies `depth` levels deep; an LSTM or an
+attention counts as one. Blocks that run more than once in a step are taken together, by their parent.
+"""
+
+import time
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from torch import nn
+
+from ..schedule import BACKWARD, FORWARD, on_begin
+
+WHOLE = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+FIRST_STEPS = 5  # which tell the order and, after the first of them, which sections are short
+SHORT = 20  # times as long as setting a count takes, a section is worth one of its own
+_CALLS = 200
+
+Step = Callable[[], Any]
+
+
+class Refused(Exception):
+    """The model has no sections of which counts could be set; the message says why."""
+
+
+class Place(NamedTuple):
+    """Where a section begins."""
+
+    module: str  # its path in the model
+    phase: str
+
+
+def blocks(model: nn.Module, depth: Optional[int] = None, path: str = "") -> Dict[str, nn.Module]:
+    """The model's blocks by their paths, in the order of its tree."""
+    children = list(model.named_children())
+    if not children or isinstance(model, WHOLE) or depth == 0:
+        return {path: model}
+    found: Dict[str, nn.Module] = {}
+    for name, child in children:
+        below = None if depth is None else depth - 1
+        found.update(blocks(child, below, path + "." + name if path else name))
+    return found
+
+
+class Sections:
+    """A step, apart by its sections. Raises Refused where steps differ, or the model sets threads itself."""
+
+    def __init__(self, model: nn.Module, step: Step, depth: Optional[int] = None) -> None:
+        self.model, self.step = model, step
+        self._hooks: List[Any] = []
+        self._modules = blocks(model, depth)
+        self.places: List[Place] = []
+        self._begins: Dict[Place, int] = {}  # sections by where they begin; what is not in it goes on
+        self._seen: List[Tuple[Place, float]] = []
+        self._counts: Sequence[int] = ()
+        self._running: Optional[int] = None  # the section
+        self.on_boundary: Callable[[Optional[int]], None] = lambda section: None  # with the one that begins, if any
+        try:
+            self._find()
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def close(self) -> None:
+        """Take all hooks off the model."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    def time_step(self, counts: Sequence[int]) -> List[float]:
+        """Seconds of each section in one step with these counts. Raises Refused."""
+        self._counts, self._seen, self._running = counts, [], None
+        start = time.perf_counter()
+        self.step()
+        end = time.perf_counter()
+        self._leave(None)
+        self._check_order()
+        return self._by_section(start, end)
+
+    def _by_section(self, start: float, end: float) -> List[float]:
+        """What comes before the first section is of the last one: a step follows a step."""
+        begins = [moment for place, moment in self._seen if place in self._begins]
+        times = [after - before for before, after in zip(begins, begins[1:] + [end])]
+        times[-1] += begins[0] - start
+        return times
+
+    @property
+    def begins(self) -> List[Place]:
+        """Where the sections begin, in their order."""
+        return list(self._begins)
+
+    def _find(self) -> None:
+        threads = torch.get_num_threads()  # a step may change it
+        while True:
+            self._watch()
+            self._seen = []
+            self.step()
+            seen = [place for place, _ in self._seen]
+            again = {place.module for place in seen if seen.count(place) > 1}
+            if not again:
+                break
+            self._take_together(again)
+        self.places = seen
+        if not seen:
+            raise Refused("none of its blocks has run")
+        self._begins = {place: number for number, place in enumerate(seen)}
+        self._join_short_ones(threads)
+
+    def _watch(self) -> None:
+        self.close()
+        for path, module in self._modules.items():
+            for phase in (FORWARD, BACKWARD):
+                self._hooks += on_begin(module, phase, self._beginner(Place(path, phase)))
+
+    def _beginner(self, place: Place) -> Callable[[], None]:
+        def begin() -> None:
+            section = self._begins.get(place)
+            self._seen.append((place, time.perf_counter()))
+            if section is not None and self._counts:
+                self._leave(section)
+                if torch.get_num_threads() != self._counts[section]:
+                    torch.set_num_threads(self._counts[section])
+
+        return begin
+
+    def _leave(self, next_section: Optional[int]) -> None:
+        """Read the count back at the end of a section: a model may have set it itself."""
+        if self._running is not None:
+            asked, effective = self._counts[self._running], torch.get_num_threads()
+            if effective != asked:
+                name = self.begins[self._running].module
+                told = (name, effective, asked)
+                raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+        self._running = next_section
+        self.on_boundary(next_section)
+
+    def _check_order(self) -> None:
+        seen = [place for place, _ in self._seen]
+        if seen == self.places:
+            return
+        pairs = zip(seen + [None], self.places + [None])
+        found, expected = next(pair for pair in pairs if pair[0] != pair[1])
+        told = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
+        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(told))
+
+    def _take_together(self, paths: "set[str]") -> None:
+        if "" in paths:
+            raise Refused("the whole model runs more than once in a step")
+        parents = {path.rpartition(".")[0] for path in paths}
+        outside = {
+            path: module
+            for path, module in self._modules.items()
+            if not any(not parent or path == parent or path.startswith(parent + ".") for parent in parents)
+        }
+        modules = dict(self.model.named_modules())
+        self._modules = {**outside, **{parent: modules[parent] for parent in parents}}
+
+    def _join_short_ones(self, threads: int) -> None:
+        """Sections that are over before a count of their own could pay join the one before them."""
+        uniform = [threads] * len(self._begins)
+        steps = [self.time_step(uniform) for _ in range(FIRST_STEPS)][1:]
+        shortest_s = SHORT * setting_s()
+        times = [median(of_section) for of_section in zip(*steps)]
+        self._begins = {self.places[first]: number for number, first in enumerate(long_enough(times, shortest_s))}
+
+
+def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:
+    """The sections that keep a beginning of their own, so that each with what joins it is no shorter than allowed. The
+    first one always does."""
+    firsts = [0]
+    together_s = times_s[0]
+    for place, time_s in enumerate(times_s[1:], 1):
+        if time_s >= shortest_s and together_s >= shortest_s:
+            firsts.append(place)
+            together_s = 0.0
+        together_s += time_s
+    return firsts
+
+
+def setting_s() -> float:
+    """What it takes to set a count, and the one before again, when nothing computes in between."""
+    threads = torch.get_num_threads()
+    start = time.perf_counter()
+    for _ in range(_CALLS):
+        torch.set_num_threads(1)
+        torch.set_num_threads(threads)
+    return (time.perf_counter() - start) / _CALLS

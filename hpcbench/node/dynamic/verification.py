@@ -1,0 +1,108 @@
+"""Whether counts of threads take effect: which threads of this process compute in each section.
+
+The kernel counts the time of each thread on a CPU, in nanoseconds, and of those that have ended with the process's. A
+thread of an OpenMP team that waits may spin, and looks as busy as one that computes. Therefore whole steps are taken
+with one count in all sections, until threads of other counts have gone to sleep: then what spins belongs to a team of
+this size, and threads beyond it do not obey.
+"""
+
+import math
+import os
+import time
+from typing import Dict, List, NamedTuple, Optional
+
+from .sections import Sections
+
+FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
+SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP_BLOCKTIME), those of libgomp for less
+BUSY = 0.1  # of the section's time, and no less than
+BUSY_S = 0.005  # in all its steps: a thread has computed
+TASKS = "/proc/self/task"
+_ENDED = 0  # in place of a thread's number: threads that are gone
+
+
+class Busy(NamedTuple):
+    """Threads that have computed in a section while `threads` were asked for."""
+
+    section: int
+    threads: int
+    seen: int
+
+
+class CpuTimes(NamedTuple):
+    """Seconds on a CPU so far."""
+
+    by_thread: Dict[int, float]  # of those that are there
+    process_s: float  # with those that have ended
+
+
+def cpu_times() -> CpuTimes:
+    """Of this process, now."""
+    times = {}
+    for name in os.listdir(TASKS):
+        thread = int(name)
+        try:
+            # MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of Linux's include/linux/posix-timers.h
+            times[thread] = time.clock_gettime((~thread << 3) | 6)
+        except OSError:  # it has just ended
+            continue
+    return CpuTimes(times, time.process_time())
+
+
+class _Watch:
+    """Adds up what threads compute in each section."""
+
+    def __init__(self, sections: int) -> None:
+        self.used_s: List[Dict[int, float]] = [{} for _ in range(sections)]
+        self._running: Optional[int] = None
+        self._began = CpuTimes({}, 0.0)
+
+    def on_boundary(self, begins: Optional[int]) -> None:
+        now = cpu_times()
+        if self._running is not None:
+            self._add(self.used_s[self._running], now)
+        self._running, self._began = begins, now
+
+    def _add(self, used_s: Dict[int, float], now: CpuTimes) -> None:
+        began = self._began
+        used = {thread: seconds - began.by_thread.get(thread, 0.0) for thread, seconds in now.by_thread.items()}
+        used[_ENDED] = now.process_s - began.process_s - sum(used.values())
+        for thread, seconds in used.items():
+            used_s[thread] = used_s.get(thread, 0.0) + seconds
+
+
+def busy_threads(sections: Sections, threads: int) -> List[Busy]:
+    """How many threads compute in each section where so many are asked for."""
+    counts = [threads] * len(sections)
+    settled = time.monotonic() + SETTLE_S
+    while time.monotonic() < settled:
+        sections.time_step(counts)
+    watch, wall_s = _Watch(len(sections)), [0.0] * len(counts)
+    sections.on_boundary = watch.on_boundary
+    try:
+        _take_steps(sections, counts, wall_s)
+    finally:
+        sections.on_boundary = lambda section: None
+    return [Busy(place, threads, _seen(watch.used_s[place], wall)) for place, wall in enumerate(wall_s)]
+
+
+def _seen(used_s: Dict[int, float], wall_s: float) -> int:
+    """Threads that were busy. Of those that have ended the time is known, and so how many it takes at least."""
+    enough_s = max(BUSY_S, BUSY * wall_s)
+    alive = sum(seconds >= enough_s for thread, seconds in used_s.items() if thread != _ENDED)
+    ended_s = used_s.get(_ENDED, 0.0)
+    return alive + (math.ceil(ended_s / wall_s) if ended_s >= enough_s else 0)
+
+
+def _take_steps(sections: Sections, counts: List[int], wall_s: List[float]) -> None:
+    """Until every section has taken long enough to tell, or enough is enough."""
+    start, steps = time.monotonic(), 0
+    while steps < FEWEST_STEPS or (min(wall_s) < 4 * BUSY_S and time.monotonic() - start < LONGEST_S):
+        for place, seconds in enumerate(sections.time_step(counts)):
+            wall_s[place] += seconds
+        steps += 1
+
+
+def disobeying(busy: List[Busy]) -> List[Busy]:
+    """Sections in which more threads compute than were asked for."""
+    return [each for each in busy if each.seen > each.threads]

@@ -1,0 +1,153 @@
+"""What a repetition with threads by section does. Modules that sleep stand for wide and narrow ones, on any machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node import problem
+from hpcbench.node.group import Group
+from hpcbench.node.outcomes import Unsupported
+from hpcbench.node.ranks import Ranks
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: threads by section in a repetition")
+
+from hpcbench.node.dynamic import arrangement, verification  # noqa: E402 - they need torch
+from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
+from hpcbench.node.frameworks import load  # noqa: E402
+from hpcbench.node.run import run  # noqa: E402
+
+TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
+Make = Callable[..., Any]
+
+
+class Sleeping(torch.nn.Module):
+    """Takes so long with one thread, and so long with two."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def forward(self, batch: Any) -> Any:
+        time.sleep(self.seconds[torch.get_num_threads() - 1])
+        return batch
+
+
+@pytest.fixture(autouse=True)
+def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(arrangement, "thread_limit", lambda asked: 2)
+    monkeypatch.setattr(verification, "SETTLE_S", 0.01)
+    count = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(count)
+
+
+@pytest.fixture
+def network(make_parameters: Make) -> Make:
+    def make(*modules: Any, **changes: Any) -> Any:
+        parameters = make_parameters(model_options=TINY, threads="dynamic", **changes)
+        made = load("pytorch").build(problem.of_case(parameters, Group(Ranks(0, 1))))
+        if modules:
+            made.model = torch.nn.Sequential(*modules)
+        return made
+
+    return make
+
+
+def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Make) -> None:
+    made = network(Sleeping(0.004, 0.001), Sleeping(0.001, 0.004), Sleeping(0.004, 0.001))
+    told = arrange(made, made.infer, 1.0)
+    assert told["answer"] == "schedule"
+    assert [(each["module"], each["threads"]) for each in told["schedule"]["sections"]] == [
+        ("0", 2),
+        ("1", 1),
+        ("2", 2),
+    ]
+    assert told["fixed_threads"] == 2
+    assert told["measured"]["gain"][1] > 1
+    assert told["threads"] == {"intra_op": 2, "by": "torch.set_num_threads, by section"}
+    assert {(each["before"], each["after"]) for each in told["changes"]} == {(1, 2), (2, 1)}
+    start = time.perf_counter()
+    made.infer()
+    assert time.perf_counter() - start >= 0.003
+    assert any(module._forward_pre_hooks for module in made.model)
+
+
+def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make) -> None:
+    made = network(Sleeping(0.001, 0.004), Sleeping(0.001, 0.004))
+    told = arrange(made, made.infer, 0.5)
+    assert (told["answer"], told["fixed_threads"], told["schedule"]) == ("fixed", 1, None)
+    assert told["why"] == "no change of the count is worth what it costs"
+    assert torch.get_num_threads() == 1
+    assert not any(module._forward_pre_hooks for module in made.model)
+
+
+class Setting(torch.nn.Module):
+    def forward(self, batch: Any) -> Any:
+        torch.set_num_threads(1)
+        return batch
+
+
+def test_a_model_that_sets_threads_gets_a_fixed_count_and_the_reason(network: Make) -> None:
+    made = network(Sleeping(0.001, 0.001), Setting())
+    told = arrange(made, made.infer, 0.1)
+    assert told["answer"] == "fixed"
+    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert told["sections"] == []
+
+
+def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None:
+    wide, narrow = Sleeping(0.004, 0.001), Sleeping(0.001, 0.004)
+    told = arrange(measured := network(wide, narrow), measured.infer, 1.0)
+    file = tmp_path / "schedule.json"
+    arrangement.schedule.write(arrangement.schedule.parse(told["schedule"]), str(file))
+    made = network(Sleeping(0, 0), Sleeping(0, 0), schedule=str(file))
+    again = arrange(made, made.infer, 1.0)
+    assert again["schedule"] == told["schedule"]
+    assert again["why"] == f"the case names the file {file}"
+    other = network(Sleeping(0, 0), schedule=str(file))
+    with pytest.raises(Unsupported, match="it was made for another model"):
+        arrange(other, other.infer, 1.0)
+    missing = network(schedule="nowhere.json")
+    with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
+        arrange(missing, missing.infer, 1.0)
+
+
+@pytest.mark.parametrize("task", ["inference", "training"])
+def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None:
+    facts = run(make_planned(model_options=TINY, threads="dynamic", task=task), Ranks(0, 1))
+    assert facts["status"] == "completed", facts["error"]
+    assert facts["dynamic"]["answer"] in ("fixed", "schedule")
+    assert facts["dynamic"]["search_steps"] > 0
+    assert facts["threads"]["intra_op"] in (1, 2)
+    assert facts["samples"]["times_s"]
+
+
+def test_other_repetitions_tell_nothing(make_planned: Make) -> None:
+    assert run(make_planned(model_options=TINY), Ranks(0, 1))["dynamic"] is None
+
+
+def test_inter_op_threads_that_come_too_late_are_an_outcome(
+    make_planned: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(count: int) -> None:
+        raise RuntimeError("Error: cannot set number of interop threads after parallel work has started\nException")
+
+    monkeypatch.setattr(torch, "set_num_interop_threads", too_late)
+    facts = run(make_planned(model_options=TINY, inter_op_threads=2), Ranks(0, 1))
+    assert facts["status"] == "unsupported"
+    assert facts["error"]["message"].startswith("inter_op_threads cannot be set any more: Error: cannot set number")
+
+
+def test_more_threads_than_cpus_are_refused() -> None:
+    with pytest.raises(Unsupported, match="with 100000 threads, and this process may use"):
+        THREAD_LIMIT(100_000)
+
+
+THREAD_LIMIT = arrangement.thread_limit

@@ -1,0 +1,88 @@
+"""The search and the proof, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hpcbench.node.dynamic import path
+from hpcbench.node.dynamic.proof import median_interval, prove
+from hpcbench.node.dynamic.search import Settings, search
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+
+
+class Exact:
+    """A node without noise, on which a change costs the same always."""
+
+    def __init__(self, times: list[dict[int, float]], change_s: float) -> None:
+        self.times, self.change_s = times, change_s
+        self.last = 0
+
+    def time_step(self, counts: Sequence[int]) -> list[float]:
+        seen = []
+        for section, count in zip(self.times, counts, strict=True):
+            seen.append(section[count] + self.change_s * (count != self.last))
+            self.last = count
+        return seen
+
+
+WIDE_AND_NARROW = [{1: 8e-3, 4: 2e-3}, {1: 1e-3, 4: 2e-3}, {1: 4e-3, 4: 1e-3}]
+
+
+def test_wide_sections_get_many_threads_and_narrow_ones_few() -> None:
+    found = search(Exact(WIDE_AND_NARROW, 1e-4).time_step, 3, [1, 4])
+    assert found.dynamic.counts == (4, 1, 4)
+    assert found.dynamic.seconds == pytest.approx(4.2e-3)
+    assert found.fixed == path.Path((4, 4, 4), pytest.approx(5e-3))
+    assert found.times.change(4, 1).seconds == pytest.approx(1e-4)
+
+
+def test_where_changes_cost_more_than_they_bring_one_count_is_the_answer() -> None:
+    found = search(Exact(WIDE_AND_NARROW, 6e-4).time_step, 3, [1, 4])
+    assert found.dynamic == found.fixed
+
+
+def test_one_section_needs_no_change() -> None:
+    found = search(Exact([{1: 2.0, 4: 1.0}], 0.1).time_step, 1, [1, 4])
+    assert found.dynamic == found.fixed == path.Path((4,), 1.0)
+
+
+def test_a_budget_ends_the_search_when_every_count_has_its_fewest_visits() -> None:
+    found = search(Exact(WIDE_AND_NARROW, 1e-4).time_step, 3, [1, 4], Settings(budget_s=0.0))
+    assert found.steps == 2 * 3 * 4 + 4  # the last are of the path, whose changes nobody knew
+    assert found.fixed.counts == (4, 4, 4)
+
+
+@pytest.fixture
+def simulated_node(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import simulated_node
+
+    yield simulated_node
+    sys.modules.pop("simulated_node", None)
+
+
+def test_on_simulated_nodes_the_answer_is_near_the_best_path_and_not_slower_than_fixed(simulated_node) -> None:  # type: ignore[no-untyped-def]
+    judged = [simulated_node.judge(seed) for seed in range(10)]
+    assert max(each.loss for each in judged) < 0.02
+    assert min(each.gain for each in judged) > 0.99
+    assert sum(each.kept for each in judged) >= 5
+
+
+def test_the_same_twice_is_no_gain() -> None:
+    times = iter([1.0, 1.1, 0.9] * 100)
+    proof = prove(lambda counts, steps: next(times), (1,), (1,), 0.02)
+    assert not proof.certain
+    assert proof.gain.low <= 1 <= proof.gain.high
+
+
+def test_a_tenth_less_time_is_a_certain_gain() -> None:
+    proof = prove(lambda counts, steps: 0.9 if counts == (1,) else 1.0, (4,), (1,), 0.02)
+    assert proof.certain
+    assert proof.gain.middle == pytest.approx(1 / 0.9)
+
+
+def test_the_interval_of_ten_values_are_the_second_and_the_ninth() -> None:
+    assert median_interval(range(1, 11)) == (5.5, 2, 9)  # 97.9 %: Conover's table A3 for p = 1/2

@@ -1,0 +1,189 @@
+"""Sections of small models, found and timed for real; threads are counted, but no time is judged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: sections of models")
+
+from hpcbench.node.dynamic import sections as found  # noqa: E402 - they need torch
+from hpcbench.node.dynamic import verification  # noqa: E402
+from hpcbench.node.dynamic.sections import Place, Refused, Sections  # noqa: E402
+from hpcbench.node.schedule import BACKWARD, FORWARD  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(found, "SHORT", 0)  # small as they are, sections stay apart
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(count)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(4, 8, num_layers=2, bidirectional=True)
+        self.out = torch.nn.Linear(16, 2)
+
+    def forward(self, batch: Any) -> Any:
+        return self.out(self.lstm(batch)[0])
+
+
+def step_of(model: Any, shape: tuple[int, ...] = (3, 2, 4), training: bool = False) -> Any:
+    batch = torch.ones(shape)
+
+    def step() -> None:
+        result = model(batch)
+        if training:
+            result.sum().backward()
+
+    return step
+
+
+def test_an_lstm_is_one_section_with_all_its_gates_and_steps() -> None:
+    model = Recurrent()
+    sections = Sections(model, step_of(model))
+    assert sections.begins == [Place("lstm", FORWARD), Place("out", FORWARD)]
+
+
+def test_training_has_the_backward_of_each_section_in_the_order_of_gradients() -> None:
+    model = Recurrent()
+    sections = Sections(model, step_of(model, training=True))
+    assert [(place.module, place.phase) for place in sections.begins] == [
+        ("lstm", FORWARD),
+        ("out", FORWARD),
+        ("out", BACKWARD),
+        ("lstm", BACKWARD),
+    ]
+
+
+def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:
+    counts: list[int] = []
+    model = torch.nn.Sequential(*(Noting(counts) for _ in range(3)))
+    sections = Sections(model, step_of(model))
+    counts.clear()
+    times = sections.time_step([1, 2, 1])
+    assert counts == [1, 2, 1]
+    assert len(times) == 3
+    assert min(times) > 0
+
+
+class Noting(torch.nn.Module):
+    def __init__(self, counts: list[int]) -> None:
+        super().__init__()
+        self.counts = counts
+
+    def forward(self, batch: Any) -> Any:
+        self.counts.append(torch.get_num_threads())
+        return batch + 1
+
+
+def test_a_depth_limit_takes_blocks_whole() -> None:
+    inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    model = torch.nn.Sequential(inner, torch.nn.Linear(4, 2))
+    assert list(found.blocks(model)) == ["0.0", "0.1", "1"]
+    assert list(found.blocks(model, depth=1)) == ["0", "1"]
+
+
+def test_a_block_that_runs_twice_is_taken_with_its_siblings() -> None:
+    shared = torch.nn.Linear(4, 4)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Twice(shared), torch.nn.Linear(4, 2))
+    sections = Sections(model, step_of(model))
+    assert [place.module for place in sections.begins] == ["0", "1", "2"]
+
+
+class Twice(torch.nn.Module):
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, batch: Any) -> Any:
+        return self.inner(self.inner(batch))
+
+
+def test_the_hooks_are_gone_when_it_is_closed() -> None:
+    model = Recurrent()
+    Sections(model, step_of(model, training=True)).close()
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+
+
+def test_an_order_that_depends_on_data_is_refused() -> None:
+    model = Choosing()
+    batch = torch.ones(2, 4)
+    sections = Sections(model, lambda: model(batch))
+    batch.neg_()
+    with pytest.raises(Refused, match=r"depends on data: forward of right came, and before it was forward of left"):
+        sections.time_step([1, 1])
+
+
+class Choosing(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.left, self.right = (torch.nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, batch: Any) -> Any:
+        result = self.first(batch)
+        return self.left(result) if batch.sum() > 0 else self.right(result)
+
+
+def test_a_model_that_sets_threads_itself_is_refused() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Setting(), torch.nn.Linear(4, 4))
+    torch.set_num_threads(2)
+    with pytest.raises(Refused, match="sets threads itself: in 1 there are 1, and 2 were asked for"):
+        Sections(model, step_of(model))
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+class Setting(torch.nn.Module):
+    def forward(self, batch: Any) -> Any:
+        torch.set_num_threads(1)
+        return batch
+
+
+class Threaded(torch.nn.Module):
+    """Computes in a thread of its own, which knows nothing of the counts of others."""
+
+    def forward(self, batch: Any) -> Any:
+        def work() -> None:
+            for _ in range(20):
+                torch.mm(WIDE, WIDE)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        for _ in range(20):
+            torch.mm(WIDE, WIDE)
+        thread.join()
+        return batch + 1
+
+
+WIDE = torch.ones(128, 128)
+
+
+def test_a_child_thread_that_ignores_the_setting_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "SETTLE_S", 0.01)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Threaded())
+    sections = Sections(model, step_of(model))
+    disobeying = verification.disobeying(verification.busy_threads(sections, 1))
+    assert [(each.section, each.threads) for each in disobeying] == [(1, 1)]
+    assert disobeying[0].seen >= 2
+
+
+def test_a_model_that_obeys_is_not_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "SETTLE_S", 0.3)  # until threads of other tests have gone to sleep
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Linear(256, 256))
+    sections = Sections(model, step_of(model, (512, 256)))
+    busy = verification.busy_threads(sections, 1)
+    assert [each.seen for each in busy] == [1, 1]
+
+
+def test_short_sections_join_the_one_before_them() -> None:
+    assert found.long_enough([5.0, 0.1, 3.0, 4.0], 1.0) == [0, 2, 3]
+    assert found.long_enough([0.1, 0.2, 3.0], 1.0) == [0]  # the first ones are too short by themselves
+    assert found.long_enough([0.6, 0.6, 3.0], 1.0) == [0, 2]

@@ -1,0 +1,179 @@
+"""A schedule on real models, and what is refused. Counts are set for real; this machine's CPUs are counted as eight."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hpcbench.node
+from hpcbench.node import schedule as schedules
+from hpcbench.node.schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: schedules on models")
+
+
+class Watching(torch.nn.Module):
+    """Remembers how many threads there were in its forward and in its backward."""
+
+    def __init__(self, seen: list[int]) -> None:
+        super().__init__()
+        self.linear, self.seen = torch.nn.Linear(4, 4), seen
+
+    def forward(self, batch: Any) -> Any:
+        self.seen.append(torch.get_num_threads())
+        result = self.linear(batch)
+        if result.requires_grad:
+            result.grad_fn.register_hook(lambda *gradients: self.seen.append(torch.get_num_threads()))
+        return result
+
+
+@pytest.fixture
+def before(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(schedules, "usable_cpus", lambda: 8)
+    count = torch.get_num_threads()
+    torch.set_num_threads(7)
+    yield 7
+    torch.set_num_threads(count)
+
+
+@pytest.fixture
+def seen() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def model(seen: list[int]) -> Any:
+    return torch.nn.Sequential(Watching(seen), Watching(seen), Watching(seen))
+
+
+def made_for(model: Any, *sections: tuple[str, str, int]) -> Schedule:
+    return Schedule(schedules.fingerprint(model), tuple(Section(*each) for each in sections), {"batch_shape": [1, 4]})
+
+
+def forward_of(model: Any, *counts: int) -> Schedule:
+    return made_for(model, *((str(place), FORWARD, count) for place, count in enumerate(counts)))
+
+
+def test_each_section_has_its_count_and_all_is_as_before_afterwards(model: Any, seen: list[int], before: int) -> None:
+    plain = model(torch.ones(1, 4))
+    with apply_schedule(model, forward_of(model, 2, 1, 3)):
+        scheduled = model(torch.ones(1, 4))
+    assert torch.get_num_threads() == before
+    model(torch.ones(1, 4))
+    assert seen == [7, 7, 7, 2, 1, 3, 7, 7, 7]
+    assert torch.equal(plain, scheduled)
+
+
+def test_the_backward_of_a_section_has_a_count_of_its_own(model: Any, seen: list[int], before: int) -> None:
+    sections = [("0", FORWARD, 2), ("1", FORWARD, 1), ("2", FORWARD, 1), ("2", BACKWARD, 3), ("1", BACKWARD, 4)]
+    applied = apply_schedule(model, made_for(model, *sections, ("0", BACKWARD, 5)))
+    model(torch.ones(1, 4)).sum().backward()
+    assert seen == [2, 1, 1, 3, 4, 5]
+    with torch.inference_mode():
+        model.eval()(torch.ones(1, 4))
+    assert seen[6:] == [2, 1, 1]
+    applied.remove()
+
+
+def test_a_graph_that_outlives_the_schedule_does_not_follow_it(model: Any, seen: list[int], before: int) -> None:
+    applied = apply_schedule(model, made_for(model, ("0", FORWARD, 2), ("2", BACKWARD, 3)))
+    loss = model(torch.ones(1, 4)).sum()
+    applied.remove()
+    loss.backward()
+    assert seen[3:] == [7, 7, 7]
+
+
+def test_an_exception_inside_does_not_harm_the_next_step(model: Any, seen: list[int], before: int) -> None:
+    with apply_schedule(model, forward_of(model, 2, 1, 1)):
+        with pytest.raises(RuntimeError):
+            model(torch.ones(1, 5))
+        model(torch.ones(1, 4))
+    assert seen == [2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_schedules_are_removed_in_any_order(model: Any, before: int, order: tuple[int, int]) -> None:
+    both = [apply_schedule(model, forward_of(model, 2, 1, 3)), apply_schedule(model, forward_of(model, 4, 5, 6))]
+    model(torch.ones(1, 4))
+    for place in order:
+        both[place].remove()
+        both[place].remove()  # once more is no more
+    assert torch.get_num_threads() == before
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_only_changes_have_hooks(model: Any, before: int) -> None:
+    with apply_schedule(model, forward_of(model, 2, 2, 1)):
+        assert [len(module._forward_pre_hooks) for module in model] == [1, 0, 1]
+
+
+def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) -> None:
+    written = forward_of(model, 2, 1, 3)
+    schedules.write(written, str(tmp_path / "schedule.json"))
+    assert schedules.read(str(tmp_path / "schedule.json")) == written
+    hpcbench.node.apply_schedule(model, tmp_path / "schedule.json").remove()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"schema": 2}, "its schema is 2, and this program knows 1"),
+        ({"setter": "omp_set_num_threads"}, "its setter is 'omp_set_num_threads'"),
+        ({"sections": []}, "it has no sections"),
+        ({"sections": [{"module": "0", "phase": FORWARD, "threads": 0}]}, "the section 0 has 0 threads"),
+        ({"sections": [{"module": "0", "phase": FORWARD, "threads": True}]}, "the section 0 has True threads"),
+        ({"sections": [{"module": "0", "phase": "sideways", "threads": 1}]}, "lacks its module or its phase"),
+        ({"sections": [7]}, "lacks its module or its phase"),
+        ({"sections": [{"module": "9", "phase": FORWARD, "threads": 1}]}, "the model has no module 9"),
+        ({"fingerprint": None}, "fingerprint or made_for is missing"),
+        ({"fingerprint": "0"}, "it was made for another model"),
+        ({"sections": [{"module": "0", "phase": FORWARD, "threads": 9}]}, "asks for 9 threads, and .* may use 8 CPUs"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(
+    model: Any, before: int, tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps({**forward_of(model, 1, 2, 1).as_json(), **change}))
+    with pytest.raises(ValueError, match=rf"schedule\.json cannot be applied: .*{reason}"):
+        apply_schedule(model, file)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "[" * 100_000, "\xff"])
+def test_a_damaged_file_is_refused(model: Any, tmp_path: Path, content: str) -> None:
+    (tmp_path / "broken.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"broken\.json cannot be applied"):
+        apply_schedule(model, tmp_path / "broken.json")
+
+
+def test_a_compiled_model_is_refused(model: Any, before: int) -> None:
+    with pytest.raises(ValueError, match="the model is compiled"):
+        apply_schedule(torch.compile(model), forward_of(model, 1, 2, 1))
+
+
+def test_the_fingerprint_is_of_shapes_and_not_of_values() -> None:
+    first, second = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+    assert schedules.fingerprint(first) == schedules.fingerprint(second)
+    assert schedules.fingerprint(first) != schedules.fingerprint(torch.nn.Linear(4, 3))
+    assert schedules.fingerprint(first) != schedules.fingerprint(first.double())
+    assert schedules.fingerprint(first.half()) != schedules.fingerprint(torch.nn.Linear(3, 4, bias=False).half())
+
+
+def test_the_file_stands_alone(tmp_path: Path) -> None:
+    (tmp_path / "copied.py").write_bytes(Path(schedules.__file__).read_bytes())
+    program = "import copied, sys; assert 'torch' not in sys.modules; print(copied.usable_cpus())"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) >= 1
