@@ -309,6 +309,17 @@ def test_an_allocation_beyond_all_memory_is_recognised() -> None:
     assert not adapter.is_out_of_memory(ValueError("DefaultCPUAllocator: not enough memory"))
 
 
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+def test_the_compile_mode_of_a_case_is_torch_compiles(
+    build: Build, monkeypatch: pytest.MonkeyPatch, mode: str | None
+) -> None:
+    """Only what is handed to torch.compile: compiling takes a minute."""
+    told = []
+    monkeypatch.setattr(torch, "compile", lambda model, **named: told.append(named) or model)
+    build(execution="compiled", compile_mode=mode)
+    assert told == [{"mode": mode}]
+
+
 @pytest.mark.parametrize(("intra", "inter"), [(1, 1), (2, 3)])
 def test_threads_are_set_and_read_back_in_a_fresh_process(
     zipapp: Path, clean_environment: dict[str, str], intra: int, inter: int

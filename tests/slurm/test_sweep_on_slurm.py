@@ -31,6 +31,16 @@ def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluste
         assert int(row["repetitions"]) + left_out == 2
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs; not run: two instances of one task")
+def test_the_instances_of_a_task_are_the_ranks_of_its_repetition(cluster):
+    parameters = {"cpus_per_task": 2, "instances": 2, "intra_op_threads": 1, "affinity": "cores"}
+    cluster("sweep", cluster.experiment(parameters=parameters), "--wait")
+    (record,) = cluster.records()
+    assert [(rank["rank"], rank["status"]) for rank in record["ranks"]] == [(0, "completed"), (1, "completed")]
+    assert len({cpu for (cpu,) in record["affinity"]}) == 2, "each on a CPU of its own"
+    assert record["work"]["items_per_step"] == 2 * record["parameters"]["batch_size"]
+
+
 def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
     cluster("sweep", cluster.experiment(parameters={"cpus_per_task": 1}), "--wait")
     (record,) = cluster.records()
