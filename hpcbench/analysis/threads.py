@@ -46,7 +46,7 @@ class Way(NamedTuple):
 
     name: str
     case: Key
-    setting: dict[str, Any]
+    setting: dict[str, int]
     chosen_of: int
     is_lucky: bool
     time_s: Interval
@@ -92,10 +92,10 @@ def compared(cases: pd.DataFrame, replicates: Replicates) -> list[Compared]:
         return []
     settings = Settings.of(cases, [name for name in _SETTINGS if name in cases])
     ways, found = ways_of(settings.cases), []
-    for start, end in zip(settings.starts, [*settings.starts[1:], len(ways)], strict=True):
-        if ways.iloc[start:end].nunique() > 1:
-            rows = settings.cases.iloc[start:end]
-            found.append(_compared(rows, ways.iloc[start:end], settings.context_at(start), replicates))
+    for span in settings.spans:
+        if ways.iloc[span].nunique() > 1:
+            context = settings.context_at(span.start)
+            found.append(_compared(settings.cases.iloc[span], ways.iloc[span], context, replicates))
     return _in_short(found)
 
 
@@ -149,7 +149,7 @@ def _timed(rows: pd.DataFrame, replicates: Replicates) -> _Timed:
 
 def _way(name: str, rows: pd.DataFrame, timed: _Timed, shares: Mapping[Key, float]) -> Way:
     best = _fastest(rows)
-    setting = {column: best[column] for column in THREADS if pd.notna(best[column])}
+    setting = {column: int(best[column]) for column in THREADS if pd.notna(best[column])}
     energy = _energy_of_step(best)
     why = None if energy else (best["energy_reason"] or "no sensor has told it")
     return Way(name, _key(best), setting, len(rows), timed.is_lucky, timed.time_s, energy, why, shares[_key(best)])

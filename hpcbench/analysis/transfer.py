@@ -45,10 +45,14 @@ class Followed(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """How rules do on networks that they were not mined on: `beats` is the median over the contexts."""
+    """How rules do on networks that they were not mined on: `beats` is the median over the contexts.
+
+    Of `networks` that were left out in turn, `without_rule` found none that held on the others.
+    """
 
     followed: tuple[Followed, ...]
     networks: int
+    without_rule: int
     within: Interval
     beats: Interval
 
@@ -62,15 +66,15 @@ def transfer(cases: pd.DataFrame) -> Transfer | None:
     settings = Settings.of(fixed, THREADS)
     shares = _shares(settings)
     found: list[Followed] = []
-    used = 0
+    without_rule = 0
     for _, own in networks:
         followed = list(_followed(settings, shares, own.index, fixed.drop(own.index)))
         found += followed
-        used += bool(followed)
+        without_rule += not followed
     if not found:
         return None
     within = wilson(sum(each.is_within for each in found), len(found))
-    return Transfer(tuple(found), used, within, _median_share([each.beats for each in found]))
+    return Transfer(tuple(found), networks.ngroups, without_rule, within, _median_share([each.beats for each in found]))
 
 
 def _followed(
@@ -90,8 +94,7 @@ def _followed(
 def _shares(settings: Settings) -> dict[int, float]:
     """By row of the settings, the part of the others of its context that it beats."""
     limits = settings.cases[["time_ci_low_s", "time_ci_high_s"]].to_numpy(dtype=np.float64, na_value=np.nan)
-    ends = [*settings.starts[1:], len(settings.cases)]
-    parts = [beaten(*limits[start:end].T).tolist() for start, end in zip(settings.starts, ends, strict=True)]
+    parts = [beaten(*limits[span].T).tolist() for span in settings.spans]
     return dict(enumerate(share for part in parts for share in part))
 
 

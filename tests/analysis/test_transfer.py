@@ -31,7 +31,7 @@ def test_a_rule_that_holds_everywhere_beats_all_others_on_every_network(matrix: 
     found = transfer(matrix(steady(four_is_best), **AXES).cases)
     assert found is not None
     assert {each.words for each in found.followed} == {"intra_op_threads = 4"}
-    assert (len(found.followed), found.networks) == (9, 3)
+    assert (len(found.followed), found.networks, found.without_rule) == (9, 3, 0)
     assert found.within == wilson(9, 9)
     assert found.beats.estimate == 1
     assert found.beats.high == 1
