@@ -75,7 +75,7 @@ def test_the_table_keeps_to_its_width(study: Results, width: int) -> None:
     lines = printed(study, width).splitlines()
     table = lines[: next(place for place, line in enumerate(lines) if line.startswith("best fixed threads over"))]
     assert all(len(line) <= width for line in table)
-    assert any("wide output" in line for line in table)
+    assert any("narrow" in line for line in table)
 
 
 def test_of_many_contexts_the_first_are_printed_and_the_others_counted(study: Results) -> None:
