@@ -10,7 +10,7 @@ speed. It is certain where its interval is above 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,9 @@ WAYS = (NONE, FIXED, DYNAMIC)
 # What is compared, the slower one first if all goes well.
 GAINS = ((NONE, FIXED), (FIXED, DYNAMIC), (NONE, DYNAMIC))
 _SETTINGS = ("threads", "schedule", *THREADS)  # the columns that make a way and its setting, where a table has them
-_ITEMS = 1e6  # that the column of energy counts
+_LIMITS = ("time_ci_low_s", "time_ci_high_s")
+_ENERGY = (cost.ENERGY, *interval_columns(cost.ENERGY))
+_ASKED = ("sweep", "case", *THREADS, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)
 
 
 class Way(NamedTuple):
@@ -91,11 +93,17 @@ def compared(cases: pd.DataFrame, replicates: Replicates) -> list[Compared]:
     if ways_of(cases[cases["time_median_s"].notna()]).nunique() < 2:
         return []
     settings = Settings.of(cases, [name for name in _SETTINGS if name in cases])
-    ways, found = ways_of(settings.cases), []
+    rows, ways = _rows(settings.cases), ways_of(settings.cases).tolist()
+    limits, found = settings.cases[list(_LIMITS)].astype(float).to_numpy(), []
     for span in settings.spans:
-        if ways.iloc[span].nunique() > 1:
-            context = settings.context_at(span.start)
-            found.append(_compared(settings.cases.iloc[span], ways.iloc[span], context, replicates))
+        if len(set(ways[span])) > 1:
+            shares = dict(zip(map(_key, rows[span]), beaten(*limits[span].T).tolist(), strict=True))
+            alike = {
+                name: [row for row, way in zip(rows[span], ways[span], strict=True) if way == name]
+                for name in WAYS
+                if name in ways[span]
+            }
+            found.append(_compared(settings.context_at(span.start), alike, shares, replicates))
     return _in_short(found)
 
 
@@ -117,18 +125,26 @@ def _in_short(contexts: list[Compared]) -> list[Compared]:
     return [each._replace(context=context) for each, context in zip(contexts, short, strict=True)]
 
 
-def _compared(rows: pd.DataFrame, ways: pd.Series[str], context: Context, replicates: Replicates) -> Compared:
-    keys = list(zip(rows["sweep"], rows["case"], strict=True))
-    limits = (rows[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in ("time_ci_low_s", "time_ci_high_s"))
-    shares = dict(zip(keys, beaten(*limits).tolist(), strict=True))
-    timed = {name: _timed(rows[ways == name], replicates) for name in WAYS if (ways == name).any()}
-    told = {name: _way(name, rows[ways == name], timed[name], shares) for name in timed}
+def _rows(cases: pd.DataFrame) -> list[Row]:
+    """What is asked of the cases: thousands of small frames would take far longer."""
+    asked = [name for name in _ASKED if name in cases]
+    return [
+        dict(zip(asked, values, strict=True)) for values in zip(*(cases[name].tolist() for name in asked), strict=True)
+    ]
+
+
+def _compared(
+    context: Context, alike: Mapping[str, list[Row]], shares: dict[Key, float], replicates: Replicates
+) -> Compared:
+    """`alike` has the cases of each way."""
+    timed = {name: _timed(rows, replicates) for name, rows in alike.items()}
+    ways = {name: _way(name, rows, timed[name], shares) for name, rows in alike.items()}
     gains = {
         (slower, faster): _gain(timed[slower], timed[faster])
         for slower, faster in GAINS
         if slower in timed and faster in timed
     }
-    return Compared(context, told, gains, shares)
+    return Compared(context, ways, gains, shares)
 
 
 class _Timed(NamedTuple):
@@ -139,15 +155,14 @@ class _Timed(NamedTuple):
     is_lucky: bool
 
 
-def _timed(rows: pd.DataFrame, replicates: Replicates) -> _Timed:
-    fastest = replicates.repetitions(_key(_fastest(rows)))
-    honest = as_chosen([replicates.repetitions(key) for key in zip(rows["sweep"], rows["case"], strict=True)])
-    used: list[Row] = honest or fastest
+def _timed(rows: list[Row], replicates: Replicates) -> _Timed:
+    honest = as_chosen([replicates.repetitions(_key(row)) for row in rows])
+    used = honest or replicates.repetitions(_key(_fastest(rows)))
     samples, sizes = [row[SAMPLES] for row in used], [row[EFFECTIVE] for row in used]
     return _Timed(median_interval(samples, sizes), plausible_medians(samples, sizes), is_lucky=not honest)
 
 
-def _way(name: str, rows: pd.DataFrame, timed: _Timed, shares: Mapping[Key, float]) -> Way:
+def _way(name: str, rows: list[Row], timed: _Timed, shares: Mapping[Key, float]) -> Way:
     best = _fastest(rows)
     setting = {column: int(best[column]) for column in THREADS if pd.notna(best[column])}
     energy = _energy_of_step(best)
@@ -155,11 +170,11 @@ def _way(name: str, rows: pd.DataFrame, timed: _Timed, shares: Mapping[Key, floa
     return Way(name, _key(best), setting, len(rows), timed.is_lucky, timed.time_s, energy, why, shares[_key(best)])
 
 
-def _fastest(rows: pd.DataFrame) -> pd.Series[Any]:
-    return rows.iloc[int(rows["time_median_s"].to_numpy(dtype=np.float64).argmin())]
+def _fastest(rows: list[Row]) -> Row:
+    return min(rows, key=lambda row: float(row["time_median_s"]))
 
 
-def _key(case: pd.Series[Any]) -> Key:
+def _key(case: Row) -> Key:
     return case["sweep"], case["case"]
 
 
@@ -171,10 +186,10 @@ def _gain(slower: _Timed, faster: _Timed) -> Interval:
     return interval_of(estimate, above / shuffled(below, 1))
 
 
-def _energy_of_step(case: pd.Series[Any]) -> Interval | None:
+def _energy_of_step(case: Row) -> Interval | None:
     """Joules, of what a million items take."""
-    column = cost.ENERGY
-    if column not in case or pd.isna(case[column]) or pd.isna(case["items_per_step"]):
+    value, *limits = (case.get(name) for name in _ENERGY)
+    if pd.isna(value) or pd.isna(case["items_per_step"]):
         return None
-    low, high = (None if pd.isna(case[name]) else float(case[name]) for name in interval_columns(column))
-    return Interval(float(case[column]), low, high).scaled(J_PER_KWH / _ITEMS * float(case["items_per_step"]))
+    low, high = (None if pd.isna(limit) else float(limit) for limit in limits)
+    return Interval(float(value), low, high).scaled(J_PER_KWH / cost.MILLION * float(case["items_per_step"]))

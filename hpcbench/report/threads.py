@@ -44,7 +44,7 @@ def sentences(results: Results) -> Iterator[str]:
     for slower, faster in GAINS:
         gain = overall(contexts, slower, faster)
         if gain:
-            said = f"{NAMES[faster]} threads over {NAMES[slower]}: {in_brackets(gain.gain)}"
+            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
             said += f", the median of {plural(gain.contexts, 'context')}"
             yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
     if test:

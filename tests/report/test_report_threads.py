@@ -48,8 +48,8 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
 
 def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study: Results) -> None:
     fixed, dynamic, both, guideline, luck, energy = sentences(study)
-    assert fixed.startswith("best fixed threads over none: 1.0")
-    assert dynamic.startswith("dynamic threads over best fixed: 1.2")
+    assert fixed.startswith("Threads, best fixed over none: 1.0")
+    assert dynamic.startswith("Threads, dynamic over best fixed: 1.2")
     assert both.endswith("the median of 9 contexts; certainly faster in 9, certainly slower in 0.")
     assert guideline.startswith("Guideline of other networks (intra_op_threads = 4): beats ")
     assert guideline.endswith("For 2 networks, no rule held on the others.")
@@ -73,7 +73,7 @@ def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:
 @pytest.mark.parametrize("width", [60, 80, 120, 300])
 def test_the_table_keeps_to_its_width(study: Results, width: int) -> None:
     lines = printed(study, width).splitlines()
-    table = lines[: next(place for place, line in enumerate(lines) if line.startswith("best fixed threads over"))]
+    table = lines[: next(place for place, line in enumerate(lines) if line.startswith("Threads, best fixed over"))]
     assert all(len(line) <= width for line in table)
     assert any("narrow" in line for line in table)
 
