@@ -140,7 +140,8 @@ def _candidates(
         longest = longer
 
 
-def _chosen(settings: Settings, rule: Sequence[Condition]) -> Booleans:
+def following(settings: Settings, rule: Sequence[Condition]) -> Booleans:
+    """Which settings follow a rule."""
     chosen: Booleans = np.ones(len(settings.cases), dtype=bool)
     for condition in rule:
         chosen = chosen & condition.holds(settings.cases)
@@ -155,11 +156,11 @@ def _is_implied(rule: Sequence[Condition], found: Evaluation, good: Sequence[Gui
 
 def _is_surpassed(settings: Settings, one: Guideline, better: Sequence[Guideline]) -> bool:
     """Whether a rule that asks for no more is surely better, and can be followed wherever this one can."""
-    there = _tested(settings, _chosen(settings, one.conditions))
+    there = _tested(settings, following(settings, one.conditions))
     return any(
         len(other.conditions) <= len(one.conditions)
         and (other.share.low or 0) > one.share.estimate
-        and not (there & ~_tested(settings, _chosen(settings, other.conditions))).any()
+        and not (there & ~_tested(settings, following(settings, other.conditions))).any()
         for other in better
     )
 
@@ -186,7 +187,7 @@ def _failing(settings: Settings, chosen: Booleans, tolerance: float) -> Booleans
 
 
 def _examples(settings: Settings, rule: Sequence[Condition], tolerance: float) -> tuple[CounterExample, ...]:
-    rows = settings.slowest(_failing(settings, _chosen(settings, rule), tolerance))
+    rows = settings.slowest(_failing(settings, following(settings, rule), tolerance))
     return tuple(
         CounterExample(settings.context_at(row), float(settings.slower[row]), settings.name_at(row)) for row in rows
     )

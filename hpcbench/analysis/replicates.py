@@ -39,8 +39,12 @@ class Replicates:
         have to be shuffled apart: they come from the same draws."""
         return self._made(case, quantity)
 
+    def repetitions(self, case: Key) -> list[Row]:
+        """Those that speak for a case."""
+        return speaking(self._cases.get(case, []))
+
     def _make(self, case: Key, quantity: Quantity) -> Floats | None:
-        return _medians(speaking(self._cases.get(case, [])), quantity)
+        return _medians(self.repetitions(case), quantity)
 
     def ratio(self, upper: Key, lower: Key, estimate: float, quantity: Quantity = TIME) -> Interval:
         """What one case has over what another has, of which the medians' ratio is known already."""

@@ -13,6 +13,8 @@ from hpcbench.analysis import naming
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import WORK, ranked_by, work_groups
+from hpcbench.analysis.threads import Compared, compared
+from hpcbench.analysis.transfer import Transfer, transfer
 from hpcbench.node.outcomes import COMPLETED
 
 
@@ -58,6 +60,16 @@ class Results:
     def ranked_by(self, work: Work) -> Quantity:
         """The quantity, or what stands for it where these cases have none of it."""
         return ranked_by(work.cases, self.quantity, self.metrics.values())
+
+    @cached_property
+    def thread_contexts(self) -> list[Compared]:
+        """The contexts in which threads were set in several ways."""
+        return compared(self.cases, self.replicates)
+
+    @cached_property
+    def guideline_test(self) -> Transfer | None:
+        """How rules for threads do on networks that they were not mined on, where threads were set in several ways."""
+        return transfer(self.cases) if self.thread_contexts else None
 
     @property
     def failed(self) -> pd.DataFrame:

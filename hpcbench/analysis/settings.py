@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,11 @@ class Settings:
     @property
     def contexts(self) -> int:
         return int(self.starts.size)
+
+    @property
+    def spans(self) -> list[slice]:
+        """The rows of each context."""
+        return [slice(*ends) for ends in pairwise([*self.starts.tolist(), len(self.cases)])]
 
     def having(self, chosen: Booleans) -> Booleans:
         """In which contexts there is a chosen case."""

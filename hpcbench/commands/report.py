@@ -29,6 +29,7 @@ from hpcbench.report.files import write_text
 from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
 from hpcbench.report.plural import plural
+from hpcbench.report.threads import print_threads
 from hpcbench.report.use import use_in_words
 from hpcbench.workspace import Workspace
 
@@ -141,6 +142,7 @@ def report(
     elif not to_stdout:
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
+        print_threads(results, top, out)
         terminal.print_insights(insights(results), out)
         for progress in progresses:
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)

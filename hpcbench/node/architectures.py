@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Tuple
 
 from .layers import (
+    Attention,
     AvgPool,
     BatchNorm,
     Branches,
@@ -36,6 +37,18 @@ def mlp(o: Options) -> List[Layer]:
 def lstm(o: Options) -> List[Layer]:
     return [
         Lstm(o["hidden_size"], o["layers"], o["bidirectional"]),
+        TakeStep(-1),
+        Dense(o["classes"], gain=1.0),
+    ]
+
+
+def lstm_stack(o: Options) -> List[Layer]:
+    """Wide and narrow LSTM layers in turn, each a layer of its own, so that each can have threads of its own."""
+    widths = [o["narrow_size"] if place % 2 else o["hidden_size"] for place in range(o["layers"])]
+    attention: List[Layer] = [Attention(o["heads"], 0.0)] if o["attention"] else []
+    return [
+        *(Lstm(width, 1, o["bidirectional"]) for width in widths),
+        *attention,
         TakeStep(-1),
         Dense(o["classes"], gain=1.0),
     ]

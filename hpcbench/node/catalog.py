@@ -111,6 +111,10 @@ def _problem(model: str, options: Options) -> Optional[str]:
     smallest = _SMALLEST_IMAGE.get(model)
     if smallest and options["image_size"] < smallest:
         return "image_size must be %d or more" % smallest
+    if model == "lstm_stack" and options["attention"]:
+        last = "hidden_size" if options["layers"] % 2 else "narrow_size"
+        if options[last] * (1 + options["bidirectional"]) % options["heads"]:
+            return "heads must divide the width of the last layer, which %s makes" % last
     if model == "transformer":
         if options["hidden_size"] % options["heads"]:
             return "heads must divide hidden_size"
@@ -145,6 +149,22 @@ MODELS: Dict[str, Model] = {
         },
         lambda o: (o["sequence_length"], o["input_size"]),
         architectures.lstm,
+    ),
+    "lstm_stack": Model(
+        "LSTM layers of hidden_size and narrow_size in turn, self-attention where asked for, the last step classified",
+        {
+            "input_size": 128,
+            "hidden_size": 512,
+            "narrow_size": 64,
+            "layers": 4,
+            "sequence_length": 64,
+            "bidirectional": False,
+            "attention": False,
+            "heads": 4,
+            "classes": 10,
+        },
+        lambda o: (o["sequence_length"], o["input_size"]),
+        architectures.lstm_stack,
     ),
     "alexnet": Model(
         "AlexNet with one tower", {"image_size": 224, "classes": 1000}, _image_shape, architectures.alexnet

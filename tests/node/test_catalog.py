@@ -48,6 +48,31 @@ def test_an_lstm_costs_four_gates_over_input_and_hidden_state_at_each_step(bidir
     assert flops_per_item("lstm", options, "inference") == 2 * (11 * gates + ways * 5 * 7)
 
 
+def test_a_stack_of_lstm_layers_is_wide_and_narrow_in_turn() -> None:
+    given = {"input_size": 3, "hidden_size": 8, "narrow_size": 2, "layers": 3, "sequence_length": 11, "classes": 7}
+    chain, shape = catalog.network("lstm_stack", resolved_options("lstm_stack", given))
+    assert chain[:3] == [layers.Lstm(width, 1, False) for width in (8, 2, 8)]
+    gates = 4 * 8 * (3 + 8) + 4 * 2 * (8 + 2) + 4 * 8 * (2 + 8)
+    assert layers.total_flops(chain, shape) == 2 * (11 * gates + 8 * 7)
+
+
+def test_attention_in_a_stack_of_lstm_layers_is_over_all_time_steps_of_the_last_one() -> None:
+    given = {
+        "hidden_size": 8,
+        "narrow_size": 2,
+        "layers": 2,
+        "sequence_length": 11,
+        "bidirectional": True,
+        "classes": 7,
+    }
+    plain, attending = (
+        flops_per_item("lstm_stack", resolved_options("lstm_stack", {**given, "attention": attention}), "inference")
+        for attention in (False, True)
+    )
+    width = 2 * 2  # narrow, in two directions
+    assert attending - plain == 4 * 2 * 11 * width * width + 2 * 2 * 11 * 11 * width
+
+
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_training_costs_three_times_inference(model: str) -> None:
     options = resolved_options(model, {})
@@ -141,6 +166,12 @@ def _is_accepted(model: str, size: int) -> bool:
 @pytest.mark.parametrize(
     ("model", "options", "words"),
     [
+        ("lstm_stack", {"attention": True, "heads": 5}, "heads must divide the width .* narrow_size makes"),
+        (
+            "lstm_stack",
+            {"attention": True, "layers": 1, "heads": 5},
+            "heads must divide the width .* hidden_size makes",
+        ),
         ("transformer", {"heads": 5}, "heads must divide hidden_size"),
         ("transformer", {"sequence_length": 513}, "sequence_length is more than positions"),
         ("vgg16", {"image_size": 31}, "image_size must be 32 or more"),

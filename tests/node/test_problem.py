@@ -18,10 +18,11 @@ State = Callable[..., Problem]
 SMALL = {
     "mlp": {"input_size": 20},
     "lstm": {"input_size": 7, "sequence_length": 9},
+    "lstm_stack": {"input_size": 7, "sequence_length": 9},
     "resnet50": {"image_size": 32},
     "transformer": {"sequence_length": 12, "vocabulary": 50, "classes": 3},
 }
-SHAPES = {"mlp": (20,), "lstm": (9, 7), "resnet50": (3, 32, 32), "transformer": (12,)}
+SHAPES = {"mlp": (20,), "lstm": (9, 7), "lstm_stack": (9, 7), "resnet50": (3, 32, 32), "transformer": (12,)}
 
 
 class RankOf(Group):

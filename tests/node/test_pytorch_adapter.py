@@ -29,6 +29,16 @@ from hpcbench.node.frameworks import load, pytorch_layers  # noqa: E402 - they n
 TINY: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3},
     "lstm": {"input_size": 4, "hidden_size": 8, "layers": 1, "sequence_length": 5, "classes": 3},
+    "lstm_stack": {
+        "input_size": 4,
+        "hidden_size": 8,
+        "narrow_size": 4,
+        "layers": 2,
+        "sequence_length": 5,
+        "attention": True,
+        "heads": 2,
+        "classes": 3,
+    },
     "alexnet": {"image_size": 63, "classes": 3},
     "vgg16": {"image_size": 32, "classes": 3},
     "resnet50": {"image_size": 32, "classes": 3},

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 SIZES = {
     "mlp": {"hidden_size": 64},
     "lstm": {"hidden_size": 64, "sequence_length": 8},
+    "lstm_stack": {"hidden_size": 64, "narrow_size": 16, "sequence_length": 8, "attention": True},
     "alexnet": {"image_size": 63},
     "vgg16": {"image_size": 32},
     "resnet50": {"image_size": 64},

@@ -17,6 +17,7 @@ from hpcbench.node.weights import InitialWeights, Numbers
 SMALL: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 20, "hidden_size": 30},
     "lstm": {"input_size": 7, "hidden_size": 16},
+    "lstm_stack": {"input_size": 7, "hidden_size": 16, "narrow_size": 8, "attention": True},
     "alexnet": {"image_size": 63},
     "resnet50": {"image_size": 32},
     "transformer": {"hidden_size": 32, "layers": 2, "heads": 4, "feed_forward_size": 48, "vocabulary": 50},
@@ -52,6 +53,7 @@ def drawn(chain: Layers, shape: Shape, weights: InitialWeights) -> Iterator[np.n
     [
         ("mlp", 900659927),
         ("lstm", 2647043729),
+        ("lstm_stack", 174406085),
         ("alexnet", 3065869937),
         ("resnet50", 1863766898),
         ("transformer", 2035388409),

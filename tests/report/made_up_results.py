@@ -159,6 +159,21 @@ def _facets() -> Results:
     return results(*(threads(n, framework=name, execution=kind) for name, kind, n in rows), repetitions=2)
 
 
+def _thread_ways() -> Results:
+    """Three networks with more and more work in sections that want few threads."""
+    tag = TAG + "network"
+    found = []
+    for name, count, narrow in (("wide output", 100, 0.05), ("stacked", 200, 0.1), ("narrow", 300, 0.5)):
+        for size in (1, 16, 64):
+            own = {tag: name, "parameter_count": count, "batch_size": size, "cpus_per_task": 4}
+            work = 0.01 * size**0.5
+            settings = [(n, work * ((1 - narrow) / n + narrow * n**0.5)) for n in (1, 2, 4)]
+            found += [case(time_s, threads="fixed", intra_op_threads=n, **own) for n, time_s in settings]
+            found.append(case(settings[-1][1] * 1.02, threads="none", **own))
+            found.append(case(work * ((1 - narrow) / 4 + narrow), threads="dynamic", **own))
+    return results(*found, spread=0.01)
+
+
 def _many_axes() -> Results:
     axes = {place: f"{TAG}axis_{place}" for place in range(50)}
     cases = [case(0.01 * (n + 1), **{name: (n * (place + 3)) % 5 for place, name in axes.items()}) for n in range(12)]
@@ -186,6 +201,7 @@ SHAPES: dict[str, Callable[[], Results]] = {
     "60 names": lambda: results(*(case(0.01 + 0.001 * n, **{TAG + "name": f"v{n}"}) for n in range(60)), samples=2),
     "heat": _heat,
     "facets": _facets,
+    "threads by way": _thread_ways,
     "50 axes": _many_axes,
     "weak": _weak,
     "GPUs": _gpus,

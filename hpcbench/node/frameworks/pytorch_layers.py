@@ -64,6 +64,15 @@ class Lstm(nn.LSTM):
         return super().forward(batch)[0]
 
 
+class Attention(nn.MultiheadAttention):
+    def __init__(self, layer: layers.Attention, shape: Shape, arrays: Arrays) -> None:
+        super().__init__(shape[-1], layer.heads, layer.dropout, batch_first=True)
+        _set_attention(self, arrays)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return super().forward(batch, batch, batch, need_weights=False)[0]
+
+
 class Embedding(nn.Module):
     def __init__(self, layer: layers.Embedding, shape: Shape, arrays: Arrays) -> None:
         super().__init__()
@@ -99,21 +108,13 @@ def _encoder_layer(layer: layers.EncoderLayer, shape: Shape, weights: InitialWei
         batch_first=True,
     )
     attention_sum, first_norm, feed_forward_sum, second_norm = layer.parts
-    arrays = weights.of(layers.bodies(attention_sum)[0][0], shape)
-    attention: Any = module.self_attn
-    _set(attention.in_proj_weight, numpy.concatenate([arrays[name + "_kernel"] for name in _PROJECTIONS]))
-    _set(attention.in_proj_bias, numpy.concatenate([arrays[name + "_bias"] for name in _PROJECTIONS]))
-    _set(attention.out_proj.weight, arrays["result_kernel"])
-    _set(attention.out_proj.bias, arrays["result_bias"])
+    _set_attention(module.self_attn, weights.of(layers.bodies(attention_sum)[0][0], shape))
     _set_norm(module.norm1, weights.of(first_norm, shape))
     wide, _, _, narrow, _ = layers.bodies(feed_forward_sum)[0]
     _set_dense(module.linear1, weights.of(wide, shape))
     _set_dense(module.linear2, weights.of(narrow, wide.output(shape)))
     _set_norm(module.norm2, weights.of(second_norm, shape))
     return module
-
-
-_PROJECTIONS = ("query", "key", "value")
 
 
 def _dense(layer: layers.Dense, shape: Shape, arrays: Arrays) -> nn.Module:
@@ -152,6 +153,7 @@ _BUILDERS: Dict[Type[Layer], Callable[[Any, Shape, Arrays], nn.Module]] = {
     layers.BatchNorm: _batch_norm,
     layers.LayerNorm: _layer_norm,
     layers.Lstm: Lstm,
+    layers.Attention: Attention,
     layers.Embedding: Embedding,
     layers.MaxPool: _max_pool,
     layers.GlobalAvgPool: _global_average,
@@ -170,6 +172,14 @@ def _set_dense(module: Any, arrays: Arrays) -> nn.Module:
     if "bias" in arrays:
         _set(module.bias, arrays["bias"])
     return module
+
+
+def _set_attention(module: Any, arrays: Arrays) -> None:
+    names = ("query", "key", "value")
+    _set(module.in_proj_weight, numpy.concatenate([arrays[name + "_kernel"] for name in names]))
+    _set(module.in_proj_bias, numpy.concatenate([arrays[name + "_bias"] for name in names]))
+    _set(module.out_proj.weight, arrays["result_kernel"])
+    _set(module.out_proj.bias, arrays["result_bias"])
 
 
 def _set_norm(module: Any, arrays: Arrays) -> nn.Module:

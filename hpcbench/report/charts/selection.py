@@ -22,6 +22,7 @@ from hpcbench.report.charts import scaling as scalings
 from hpcbench.report.charts.base import Figure, case_names, numbered, title_of
 from hpcbench.report.charts.encoding import Encoding, choose, parse
 from hpcbench.report.charts.in_words import capital, described, lacking
+from hpcbench.report.charts.threads import figures_of_threads
 from hpcbench.report.scalings import long_series, sentences
 
 MOST_WORKS = 6  # kinds of work with a figure of their own
@@ -32,7 +33,12 @@ FEWEST_SAMPLES = 20  # of a distribution
 
 def figures_of(results: Results) -> list[Figure]:
     """The figures, in the order in which a reader wants them."""
-    return [*_of_works(results), *_of_scaling(results), *_of_latency(results)]
+    return [
+        *_of_works(results),
+        *figures_of_threads(results.thread_contexts),
+        *_of_scaling(results),
+        *_of_latency(results),
+    ]
 
 
 def chosen(results: Results, plot: str | None) -> list[Figure]:

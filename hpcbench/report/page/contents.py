@@ -23,6 +23,7 @@ from hpcbench.report.page import model
 from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
+from hpcbench.report.page.threads import threads_of
 from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
 
@@ -55,6 +56,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
         figures=tuple(map(on_page, figures)),
+        threads=threads_of(results),
         aggregates=aggregates_of(results) if cut else None,
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),

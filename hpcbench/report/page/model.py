@@ -181,6 +181,7 @@ class Page:
     rankings: tuple[Ranking, ...] = ()
     insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
     figures: tuple[Figure, ...] = ()
+    threads: Aggregates | None = None
     aggregates: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: Trust = field(default_factory=Trust)

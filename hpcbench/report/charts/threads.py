@@ -1,0 +1,118 @@
+"""Threads in three ways: the time of each way in each context, and what one gains over another, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.ratios import times as ratio
+from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.threads import GAINS, WAYS, Compared, overall
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.base import Figure, Measure, colour, known_limits, measure, names, shape, shortened, sized
+from hpcbench.report.charts.in_words import capital
+from hpcbench.report.charts.theme import Place
+from hpcbench.report.formats import duration
+from hpcbench.report.plural import plural
+from hpcbench.report.ranking import header_of
+from hpcbench.report.threads import NAMES
+
+MOST = 40  # contexts that have room below each other
+
+
+def figures_of_threads(contexts: Sequence[Compared]) -> list[Figure]:
+    """The times of the ways, and the gains; none where there are no contexts."""
+    if not contexts:
+        return []
+    shown = contexts[:MOST]
+    left = f" The first {MOST} of {len(contexts):,} contexts." if len(contexts) > MOST else ""
+    said = [_overall(contexts, *pair) for pair in GAINS]
+    told = " ".join(filter(None, said))
+    ways = ", ".join(NAMES[name] for name in WAYS if any(name in each.ways for each in contexts))
+    of_times = f"Medians over the repetitions with 95 % intervals. Ways of setting threads: {ways}. The best fixed "
+    of_times += "setting is told by the repetitions that did not choose it, where there are several." + left
+    of_gains = "The time of one way over that of another, with 95 % intervals: right of the line it is faster." + left
+    return [
+        Figure("threads-times", "Time of a step by threads", of_times, told, partial(times, shown)),
+        Figure("threads-gains", "What threads gain", of_gains, told, partial(gains, shown)),
+    ]
+
+
+def times(contexts: Sequence[Compared], place: Place) -> Any:
+    """A row for each context, a point for each way."""
+    rows = [(_label(each), name, each.ways[name].time_s) for name in WAYS for each in contexts if name in each.ways]
+    axis = measure("time of a step", "s", [interval.estimate for *_, interval in rows])
+    frame = _frame([(label, NAMES[name], interval) for label, name, interval in rows], axis, duration)
+    return _rows(frame, axis, contexts, "threads", place)
+
+
+def gains(contexts: Sequence[Compared], place: Place) -> Any:
+    """A row for each context, a point for each gain; a line where nothing is gained."""
+    rows = [
+        (_label(each), f"{NAMES[faster]} over {NAMES[slower]}", each.gains[slower, faster])
+        for slower, faster in GAINS
+        for each in contexts
+        if (slower, faster) in each.gains
+    ]
+    axis = measure("gain", "", [interval.estimate for *_, interval in rows])
+    line = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=theme.QUIET).encode(alt.X("value:Q"))
+    return _rows(_frame(rows, axis, ratio), axis, contexts, "gain", place, line)
+
+
+def _overall(contexts: Sequence[Compared], slower: str, faster: str) -> str:
+    found = overall(contexts, slower, faster)
+    if not found:
+        return ""
+    gain = f"{NAMES[faster]} over {NAMES[slower]} gains {ratio(found.gain.estimate)}"
+    return capital(f"{gain}, the median of {plural(found.contexts, 'context')}.")
+
+
+def _label(context: Compared) -> str:
+    return ", ".join(value for _, value in context.context) or "all cases"
+
+
+def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: Any) -> pd.DataFrame:
+    """Fields name, colour, value, low, high, shown; both limits where they are known and finite, else none."""
+    frame = pd.DataFrame(
+        {
+            "name": [label for label, *_ in rows],
+            "colour": [name for _, name, _ in rows],
+            **{end: [getattr(each, end) for *_, each in rows] for end in ("low", "high")},
+            "value": [each.estimate for *_, each in rows],
+            "shown": [written(each.estimate) for *_, each in rows],
+        }
+    )
+    ends = ["value", "low", "high"]
+    frame[ends] = (frame[ends].astype(float) / axis.factor).replace([np.inf, -np.inf], np.nan)
+    unknown = frame[["low", "high"]].isna().any(axis=1)
+    frame.loc[unknown, ["low", "high"]] = np.nan
+    return frame.assign(name=names(frame["name"]))
+
+
+def _rows(
+    frame: pd.DataFrame, axis: Measure, contexts: Sequence[Compared], title: str, place: Place, line: Any = None
+) -> Any:
+    """Points with intervals beside the names of the contexts, those of one context below each other."""
+    domain, order = list(dict.fromkeys(frame["colour"])), list(dict.fromkeys(frame["name"]))
+    told = shortened(", ".join(header_of(name) for name, _ in contexts[0].context)) or None
+    scale = axis.scale_of(frame["value"], frame["low"], frame["high"])
+    y = alt.Y("name:N", title=told, sort=order, axis=alt.Axis(grid=True, labelOverlap=False, tickBand="extent"))
+    offset = alt.YOffset("colour:N", sort=domain)
+    base = alt.Chart(frame).encode(y, offset, colour(title, frame["colour"]))
+    rules = known_limits(base).mark_rule(clip=True).encode(alt.X("low:Q", title=axis.title, scale=scale), x2="high:Q")
+    tooltip = [
+        alt.Tooltip("name:N", title="context"),
+        alt.Tooltip("colour:N", title=title),
+        alt.Tooltip("shown:N", title=axis.title),
+    ]
+    points = base.mark_point(opacity=1).encode(
+        alt.X("value:Q", title=axis.title, scale=scale), shape(title, frame["colour"]), tooltip=tooltip
+    )
+    row = (9 if place.theme == "screen" else 5) * (len(domain) + 1)
+    layers = [*([line] if line is not None else []), rules, points]
+    return sized(alt.layer(*layers), place, max(60, row * len(order)))

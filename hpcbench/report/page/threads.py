@@ -1,0 +1,24 @@
+"""Threads in three ways, as the page has them."""
+
+from __future__ import annotations
+
+from hpcbench.analysis.results import Results
+from hpcbench.report.page import model
+from hpcbench.report.plural import plural
+from hpcbench.report.threads import columns_of, sentences
+
+MOST_CONTEXTS = 200
+
+
+def threads_of(results: Results) -> model.Aggregates | None:
+    """A table with a row for each context; None where threads were not set in several ways."""
+    contexts = results.thread_contexts
+    if not contexts:
+        return None
+    columns = columns_of(contexts[:MOST_CONTEXTS], results.guideline_test)
+    headings = tuple(model.Heading(column.header, not column.is_text) for column in columns)
+    rows = zip(*(column.cells for column in columns), strict=True)
+    left = len(contexts) - MOST_CONTEXTS
+    note = f"and {plural(left, 'more context')}" if left > 0 else ""
+    table = model.Ranking(plural(len(contexts), "context"), headings, tuple(model.Place(cells) for cells in rows), note)
+    return model.Aggregates("Threads by way", " ".join(sentences(results)), (table,), "Threads")

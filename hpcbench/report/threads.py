@@ -1,0 +1,155 @@
+"""Threads in three ways as sentences and as a table, a row for each context: the same on a terminal and on a page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.guidelines import TOLERANCE
+from hpcbench.analysis.ratios import in_brackets, percent, times
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.threads import DYNAMIC, FIXED, GAINS, NONE, WAYS, Compared, Way, overall
+from hpcbench.analysis.transfer import Transfer
+from hpcbench.report.columns import NEVER, Column, as_table, fitting
+from hpcbench.report.formats import between, duration, figure
+from hpcbench.report.more import say_more
+from hpcbench.report.plural import plural
+from hpcbench.report.ranking import INTERVAL, header_of
+
+NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
+# Which column gives way first, where there is no room for all: the one with the highest number.
+_OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
+
+
+def print_threads(results: Results, top: int, console: Console) -> None:
+    """Nothing where threads were not set in several ways."""
+    contexts = results.thread_contexts
+    if not contexts:
+        return
+    console.print(Text("threads by way", style="italic"))
+    console.print(as_table(fitting(columns_of(contexts[:top], results.guideline_test), console.width)))
+    say_more(len(contexts) - top, console, "--html", "context")
+    for sentence in sentences(results):
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def sentences(results: Results) -> Iterator[str]:
+    """What the ways gain over all contexts, how guidelines do on other networks, and what the numbers rest on."""
+    contexts, test = results.thread_contexts, results.guideline_test
+    for slower, faster in GAINS:
+        gain = overall(contexts, slower, faster)
+        if gain:
+            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
+            said += f", the median of {plural(gain.contexts, 'context')}"
+            yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
+    if test:
+        yield _of_guidelines(test)
+    yield from _remarks([way for each in contexts for way in each.ways.values()])
+
+
+def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
+    """What tells the contexts apart; the times and gains of the ways, the shares that they beat, and their energy."""
+    told = [name for name, _ in contexts[0].context]
+    rows = [dict(each.context) for each in contexts]
+    columns = [_in_words(name, [row[name] for row in rows]) for name in told]
+    for name in WAYS:
+        ways = [each.ways.get(name) for each in contexts]
+        if any(ways):
+            columns += _of_way(name, ways)
+    for pair in GAINS[::-1]:  # the first to be read is that of dynamic over none
+        gains = [each.gains.get(pair) for each in contexts]
+        if any(gains):
+            columns += _of_gain(*pair, gains)
+    return [*columns, *_shares(contexts, test), *_energies(contexts)]
+
+
+def _in_words(name: str, values: list[str]) -> Column:
+    return Column(header_of(name), tuple(values), is_text=not all(map(_is_number, values)))
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _of_way(name: str, ways: Sequence[Way | None]) -> list[Column]:
+    time = tuple(duration(way.time_s.estimate) if way else "-" for way in ways)
+    limits = tuple(between(way.time_s.low, way.time_s.high, duration) if way else "" for way in ways)
+    columns = [Column(NAMES[name], time), Column(INTERVAL, limits, _OF_TIME)]
+    if name == FIXED:
+        columns.append(Column("its threads", tuple(_setting(way) for way in ways), _SETTING, is_text=True))
+    return columns
+
+
+def _setting(way: Way | None) -> str:
+    """`2 intra, 1 inter`."""
+    return ", ".join(f"{count} {name.split('_')[0]}" for name, count in way.setting.items()) if way else "-"
+
+
+def _of_gain(slower: str, faster: str, gains: Sequence[Interval | None]) -> list[Column]:
+    ratio = tuple(times(gain.estimate) if gain else "-" for gain in gains)
+    limits = tuple(between(gain.low, gain.high, times) if gain else "" for gain in gains)
+    gives_way = _OF_FIXED if faster == FIXED else NEVER
+    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", ratio, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
+
+
+def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
+    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does."""
+    shares = {name: [each.ways[name].beats if name in each.ways else math.nan for each in contexts] for name in WAYS}
+    followed = {each.case: each.beats for each in test.followed} if test else {}
+    told = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
+    told["guideline beats"] = [
+        next((followed[case] for case in each.shares if case in followed), math.nan) for each in contexts
+    ]
+    return [
+        Column(header, tuple("-" if math.isnan(share) else percent(share) for share in values), _SHARES)
+        for header, values in told.items()
+        if not all(map(math.isnan, values))
+    ]
+
+
+def _energies(contexts: Sequence[Compared]) -> list[Column]:
+    found = []
+    for name in WAYS:
+        energies = [each.ways[name].energy_j if name in each.ways else None for each in contexts]
+        if any(energies):
+            cells = tuple(figure(energy.estimate) if energy else "-" for energy in energies)
+            found.append(Column(f"{NAMES[name]} J a step", cells, _ENERGY))
+    return found
+
+
+def _of_guidelines(test: Transfer) -> str:
+    rules = Counter(each.words for each in test.followed)
+    (rule, _), *others = rules.most_common()
+    said = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
+    said += f": beats {_share(test.beats)} of the other configurations, the median of"
+    said += (
+        f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
+    )
+    within = sum(each.is_within for each in test.followed)
+    said += f" {100 * TOLERANCE:g} % of the best in {within:,} of them ({_share(test.within)})."
+    none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
+    return said + none if test.without_rule else said
+
+
+def _share(share: Interval) -> str:
+    """`83 % [70 %, 91 %]`."""
+    if share.low is None or share.high is None:
+        return percent(share.estimate)
+    return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
+
+
+def _remarks(ways: Sequence[Way]) -> Iterator[str]:
+    """How far luck has part in what is told, and why there is no energy."""
+    chosen = [way for way in ways if way.chosen_of > 1]
+    if any(way.is_lucky for way in chosen):
+        yield "Of single repetitions the best fixed setting is partly the luckiest: take more to know what it gains."
+    elif chosen:
+        yield "What the best fixed setting takes is told by repetitions that did not choose it."
+    reasons = dict.fromkeys(way.no_energy for way in ways if way.no_energy)
+    if reasons and not any(way.energy_j for way in ways):
+        yield f"The energy of a step is not known: {next(iter(reasons))}."

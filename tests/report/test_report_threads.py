@@ -1,0 +1,137 @@
+"""Threads in three ways on a terminal, on the page and in figures."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.threads import DYNAMIC
+from hpcbench.report.charts import threads as charts
+from hpcbench.report.charts.selection import chosen
+from hpcbench.report.charts.theme import AS_FILE
+from hpcbench.report.page.threads import threads_of
+from hpcbench.report.threads import columns_of, print_threads, sentences
+from tests.report.made_up_results import HOSTILE, TAG, case, results, shape, threads
+
+
+@pytest.fixture(scope="module")
+def study() -> Results:
+    return shape("threads by way")
+
+
+def printed(found: Results, width: int = 300, top: int = 40) -> str:
+    file = io.StringIO()
+    print_threads(found, top, Console(file=file, width=width))
+    return file.getvalue()
+
+
+def cells_of(found: Results) -> dict[str, tuple[str, ...]]:
+    """By header; of the intervals, the last."""
+    return {column.header: column.cells for column in columns_of(found.thread_contexts, found.guideline_test)}
+
+
+def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(study: Results) -> None:
+    cells = cells_of(study)
+    assert cells["network"] == ("wide output",) * 3 + ("stacked",) * 3 + ("narrow",) * 3
+    assert cells["batch size"] == ("1", "16", "64") * 3
+    assert cells["its threads"] == ("4 intra",) * 6 + ("2 intra",) * 3
+    assert set(cells["dynamic beats"]) == {"100 %"}
+    assert cells["guideline beats"][:6] == ("-",) * 6, "the other two networks agree on no rule"
+    gain = study.thread_contexts[0].gains["none", DYNAMIC].estimate
+    assert cells["dynamic over none"][0] == f"{gain:.2f}x"
+    assert not any("J a step" in header for header in cells)
+
+
+def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study: Results) -> None:
+    fixed, dynamic, both, guideline, luck, energy = sentences(study)
+    assert fixed.startswith("Threads, best fixed over none: 1.0")
+    assert dynamic.startswith("Threads, dynamic over best fixed: 1.2")
+    assert both.endswith("the median of 9 contexts; certainly faster in 9, certainly slower in 0.")
+    assert guideline.startswith("Guideline of other networks (intra_op_threads = 4): beats ")
+    assert guideline.endswith("For 2 networks, no rule held on the others.")
+    assert luck == "What the best fixed setting takes is told by repetitions that did not choose it."
+    assert energy == "The energy of a step is not known: no sensor has told it."
+
+
+def test_single_repetitions_are_said_to_be_lucky() -> None:
+    own = {"cpus_per_task": 4}
+    found = results(*(case(0.1 * n, intra_op_threads=n, **own) for n in (1, 2, 4)), case(0.2, **own), repetitions=1)
+    assert any("partly the luckiest" in sentence for sentence in sentences(found))
+
+
+def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:
+    own = {"cpus_per_task": 4, "energy_measured_j": 64.0, "energy_measured_j_per_item": 0.25, "energy_scope": "cpu"}
+    found = results(case(0.1, intra_op_threads=2, **own), case(0.2, **own))
+    assert cells_of(found)["best fixed J a step"] == ("8",)  # 32 items
+    assert not any("energy" in sentence for sentence in sentences(found))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 300])
+def test_the_table_keeps_to_its_width(study: Results, width: int) -> None:
+    lines = printed(study, width).splitlines()
+    table = lines[: next(place for place, line in enumerate(lines) if line.startswith("Threads, best fixed over"))]
+    assert all(len(line) <= width for line in table)
+    assert any("narrow" in line for line in table)
+
+
+def test_of_many_contexts_the_first_are_printed_and_the_others_counted(study: Results) -> None:
+    assert "... and 7 more contexts" in printed(study, top=2)
+
+
+@pytest.mark.parametrize("name", ["numbers", "frameworks", "one case", "all failed", "commands"])
+def test_nothing_is_shown_where_there_are_no_two_ways(name: str) -> None:
+    found = shape(name)
+    assert printed(found) == ""
+    assert threads_of(found) is None
+    assert charts.figures_of_threads(found.thread_contexts) == []
+
+
+def test_ways_of_different_cpus_are_not_held_against_each_other() -> None:
+    assert results(case(0.1), threads(2)).thread_contexts == []
+
+
+def test_the_page_has_all_columns_and_says_how_many_contexts_it_leaves_out(
+    study: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = threads_of(study)
+    assert section is not None
+    (table,) = section.tables
+    assert (section.title, table.title, table.note) == ("Threads by way", "9 contexts", "")
+    assert len(table.places) == 9
+    assert {len(place.cells) for place in table.places} == {len(table.columns)}
+    monkeypatch.setattr("hpcbench.report.page.threads.MOST_CONTEXTS", 2)
+    cut = threads_of(study)
+    assert cut is not None
+    assert (len(cut.tables[0].places), cut.tables[0].note) == (2, "and 7 more contexts")
+
+
+def test_figures_have_a_point_for_each_way_and_each_gain_with_their_intervals(study: Results) -> None:
+    by_id = {figure.id: figure for figure in chosen(study, None)}
+    for name, kinds in (("threads-times", 3), ("threads-gains", 3)):
+        spec: dict[str, Any] = by_id[name].draw(AS_FILE).to_dict()
+        rows = next(rows for rows in spec["datasets"].values() if len(rows) > 1)
+        assert len(rows) == 9 * kinds
+        assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert "Dynamic over none gains 1." in by_id["threads-gains"].description
+
+
+def test_hostile_names_of_networks_stay_text_and_keep_their_rows_apart() -> None:
+    tag = TAG + "network"
+    cases = [
+        case(0.01 * (place + 1) * factor, **{tag: name, "intra_op_threads": count})
+        for place, name in enumerate(HOSTILE)
+        for count, factor in ((None, 1.0), (2, 0.8))
+    ]
+    found = results(*cases, repetitions=2)
+    assert len(found.thread_contexts) == len(HOSTILE)
+    text = printed(found)
+    assert "\x1b[31m" not in text
+    assert "<b>html</b>" in text
+    figure, _ = charts.figures_of_threads(found.thread_contexts)
+    spec = figure.draw(AS_FILE).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert len({row["name"] for row in rows}) == len(HOSTILE)
