@@ -12,6 +12,7 @@ from hpcbench.collect.records import Record
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.commands.tuning_bench import Bench, Runs
+from hpcbench.commands.tuning_sections import SectionSearch
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.settings import apply_settings
@@ -104,7 +105,12 @@ class Tuner:
         steps = search(notebook, settings, context.default, measure.repetitions, scout)
         found = self._conducted(steps, bench, context)
         finding = conclude(context, found, notebook.failed, bench, self.objective, measure.repetitions)
-        if not self.exhaustive or found is None:
+        if found is None:
+            return finding
+        if context.dynamic:
+            sections = SectionSearch(bench.afresh(), notebook, context.cases, found.best, 2 * measure.repetitions)
+            finding = replace(finding, by_section=sections.run(self.experiment.tune.held_out))
+        if not self.exhaustive:
             return finding
         bench, notebook = bench.afresh(), Notebook(measure.shuffle_seed)
         self._conducted(whole_grid(notebook, settings, measure.repetitions), bench, context)

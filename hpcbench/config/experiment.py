@@ -75,6 +75,15 @@ class Retry(Model):
         return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))
 
 
+class Tune(Model):
+    """What `hpcbench tune` is asked for beside the matrix."""
+
+    held_out: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="other shapes, as `{batch_size: 24}`: how much of the gain of `threads: dynamic` stays on each",
+    )
+
+
 class Experiment(Model):
     """A checked experiment file. What its parameters mean is checked when they are resolved, case by case."""
 
@@ -91,6 +100,7 @@ class Experiment(Model):
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
     tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
+    tune: Tune = Field(default_factory=Tune, description="what `hpcbench tune` does beside searching the matrix")
     retry: Retry = Field(default_factory=Retry, description="which repetitions are run again by themselves")
     monotone: list[str] = Field(
         default_factory=list,
@@ -202,7 +212,22 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
     for index, name in enumerate(experiment.monotone):
         if name not in known | OPTIONS:
             raise document.error(f"unknown parameter '{name}'", ("monotone", index), nearest(name, known | OPTIONS))
+    _check_held_out(experiment, document)
     _check_axes_apart(experiment, document)
+
+
+def _check_held_out(experiment: Experiment, document: Document) -> None:
+    """A shape is what the network or its input has, and no setting."""
+    known = {"batch_size", *OPTIONS}
+    for index, shape in enumerate(experiment.tune.held_out):
+        if not shape:
+            raise document.error("the shape is empty", ("tune", "held_out", index), "as in {batch_size: 24}")
+        for name in shape:
+            if name not in known:
+                hint = nearest(name, known)
+                raise document.error(
+                    f"'{name}' is no size of a network or its input", ("tune", "held_out", index), hint
+                )
 
 
 def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:

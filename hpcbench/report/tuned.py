@@ -10,7 +10,7 @@ from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets, percent
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.report.plural import plural
-from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
 
 
 def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
@@ -20,6 +20,8 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield "  no setting could be measured"
     else:
         yield from _answer(finding.answer, quantity)
+    if finding.by_section:
+        yield from _by_section(finding.by_section, quantity)
     yield f"  measuring  {_measuring(finding)}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
@@ -62,6 +64,21 @@ def _gain(answer: Answer, quantity: Quantity) -> str:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and beside the default was {in_brackets(answer.gain)}"
     return f"none that is certain: {seemed} as good"
+
+
+def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
+    if found.schedule is None:
+        yield f"  sections   one count of threads for all of them: {found.why}"
+        return
+    gain = "not known: one of both failed" if found.gain is None else in_brackets(found.gain)
+    if not found.certain:
+        unsure = f"that a schedule is {quantity.better} is not certain, {gain}"
+        yield f"  sections   one count of threads for all of them: {unsure}"
+        return
+    yield f"  sections   {gain} {quantity.better} with threads by section than the best fixed setting: {found.schedule}"
+    for each in found.held_out:
+        stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
+        yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
 
 
 def _measuring(finding: Finding) -> str:

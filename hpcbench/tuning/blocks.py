@@ -54,6 +54,13 @@ class Notebook:
         self._measured: list[tuple[Stage, Measured]] = []
         self._blocks = 0
 
+    def continued(self) -> Notebook:
+        """One that knows what this one knows, and leaves it as it is."""
+        other = Notebook(0)
+        other.failed, other._measured, other._blocks = set(self.failed), list(self._measured), self._blocks
+        other._random.setstate(self._random.getstate())
+        return other
+
     def measure(self, settings: Collection[int], stage: Stage) -> Search[Logs]:
         """Measure these once more, but for those that failed before; return the logarithms of what they cost."""
         chosen = sorted(set(settings) - self.failed)

@@ -54,6 +54,27 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class AtShape:
+    """What a schedule gains over the best fixed setting at another shape than the one that it was made at."""
+
+    shape: Mapping[str, Any]
+    gain: Interval | None  # None where one of them could not be measured
+    certain: bool
+
+
+@dataclass(frozen=True)
+class BySection:
+    """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
+    says why there is none. It is to be used where its gain is `certain`."""
+
+    schedule: str | None
+    why: str | None
+    gain: Interval | None = None
+    certain: bool = False
+    held_out: tuple[AtShape, ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
     """Of one kind of work: the `answer`, None where no setting could be measured.
 
@@ -68,3 +89,4 @@ class Finding:
     seconds: float
     grid_seconds: float | None
     grid: Grid | None = None
+    by_section: BySection | None = None  # where the experiment asks for `threads: dynamic`

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.config.loading import Document
-from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.config.parameters import CHOICES, DYNAMIC, Parameters
 from hpcbench.node.catalog import FRAMEWORKS
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.case import Case, case_id, where_written
 from hpcbench.plan.packing import Resources, resources_of
 from hpcbench.tuning.objective import Objective
 
-DYNAMIC = "dynamic"
 # What one may choose without doing other work; the batch size only where what counts is the throughput.
 _CHOICES = (*CHOICES, "framework", "environment", "dtype")
-_FOLLOWING = ("command", "environment")  # from tags and from the framework, mostly
+_FOLLOWING = ("command", "environment", "threads")  # from tags, the framework and the numbers of threads
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
 
 
 def _context(cases: Sequence[Case]) -> Context:
-    fixed = [case for case in cases if getattr(case.parameters, "threads", None) != DYNAMIC]
+    fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
     every = {case.id: case for case in (plain(cases[0]), *map(plain, fixed), *fixed)}
     return Context(tuple(every.values()), 0, _differing(list(every.values())), len(fixed) < len(cases))
 
@@ -120,10 +119,17 @@ def plain(case: Case) -> Case:
 def changed(case: Case, values: Mapping[str, Any]) -> Case:
     """The case with these parameters, null for the default. Raises ValueError where they do not fit together."""
     kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
-    usual = {"execution": FRAMEWORKS[case.parameters.framework].executions[0]}
     given = {name: value for name, value in values.items() if value is not None}
-    parameters = Parameters.model_validate({**kept, **usual, **given})
+    usual = _usual(case.parameters.framework, {**kept, **given})
+    parameters = Parameters.model_validate({**usual, **kept, **given})
     return replace(case, id=case_id(parameters, case.tags), parameters=parameters)
+
+
+def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What follows from the others where nothing is said."""
+    counts = (given.get(name) for name in ("intra_op_threads", "inter_op_threads"))
+    threads = "fixed" if any(counts) else "none"
+    return {"execution": FRAMEWORKS[framework].executions[0], "threads": threads}
 
 
 def _differing(cases: Sequence[Case]) -> tuple[str, ...]:

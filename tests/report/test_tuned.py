@@ -7,7 +7,7 @@ from dataclasses import replace
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
 from hpcbench.report.tuned import lines
-from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
 from hpcbench.tuning.usage import Usage
 
 DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
@@ -81,3 +81,25 @@ def test_where_nothing_ran_the_reasons_are_told() -> None:
     text = told(Finding("lstm", 2, None, {"c0": "failed: no module", "c1": "timeout"}, 3.0, None))
     assert "no setting could be measured" in text
     assert "  failed     c0: failed: no module" in text
+
+
+def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
+    shapes = (
+        AtShape({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
+        AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
+        AtShape({"batch_size": 999}, None, False),
+    )
+    won = BySection("s.json", None, Interval(1.08, 1.05, 1.11), True, shapes)
+    assert told(replace(FINDING, by_section=won)).splitlines()[5:9] == [
+        "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
+        "             at batch_size=24: 1.05x [1.01, 1.09]",
+        "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
+        "             at batch_size=999: could not be measured, not certain",
+    ]
+
+
+def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
+    none = BySection(None, "no change of the count is worth what it costs")
+    assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
+    unsure = BySection("s.json", None, Interval(1.01, 0.98, 1.04), False)
+    assert "that a schedule is faster is not certain, 1.01x [0.98, 1.04]" in told(replace(FINDING, by_section=unsure))

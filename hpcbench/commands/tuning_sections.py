@@ -1,0 +1,73 @@
+"""Finding a schedule of threads by section, and holding it against the best fixed setting, also at other shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hpcbench.collect.records import Record
+from hpcbench.commands.tuning_bench import Bench
+from hpcbench.node import outcomes
+from hpcbench.node.keeping import write_whole
+from hpcbench.plan.case import Case
+from hpcbench.tuning.blocks import Notebook, conduct
+from hpcbench.tuning.duel import Verdict, duel
+from hpcbench.tuning.finding import AtShape, BySection
+from hpcbench.tuning.sections import at_shape, following, measured_by_section
+from hpcbench.tuning.stages import Stage
+
+_SCHEDULE = "schedule"  # the answer of a repetition that has found one
+
+
+@dataclass(frozen=True)
+class SectionSearch:
+    """`cases` are those of the search before, by the numbers that its notebook knows them by."""
+
+    bench: Bench
+    notebook: Notebook
+    cases: Sequence[Case]
+    best: int
+    most_pairs: int
+
+    def run(self, held_out: Sequence[Mapping[str, Any]]) -> BySection:
+        """What threads by section gain over the best fixed setting."""
+        by_section = measured_by_section(self.cases[self.best])
+        record = self.bench.record(by_section, Stage.FULL)
+        why = _why_none(record)
+        if why is not None:
+            return BySection(None, why)
+        file = self._kept(record)
+        scheduled = following(by_section, file)
+        verdict = self._beside(self.cases[self.best], scheduled)
+        shapes = [self._at_shape(scheduled, shape) for shape in held_out]
+        return BySection(file, None, verdict.gain, verdict.certain, tuple(shapes))
+
+    def _kept(self, record: Record) -> str:
+        """The schedule of a record as a file; its path in the workspace."""
+        results = self.bench.sweep.paths.results
+        path = results / "schedules" / f"{record['case_id']}.json"
+        write_whole(str(path), json.dumps(record["dynamic"]["schedule"], indent=1) + "\n")
+        return str(path.relative_to(results.parents[1]))
+
+    def _at_shape(self, scheduled: Case, shape: Mapping[str, Any]) -> AtShape:
+        verdict = self._beside(at_shape(self.cases[self.best], shape), at_shape(scheduled, shape))
+        return AtShape(shape, verdict.gain, verdict.certain)
+
+    def _beside(self, fixed: Case, scheduled: Case) -> Verdict:
+        first = len(self.cases)
+        cases = [*self.cases, fixed, scheduled]
+        # What is known of the noise is that of the search before; settings at another shape are others.
+        notebook = self.notebook.continued()
+        steps = duel(notebook, first + 1, first, self.most_pairs)
+        return conduct(steps, lambda block: self.bench.block(cases, block))
+
+
+def _why_none(record: Record) -> str | None:
+    """Why a repetition has found no schedule; None where it has."""
+    if record["status"] != outcomes.COMPLETED:
+        error = record["error"] or {}
+        return f"{record['status']}: {error.get('message', 'no reason is known')}"
+    found = record["dynamic"] or {}
+    return None if found.get("answer") == _SCHEDULE else str(found.get("why"))
