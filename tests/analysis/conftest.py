@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.summary import case_table
-from hpcbench.node import catalog
+from hpcbench.config.parameters import CHOICES
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
 Row = dict[str, Any]
@@ -53,9 +53,8 @@ USUAL: Row = {
     "tasks_per_node": 1,
     "cpus_per_task": 1,
     "gpus_per_task": 0,
+    **dict.fromkeys(CHOICES),
     "instances": 1,
-    "affinity": None,
-    **dict.fromkeys(catalog.SETTINGS),
     "environment": None,
     "dtype": "float32",
     "steps_per_sample": 1,
@@ -141,9 +140,7 @@ class Tables(NamedTuple):
     repetitions: pd.DataFrame
 
 
-SETTINGS: Row = dict.fromkeys(
-    ("execution", "threads", "intra_op_threads", "inter_op_threads", "physical_cores_per_task")
-)
+SETTINGS: Row = {**dict.fromkeys(CHOICES), "instances": 1, "physical_cores_per_task": None}
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_a_case_says_how_it_is_executed_and_an_expression_sees_it(
     ("given", "threads"),
     [
         ("", "none"),
-        ("  intra_op_threads: 2\n", "fixed"),
+        ("  intra_op_threads: 1\n", "fixed"),
         ("  inter_op_threads: 1\n", "fixed"),
         ("  threads: dynamic\n", "dynamic"),
     ],

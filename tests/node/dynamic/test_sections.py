@@ -163,7 +163,7 @@ class Threaded(torch.nn.Module):
         return batch + 1
 
 
-WIDE = torch.ones(128, 128)
+WIDE = torch.ones(512, 512)
 
 
 def test_a_child_thread_that_ignores_the_setting_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
