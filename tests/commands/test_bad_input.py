@@ -80,7 +80,7 @@ COMMANDS = {
     "no such experiment": (["sweep", "quickstrt"], ["did you mean 'quickstart'?"]),
     "the beginning of several": (["sweep", "framework"], ["did you mean one of frameworks, frameworks-scaling?"]),
     "other capitals": (["sweep", "Frameworks"], ["did you mean 'frameworks'?"]),
-    "the beginning of one": (["sweep", "lstm"], ["did you mean 'lstm-threads'?"]),
+    "the beginning of one": (["sweep", "lstm-t"], ["did you mean 'lstm-threads'?"]),
     "no such command": (["swep"], ["did you mean 'sweep'?"]),
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
     "no sweep yet": (["report"], ["no sweep in this workspace"]),

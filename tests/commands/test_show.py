@@ -122,7 +122,7 @@ def test_everything_about_a_case_in_a_pipe(command_line, sweep: Sweep):
     assert told["title"][0].endswith(" completed: batch_size=4 note=plain")
     plan = words(told["plan"])
     assert "sweep laptop on laptop repetitions 2 completed" in plan
-    assert "parameters framework=pytorch model=mlp execution=eager batch_size=4 tags note=plain" in plan
+    assert "parameters framework=pytorch model=mlp execution=eager batch_size=4 threads=none tags note=plain" in plan
     assert "defaults model_options={} task=training" in plan
     assert "asked for time=01:00:00 pack_walltime=02:00:00" in plan
     result = words(told["result"])

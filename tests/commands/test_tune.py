@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-# Its rate is 2 a thread; three threads are refused.
+# Its rate is 2 a worker; three workers are refused.
 PROGRAM = """
-[ "{{ threads }}" != 3 ] || exit 1
-echo "rate: $(( {{ threads }} * 2 )).$RANDOM"
+[ "{{ workers }}" != 3 ] || exit 1
+echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 """
 
 
 @pytest.fixture
 def rates(command_line):
-    """An experiment of a program, with so many threads."""
+    """An experiment of a program, with so many workers."""
 
-    def rates(threads: list[int], **sections: Any) -> str:
+    def rates(workers: list[int], **sections: Any) -> str:
         return command_line.experiment(
             "rates",
             parameters={"framework": "command", "command": PROGRAM, "model": None, "model_options": {}},
-            matrix={"threads": threads},
-            tags=["threads"],
+            matrix={"workers": workers},
+            tags=["workers"],
             metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
             measure={"repetitions": 3},
             **sections,
@@ -41,13 +41,13 @@ def found(command_line) -> list[dict[str, Any]]:
 
 def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     done = command_line("tune", rates([1, 2, 3, 4]), "--local", "--metric", "rate", "--name", "first")
-    assert "best       threads=4: 8." in done.stdout
-    assert "default    threads=1: 2." in done.stdout
+    assert "best       workers=4: 8." in done.stdout
+    assert "default    workers=1: 2." in done.stdout
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
     assert "it beats   2 of the 2 other settings that were measured (100 %)" in done.stdout
     assert "failed" in done.stdout
     (finding,) = found(command_line)
-    assert finding["answer"]["best"]["parameters"] == {"threads": 4}
+    assert finding["answer"]["best"]["parameters"] == {"workers": 4}
     assert finding["answer"]["certain"]
     assert len(finding["failed"]) == 1
 
@@ -57,15 +57,15 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     states = command_line.states("second")
     assert states == {"completed": len(command_line.records())}
     rows = command_line.report("second")
-    assert sorted(row["tag_threads"] for row in rows) == ["1", "4"]
+    assert sorted(row["tag_workers"] for row in rows) == ["1", "4"]
     again = command_line("resume", "second")
-    assert "best       threads=4" in again.stdout
+    assert "best       workers=4" in again.stdout
     assert len(command_line.records()) == states["completed"]  # nothing was measured again
 
 
 def test_the_full_grid_checks_what_was_found(command_line, rates):
     done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", "--exhaustive")
-    assert "its best is the same: threads=4" in done.stdout
+    assert "its best is the same: workers=4" in done.stdout
     assert "the full grid took" in done.stdout
 
 
@@ -79,7 +79,7 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     assert search.returncode == 130
     assert "hpcbench resume cut" in told
     before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
-    assert "best       threads=4" in command_line("resume", "cut").stdout
+    assert "best       workers=4" in command_line("resume", "cut").stdout
     after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
     assert after[: len(before)] == before
     assert len(after) == len(set(after))  # each once
@@ -87,8 +87,8 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
 
 def test_a_dry_run_writes_nothing(command_line, rates):
     done = command_line("tune", rates([1, 2]), "--local", "--metric", "rate", "--dry-run")
-    assert "threads: 1, 2" in done.stdout
-    assert "default: threads=1" in done.stdout
+    assert "workers: 1, 2" in done.stdout
+    assert "default: workers=1" in done.stdout
     assert "the full grid is 6 repetitions" in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 

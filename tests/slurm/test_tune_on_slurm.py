@@ -11,18 +11,18 @@ MOST_S = 180
 
 @pytest.fixture
 def rates(cluster):
-    """An experiment of a program that is faster with more threads."""
+    """An experiment of a program that is faster with more workers."""
     return cluster.experiment(
         "rates",
         parameters={
             "framework": "command",
-            "command": 'echo "rate: {{ threads }}.$RANDOM"',
+            "command": 'echo "rate: {{ workers }}.$RANDOM"',
             "cpus_per_task": 2,
             "model": None,
             "model_options": {},
         },
-        matrix={"threads": [1, 4]},
-        tags=["threads"],
+        matrix={"workers": [1, 4]},
+        tags=["workers"],
         metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
         measure={"repetitions": 3},
         slurm={"time": "00:05:00"},
@@ -45,7 +45,7 @@ def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, s
     assert "searches it; see: hpcbench status found" in submitted.stderr
     until(cluster, "ended; what it found: hpcbench resume found")
     told = cluster("resume", "found")
-    assert "best       threads=4: 4." in told.stdout
+    assert "best       workers=4: 4." in told.stdout
     jobs = slurm("sacct", "--noheader", "--allocations", "--parsable2", "--format=JobName,State,AllocCPUS")
     assert [line for line in jobs.splitlines() if line.startswith("found.")] == [jobs.splitlines()[-1]]
     assert "COMPLETED|2" in jobs
