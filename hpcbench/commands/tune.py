@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
 from hpcbench.commands.common import choose_site, err, file_in, out, workspace_of
-from hpcbench.commands.sweep import sweep_name
+from hpcbench.commands.sweep import MOST_POINTS, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import load_yaml
+from hpcbench.config.loading import Document, load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
@@ -27,8 +28,6 @@ from hpcbench.workspace import check_root
 
 if TYPE_CHECKING:
     from hpcbench.tuning.space import Context
-
-MOST_POINTS = 100_000
 
 EPILOG = """\b
 Examples:
@@ -86,6 +85,8 @@ def tune(
     refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     searched = contexts(plan.cases, objective_of(metric, checked), document)
+    for each in searched:
+        _check_shapes(each, checked, document)
     if any(len(each.cases) > ALL for each in searched):
         check_there()
     paths = workspace.paths(sweep_name(workspace, name, checked.name))
@@ -100,6 +101,18 @@ def tune(
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
     return go_on(created, workspace)
+
+
+def _check_shapes(context: Context, experiment: Experiment, document: Document) -> None:
+    """Raises UserError, with file and line, for a shape that makes no network: before the search, not after it."""
+    from hpcbench.tuning.sections import at_shape
+
+    for index, shape in enumerate(experiment.tune.held_out):
+        try:
+            at_shape(context.cases[context.default], shape)
+        except ValidationError as error:
+            what = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+            raise document.error(what, ("tune", "held_out", index)) from error
 
 
 def _on_this_machine(plan: Plan) -> Plan:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from hpcbench.collect.records import Record
 from hpcbench.commands.tuning_bench import Bench
 from hpcbench.node import outcomes
@@ -33,7 +35,10 @@ class SectionSearch:
 
     def run(self, held_out: Sequence[Mapping[str, Any]]) -> BySection:
         """What threads by section gain over the best fixed setting."""
-        by_section = measured_by_section(self.cases[self.best])
+        try:
+            by_section = measured_by_section(self.cases[self.best])
+        except ValidationError as error:  # the best one is of a framework, say, that has no sections
+            return BySection(None, str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, "))
         record = self.bench.record(by_section, Stage.FULL)
         why = _why_none(record)
         if why is not None:

@@ -10,29 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from hpcbench.analysis.statistics import LEVEL
 from hpcbench.tuning.blocks import Notebook, Search
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.stages import Stage
 
 KEPT = 1 / 3
-LEVEL = 0.95
-_LADDER = (Stage.SHORT, Stage.MEDIUM)
 
 
 def halve(notebook: Notebook, settings: Collection[int], most: int) -> Search[list[int]]:
-    """The best of these settings, `most` at most, the best first. Those in the notebook have been measured briefly."""
+    """The best of these settings, `most` at most, the best first. They have been measured briefly before."""
     left = list(settings)
-    known = set(notebook.settings) | notebook.failed
-    fresh = [setting for setting in left if setting not in known]
-    if fresh:
-        yield from notebook.measure(left, Stage.SHORT)
-    step = 1
     while True:
-        left = _kept(notebook.effects(), [setting for setting in left if setting not in notebook.failed], most)
+        left = _kept(notebook.effects(), left, most)
         if len(left) <= most:
             return left
-        yield from notebook.measure(left, _LADDER[min(step, len(_LADDER) - 1)])
-        step += 1
+        yield from notebook.measure(left, Stage.MEDIUM)
 
 
 def _kept(effects: Effects, settings: Collection[int], most: int) -> list[int]:

@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from hpcbench.analysis.statistics import LEVEL
 from hpcbench.tuning.blocks import Notebook, Search
 from hpcbench.tuning.duel import Verdict, duel
 from hpcbench.tuning.effects import Effects
-from hpcbench.tuning.halving import LEVEL, halve
+from hpcbench.tuning.halving import halve
 from hpcbench.tuning.stages import Stage
 
 FINALISTS = 3

@@ -108,3 +108,14 @@ def test_cases_of_other_resources_are_refused(command_line):
 def test_a_metric_that_is_none_is_refused(command_line, rates):
     done = command_line("tune", rates([1, 2]), "--local", "--metric", "ratio", expect=2)
     assert "did you mean 'rate'" in done.stderr
+
+
+def test_a_held_out_shape_that_makes_no_network_is_refused_at_its_line(command_line):
+    experiment = command_line.experiment(
+        parameters={"model": "lstm", "model_options": {}, "task": "inference"},
+        matrix={"threads": ["none", "dynamic"]},
+        tune={"held_out": [{"batch_size": 0}]},
+    )
+    done = command_line("tune", experiment, "--local", expect=2)
+    assert "trial.yaml:1: tune.held_out[0]" in done.stderr
+    assert not list(command_line.workspace.glob("jobs/*/sweep.json"))

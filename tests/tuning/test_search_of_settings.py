@@ -64,7 +64,9 @@ def test_what_failed_is_not_asked_for_again() -> None:
 
 def test_halving_keeps_the_better_third_and_measures_it_for_longer() -> None:
     machine = Machine({setting: 1.0 + 0.5 * setting for setting in range(12)}, wobble)
-    left = conduct(halve(Notebook(0), range(12), 2), machine)
+    notebook = Notebook(0)
+    conduct(notebook.measure(range(12), Stage.SHORT), machine)
+    left = conduct(halve(notebook, range(12), 2), machine)
     assert left == [0]  # the next one is certainly worse
     assert machine.measured(Stage.SHORT) == list(range(12))
     assert machine.measured(Stage.MEDIUM) == [0, 1, 2, 3]
