@@ -97,8 +97,7 @@ class Bench:
 
     def why_failed(self, case: Case) -> str:
         """How it ended where it did not complete."""
-        record = next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is None)
-        return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+        return ending(next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is None))
 
     @property
     def seconds(self) -> float:
@@ -110,6 +109,11 @@ class Bench:
         every = [_full(records) for records in self._records.values()]
         found = _full(self._records[case.id]) or [seconds for each in every for seconds in each]
         return statistics.median(found) if found else None
+
+
+def ending(record: Record) -> str:
+    """How a measurement ended, with the reason where there is one."""
+    return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
 
 
 def _full(records: Sequence[tuple[Stage, Record]]) -> list[float]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from hpcbench.collect.records import Record
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
-from hpcbench.commands.tuning_bench import Bench, Runs
+from hpcbench.commands.tuning_bench import Bench, Runs, ending
 from hpcbench.commands.tuning_sections import SectionSearch
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml
@@ -135,4 +135,4 @@ class Tuner:
         cost = self.objective.cost_of(record)
         if cost is not None:
             return value_in_words(self.objective.quantity, self.objective.value_of(cost))
-        return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+        return ending(record)

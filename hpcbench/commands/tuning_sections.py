@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hpcbench.collect.records import Record
-from hpcbench.commands.tuning_bench import Bench
+from hpcbench.commands.tuning_bench import Bench, ending
 from hpcbench.node import outcomes
 from hpcbench.node.keeping import write_whole
 from hpcbench.plan.case import Case
@@ -72,7 +72,6 @@ class SectionSearch:
 def _why_none(record: Record) -> str | None:
     """Why a repetition has found no schedule; None where it has."""
     if record["status"] != outcomes.COMPLETED:
-        error = record["error"] or {}
-        return f"{record['status']}: {error.get('message', 'no reason is known')}"
+        return ending(record)
     found = record["dynamic"] or {}
     return None if found.get("answer") == _SCHEDULE else str(found.get("why"))
