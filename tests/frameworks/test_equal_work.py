@@ -82,7 +82,8 @@ def solution(
 
     def solve(solver: Solver) -> Solution:
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
-        given = {"framework": solver.framework, "device": "cpu", "intra_op_threads": 1, "inter_op_threads": None}
+        unset = dict.fromkeys(("inter_op_threads", *catalog.SETTINGS))
+        given = {**unset, "framework": solver.framework, "device": "cpu", "intra_op_threads": 1}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
         environment = {**for_worker(given, os.environ), **COMPILED, "PYTHONPATH": str(zipapp)}
         if solver.environment == "horovod-tensorflow":  # an older one, which cannot keep what is compiled for CPUs
