@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class Node:
     def seconds(self, counts: Counts) -> float:
         return path.seconds_of(counts, self.times, self.switch)
 
-    def time_step(self, counts: Counts) -> list[float]:
+    def time_step(self, counts: Counts, divided: Collection[int] = ()) -> list[float]:
         """What a clock says of each section; one in a hundred is disturbed."""
         seen = []
         for section, count in zip(self.times, counts, strict=True):
@@ -87,7 +88,11 @@ def judge(seed: int) -> Judged:
     answer, steps, spent_s = found.fixed.counts, found.steps, found.spent_s
     kept = False
     if found.dynamic.counts != found.fixed.counts:
-        proof = prove(node.time_steps, found.fixed.counts, found.dynamic.counts, found.dynamic.seconds)
+        proof = prove(
+            partial(node.time_steps, found.fixed.counts),
+            partial(node.time_steps, found.dynamic.counts),
+            found.dynamic.seconds,
+        )
         steps, spent_s, kept = steps + proof.steps, spent_s + proof.spent_s, proof.certain
         answer = found.dynamic.counts if kept else answer
     took_s = node.seconds(answer)

@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -13,9 +13,10 @@ from ..checkup.system import System
 from ..frameworks.base import Network
 from ..outcomes import Unsupported
 from ..schedule import Schedule, Section
-from . import path, verification
-from .proof import Proof, prove
-from .search import Found, Settings, TimeStep, search
+from . import branching, path, verification
+from .estimates import SectionTimes
+from .proof import Proof, TimeSteps, prove
+from .search import Found, Settings, search
 from .sections import Refused, Sections, Step
 
 SCHEDULE, FIXED = "schedule", "fixed"
@@ -67,7 +68,7 @@ class _Whole:
     def __init__(self, step: Step) -> None:
         self.step = step
 
-    def time_step(self, counts: Sequence[int]) -> List[float]:
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
         torch.set_num_threads(counts[0])
         start = time.perf_counter()
         self.step()
@@ -94,29 +95,33 @@ class _Arranging:
         try:
             checked = self._checked()
         except Refused as reason:
-            return self._keep_fixed(self._search(_Whole(self.step).time_step, 1), str(reason))
-        with_hooks = checked.sections
+            return self._keep_fixed(self._search_whole(), str(reason))
         try:
-            found = self._search(with_hooks.time_step, len(with_hooks))
+            found = self._search(checked.sections)
         except Refused as reason:
-            with_hooks.close()
-            return self._keep_fixed(self._search(_Whole(self.step).time_step, 1), str(reason))
-        with_hooks.close()
-        if found.dynamic.counts == found.fixed.counts:
+            return self._keep_fixed(self._search_whole(), str(reason))
+        finally:
+            checked.sections.close()
+        if found.dynamic.counts == found.fixed.counts and not found.divided:
             return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
         return self._prove(found, checked)
 
-    def _search(self, time_step: TimeStep, sections: int) -> Found:
-        return search(time_step, sections, self.counts, self.settings)
+    def _search(self, sections: Sections) -> Found:
+        return search(sections.time_step, len(sections), self.counts, self.settings, sections.divisible)
+
+    def _search_whole(self) -> Found:
+        return search(_Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> _Checked:
         """Raises Refused where counts by section would mean nothing."""
-        sections = Sections(self.network.model, self.step)
+        sections = Sections(self.network.model, self.step, self._branches())
         try:
             self._check_other_inputs(sections)
             busy: List[verification.Busy] = []
             for count in sorted({1, self.counts[-1]}):
                 busy += verification.busy_threads(sections, count)
+            if sections.divisible:
+                busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
             disobeying = verification.disobeying(busy)
             if disobeying:
                 first = disobeying[0]
@@ -126,6 +131,12 @@ class _Arranging:
             sections.close()
             raise
         return _Checked(sections, busy)
+
+    def _branches(self) -> Mapping[str, Sequence[str]]:
+        """Of modules that seem to be faster with them side by side. Backward passes have one thread for all of them."""
+        if self.network.problem.training or self.counts[-1] == 1:
+            return {}
+        return branching.worth_a_try(self.network.model, self.step, self.counts[-1])
 
     def _check_other_inputs(self, sections: Sections) -> None:
         """The order of blocks must not depend on data; an input pipeline brings other data with every step anyway."""
@@ -146,16 +157,18 @@ class _Arranging:
 
     def _prove(self, found: Found, checked: _Checked) -> Dict[str, Any]:
         made = self._schedule(found, checked.sections)
-        proof = prove(self._timer(made), found.fixed.counts, found.dynamic.counts, found.dynamic.seconds, self.budget_s)
+        fixed = self._with_fixed(found.fixed.counts[0])
+        proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
             return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
         schedule.apply_schedule(self.network.model, made)
         return self._told(SCHEDULE, None, found, checked, proof, made)
 
     def _schedule(self, found: Found, sections: Sections) -> Schedule:
-        parts = [
-            Section(place.module, place.phase, count) for place, count in zip(sections.begins, found.dynamic.counts)
-        ]
+        parts = []
+        for number, (place, count) in enumerate(zip(sections.begins, found.dynamic.counts)):
+            branches = sections.branches(number) if number in found.divided else None
+            parts.append(Section(place.module, place.phase, count, tuple(branches) if branches else None))
         parameters = self.network.problem.parameters
         made_for = {
             "task": parameters["task"],
@@ -167,22 +180,25 @@ class _Arranging:
         }
         return Schedule(schedule.fingerprint(self.network.model), tuple(parts), made_for)
 
-    def _timer(self, made: Schedule) -> Callable[[Sequence[int], int], float]:
-        """Steps as a user would take them: with the schedule's own hooks, or with a fixed count and none."""
+    def _timed(self, steps: int) -> float:
+        """Of a step as a user would take it."""
+        self.step()  # pays for what the last ones have left
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        return (time.perf_counter() - start) / steps
 
-        def timed(steps: int) -> float:
-            self.step()  # pays for what the last ones have left
-            start = time.perf_counter()
-            for _ in range(steps):
-                self.step()
-            return (time.perf_counter() - start) / steps
+    def _with_schedule(self, made: Schedule) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            with schedule.apply_schedule(self.network.model, made):
+                return self._timed(steps)
 
-        def time_steps(counts: Sequence[int], steps: int) -> float:
-            if len(set(counts)) > 1:
-                with schedule.apply_schedule(self.network.model, made):
-                    return timed(steps)
-            torch.set_num_threads(counts[0])
-            return timed(steps)
+        return time_steps
+
+    def _with_fixed(self, count: int) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            torch.set_num_threads(count)
+            return self._timed(steps)
 
         return time_steps
 
@@ -227,9 +243,24 @@ def _told_sections(found: Found, checked: Optional[_Checked]) -> List[Dict[str, 
     return [
         {
             **place._asdict(),
-            "times_s": {str(count): list(found.times.of(number, count)) for count in found.times.seconds(number)},
+            "branches": checked.sections.branches(number),
+            "times_s": _told_times(found.in_turn, number),
+            "side_by_side_s": _told_times(found.side_by_side, number),
             "chosen": found.dynamic.counts[number],
-            "busy": {str(each.threads): each.seen for each in checked.busy if each.section == number},
+            "side_by_side": number in found.divided,
+            "busy": _told_busy(checked.busy, number, False),
+            "busy_side_by_side": _told_busy(checked.busy, number, True),
         }
         for number, place in enumerate(checked.sections.begins)
     ]
+
+
+def _told_times(times: SectionTimes, section: int) -> Dict[str, Any]:
+    """(seconds, error) by count."""
+    return {str(count): list(times.of(section, count)) for count in times.seconds(section)}
+
+
+def _told_busy(busy: Sequence[verification.Busy], section: int, side_by_side: bool) -> Dict[str, int]:
+    """Threads seen to compute, by count."""
+    told = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
+    return {str(each.threads): each.seen for each in told}

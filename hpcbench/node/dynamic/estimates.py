@@ -2,7 +2,7 @@
 
 import math
 from statistics import median
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 Z = 1.644854  # of the normal distribution: 95 %, one-sided
 # For normal noise, the median's standard error is sqrt(pi / 2) of the mean's, and the MAD 0.6745 standard deviations
@@ -100,6 +100,15 @@ class SectionTimes:
             ]
             self._pooled[before, count] = pooled(differences)
         return self._pooled[before, count]
+
+    def with_sections_of(self, other: "SectionTimes", chosen: Collection[Tuple[int, int]]) -> "SectionTimes":
+        """These times, but the other's of the (section, count) that were chosen."""
+        made = SectionTimes(self.sections)
+        for section, samples in enumerate(self._samples):
+            for change in samples:
+                source = other if (section, change[1]) in chosen else self
+                made._samples[section][change] = list(source._samples[section].get(change, ()))
+        return made
 
     def changes(self) -> List[Change]:
         """The changes that were measured."""

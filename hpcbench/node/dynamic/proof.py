@@ -4,7 +4,7 @@ import math
 from statistics import median
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
-TimeSteps = Callable[[Sequence[int], int], float]  # counts by section and steps, to seconds of a step
+TimeSteps = Callable[[int], float]  # how many to take, to seconds of one
 PAIRS = 60  # fixed beforehand: to stop when the gain looks certain would find gains where there are none
 FEWEST_PAIRS = 10  # where the budget allows no more
 BLOCK_S = 0.02  # of steps, so that hooks and clock are as rare as in use
@@ -32,19 +32,17 @@ class Proof(NamedTuple):
         return self.gain.low > 1
 
 
-def prove(
-    time_steps: TimeSteps, fixed: Sequence[int], dynamic: Sequence[int], step_s: float, budget_s: float = math.inf
-) -> Proof:
+def prove(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float = math.inf) -> Proof:
     """Measure both in turns, each first as often as second."""
     steps = max(1, min(MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-9))))
     pairs: List[Tuple[float, float]] = []
     for turn in range(_pairs(budget_s, 2 * (steps + 1) * step_s)):
         if turn % 2:
-            dynamic_s = time_steps(dynamic, steps)
-            fixed_s = time_steps(fixed, steps)
+            dynamic_s = dynamic(steps)
+            fixed_s = fixed(steps)
         else:
-            fixed_s = time_steps(fixed, steps)
-            dynamic_s = time_steps(dynamic, steps)
+            fixed_s = fixed(steps)
+            dynamic_s = dynamic(steps)
         pairs.append((fixed_s, dynamic_s))
     return Proof(
         gain=median_interval([fixed_s / dynamic_s for fixed_s, dynamic_s in pairs]),

@@ -9,12 +9,19 @@ search over edge selectors", ICAPS). Unknown changes count as free until then, s
 
 import math
 import random
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 from . import path
 from .estimates import Estimate, SectionTimes, Z, less
 
-TimeStep = Callable[[Sequence[int]], Sequence[float]]  # counts by section, to seconds by section
+
+class TimeStep(Protocol):
+    """Takes a step with these counts by section; `divided` are the sections whose branches compute side by side."""
+
+    def __call__(self, counts: Sequence[int], divided: Collection[int] = ()) -> Sequence[float]:
+        """Seconds by section."""
+        ...
+
 
 STEPS_OF_A_VISIT = 3  # after one that does not count, because it follows a step with other counts
 FEWEST_VISITS = 3  # of a count
@@ -35,42 +42,81 @@ class Found(NamedTuple):
     """Counts for every section, and what they are expected to take; `fixed` is the best single count."""
 
     dynamic: path.Path
+    divided: FrozenSet[int]  # sections of it whose branches compute side by side
     fixed: path.Path
     steps: int
     spent_s: float
-    times: SectionTimes
+    times: SectionTimes  # as the dynamic path has them
+    in_turn: SectionTimes  # with all branches one after another
+    side_by_side: SectionTimes  # of sections with branches alone
 
 
-def search(time_step: TimeStep, sections: int, counts: Sequence[int], settings: Settings = _USUAL) -> Found:
-    """Measure as little as it takes to choose."""
-    return _Search(time_step, sections, counts, settings).run()
+def search(
+    time_step: TimeStep,
+    sections: int,
+    counts: Sequence[int],
+    settings: Settings = _USUAL,
+    divisible: Collection[int] = (),
+) -> Found:
+    """Measure as little as it takes to choose. Of sections that are `divisible`, branches may compute side by side."""
+    return _Search(time_step, sections, counts, settings, divisible).run()
+
+
+class _Uniform(NamedTuple):
+    """One count everywhere, and all branches in turn or all of them side by side."""
+
+    threads: int
+    divided: FrozenSet[int] = frozenset()
 
 
 class _Search:
-    def __init__(self, time_step: TimeStep, sections: int, counts: Sequence[int], settings: Settings) -> None:
+    def __init__(
+        self,
+        time_step: TimeStep,
+        sections: int,
+        counts: Sequence[int],
+        settings: Settings,
+        divisible: Collection[int],
+    ) -> None:
         self.time_step, self.counts, self.settings = time_step, list(counts), settings
-        self.times = SectionTimes(sections)
+        self.divisible = frozenset(divisible)
+        self.in_turn, self.side_by_side = SectionTimes(sections), SectionTimes(sections)
+        self.times = self.in_turn
+        self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
         self.steps, self.spent_s = 0, 0.0
         self.unknown_s = 0.0  # what a change costs that nobody has measured
 
     def run(self) -> Found:
         self._time_counts()
-        own = [self.times.seconds(section) for section in range(self.times.sections)]
-        fixed = path.best_fixed(own)
+        self._choose_divided()
+        fixed = path.best_fixed([self.in_turn.seconds(section) for section in range(self.times.sections)])
         paths = [fixed]
-        if len(self.counts) > 1 and self.times.sections > 1:
-            paths.append(self._time_changes(own))
+        if len(self.counts) > 1 and (self.times.sections > 1 or self.divided):
+            paths.append(self._time_changes([self.times.seconds(section) for section in range(self.times.sections)]))
         dynamic = min(paths, key=lambda each: each.seconds)
-        return Found(dynamic, fixed, self.steps, self.spent_s, self.times)
+        divided = frozenset() if dynamic is fixed else self._divided(dynamic.counts)
+        found = (self.times, self.in_turn, self.side_by_side)
+        return Found(dynamic, divided, fixed, self.steps, self.spent_s, *found)
 
-    def _visit(self, counts: Sequence[int]) -> None:
+    def _choose_divided(self) -> None:
+        """Branches compute side by side where that is certainly faster."""
+        for section in self.divisible:
+            for count in self.side_by_side.seconds(section):
+                if less(self.in_turn.of(section, count), self.side_by_side.of(section, count)).low_s > 0:
+                    self.divided.add((section, count))
+        self.times = self.in_turn.with_sections_of(self.side_by_side, self.divided)
+
+    def _divided(self, counts: Sequence[int]) -> FrozenSet[int]:
+        return frozenset(section for section, count in enumerate(counts) if (section, count) in self.divided)
+
+    def _visit(self, counts: Sequence[int], divided: FrozenSet[int], times: SectionTimes) -> None:
         """Take a few steps with these counts; the first pays for what the last counts have left."""
         for turn in range(1 + STEPS_OF_A_VISIT):
-            times_s = self.time_step(counts)
+            times_s = self.time_step(counts, divided)
             self.steps += 1
             self.spent_s += sum(times_s)
             if turn:
-                self.times.add(counts, times_s)
+                times.add(counts, times_s)
 
     @property
     def _spent(self) -> bool:
@@ -78,29 +124,40 @@ class _Search:
 
     def _time_counts(self) -> None:
         order = random.Random(self.settings.seed)  # noqa: S311  it orders visits
-        wanted = list(self.counts)
-        visits = 0
+        uniform = [_Uniform(count) for count in self.counts]
+        if self.divisible:
+            uniform += [_Uniform(count, self.divisible) for count in self.counts if count > 1]
+        wanted, visits = uniform, 0
         while wanted and visits < MOST_VISITS and not (visits >= FEWEST_VISITS and self._spent):
-            order.shuffle(wanted)
-            for count in wanted:
-                self._visit([count] * self.times.sections)
+            for each in order.sample(wanted, len(wanted)):
+                times = self.side_by_side if each.divided else self.in_turn
+                self._visit([each.threads] * times.sections, each.divided, times)
             visits += 1
             if visits >= FEWEST_VISITS:
-                wanted = self._unsure()
+                wanted = self._unsure(uniform)
 
-    def _unsure(self) -> List[int]:
-        """Counts whose errors matter: in sections, or as the one of the whole step, where they may be the best."""
-        by_section = [
-            {count: self.times.of(section, count) for count in self.counts} for section in range(self.times.sections)
-        ]
-        totals = {count: _total([known[count] for known in by_section]) for count in self.counts}
+    def _unsure(self, uniform: Sequence[_Uniform]) -> List[_Uniform]:
+        """Those whose errors matter: in sections, or as the one count of the whole step, where they may be the best."""
+        by_section = [self._known(section, uniform) for section in range(self.times.sections)]
+        in_turn = [each for each in uniform if not each.divided]
+        totals = {each: _total([known[each] for known in by_section]) for each in in_turn}
         allowed_s = self.settings.tolerance * min(total.seconds for total in totals.values())
-        unsure_s = {count: Z * totals[count].error_s for count in _may_be_best(totals)}
-        of_sections = dict.fromkeys(self.counts, 0.0)
+        unsure_s = {each: Z * totals[each].error_s for each in _may_be_best(totals)}
+        of_sections = dict.fromkeys(uniform, 0.0)
         for known in by_section:
-            for count in _may_be_best(known):
-                of_sections[count] += Z * known[count].error_s
-        return [count for count in self.counts if max(of_sections[count], unsure_s.get(count, 0.0)) > allowed_s]
+            for each in _may_be_best(known):
+                of_sections[each] += Z * known[each].error_s
+        return [each for each in uniform if max(of_sections[each], unsure_s.get(each, 0.0)) > allowed_s]
+
+    def _known(self, section: int, uniform: Sequence[_Uniform]) -> Dict[_Uniform, Estimate]:
+        """What this section takes; with branches side by side, where it has some."""
+        known = {}
+        for each in uniform:
+            if not each.divided:
+                known[each] = self.in_turn.of(section, each.threads)
+            elif section in each.divided:
+                known[each] = self.side_by_side.of(section, each.threads)
+        return known
 
     def _time_changes(self, own: path.Times) -> path.Path:
         """The path that stays the best when what its changes cost is known."""
@@ -113,7 +170,7 @@ class _Search:
             enough = self._spent or visits.get(counts, 0) >= MOST_VISITS
             if error_s <= self._allowed_s(counts) or (enough and math.isfinite(error_s)):
                 return path.Path(counts, path.seconds_of(counts, own, self._switch))
-            self._visit(counts)
+            self._visit(counts, self._divided(counts), self.times)
             visits[counts] = visits.get(counts, 0) + 1
 
     def _allowed_s(self, counts: Sequence[int]) -> float:
@@ -165,10 +222,10 @@ def _total(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(sum(each.seconds for each in estimates), error_s)
 
 
-def _may_be_best(known: Dict[int, Estimate]) -> List[int]:
-    """Counts that are not certainly worse than another one."""
+def _may_be_best(known: Dict[_Uniform, Estimate]) -> List[_Uniform]:
+    """Those that are not certainly worse than another one."""
     least_s = min(each.high_s for each in known.values())
-    return [count for count, each in known.items() if each.low_s <= least_s]
+    return [name for name, each in known.items() if each.low_s <= least_s]
 
 
 def _runs(counts: Sequence[int]) -> List[List[int]]:

@@ -6,12 +6,14 @@ attention counts as one. Blocks that run more than once in a step are taken toge
 
 import time
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
 
-from ..schedule import BACKWARD, FORWARD, on_begin
+from ..schedule import BACKWARD, FORWARD
+from ..schedule.branches import SideBySide
+from ..schedule.hooks import on_begin
 
 WHOLE = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 FIRST_STEPS = 5  # which tell the order and, after the first of them, which sections are short
@@ -32,25 +34,37 @@ class Place(NamedTuple):
     phase: str
 
 
-def blocks(model: nn.Module, depth: Optional[int] = None, path: str = "") -> Dict[str, nn.Module]:
-    """The model's blocks by their paths, in the order of its tree."""
+def blocks(
+    model: nn.Module, whole: Collection[str] = (), depth: Optional[int] = None, path: str = ""
+) -> Dict[str, nn.Module]:
+    """The model's blocks by their paths, in the order of its tree. What is at a path in `whole` counts as one."""
     children = list(model.named_children())
-    if not children or isinstance(model, WHOLE) or depth == 0:
+    if not children or isinstance(model, WHOLE) or path in whole or depth == 0:
         return {path: model}
     found: Dict[str, nn.Module] = {}
     for name, child in children:
         below = None if depth is None else depth - 1
-        found.update(blocks(child, below, path + "." + name if path else name))
+        found.update(blocks(child, whole, below, path + "." + name if path else name))
     return found
 
 
 class Sections:
-    """A step, apart by its sections. Raises Refused where steps differ, or the model sets threads itself."""
+    """A step, apart by its sections. Raises Refused where steps differ, or the model sets threads itself.
 
-    def __init__(self, model: nn.Module, step: Step, depth: Optional[int] = None) -> None:
-        self.model, self.step = model, step
+    `branches` are those of modules that can have them side by side, by the paths of the modules.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        step: Step,
+        branches: Optional[Mapping[str, Sequence[str]]] = None,
+        depth: Optional[int] = None,
+    ) -> None:
+        self.model, self.step, self._branches = model, step, branches or {}
+        self._side_by_side = SideBySide(model)
         self._hooks: List[Any] = []
-        self._modules = blocks(model, depth)
+        self._modules = blocks(model, self._branches, depth)
         self.places: List[Place] = []
         self._begins: Dict[Place, int] = {}  # sections by where they begin; what is not in it goes on
         self._seen: List[Tuple[Place, float]] = []
@@ -67,13 +81,31 @@ class Sections:
         return len(self._begins)
 
     def close(self) -> None:
-        """Take all hooks off the model."""
+        """Leave the model as it was."""
+        self._side_by_side.put({})
+        self._unhook()
+
+    def _unhook(self) -> None:
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
 
-    def time_step(self, counts: Sequence[int]) -> List[float]:
-        """Seconds of each section in one step with these counts. Raises Refused."""
+    def branches(self, section: int) -> Optional[Sequence[str]]:
+        """What can compute side by side in this section."""
+        place = self.begins[section]
+        return self._branches.get(place.module) if place.phase == FORWARD else None
+
+    @property
+    def divisible(self) -> List[int]:
+        """The sections that have branches."""
+        return [section for section in range(len(self)) if self.branches(section)]
+
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        """Seconds of each section in one step with these counts; `divided` are the sections whose branches compute side
+        by side. Raises Refused."""
+        self._side_by_side.put(
+            {self.begins[section].module: (self.branches(section) or (), counts[section]) for section in divided}
+        )
         self._counts, self._seen, self._running = counts, [], None
         start = time.perf_counter()
         self.step()
@@ -112,7 +144,7 @@ class Sections:
         self._join_short_ones(threads)
 
     def _watch(self) -> None:
-        self.close()
+        self._unhook()
         for path, module in self._modules.items():
             for phase in (FORWARD, BACKWARD):
                 self._hooks += on_begin(module, phase, self._beginner(Place(path, phase)))

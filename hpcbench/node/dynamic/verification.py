@@ -9,7 +9,7 @@ this size, and threads beyond it do not obey.
 import math
 import os
 import time
-from typing import Dict, List, NamedTuple, Optional
+from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
 from .sections import Sections
 
@@ -27,6 +27,7 @@ class Busy(NamedTuple):
     section: int
     threads: int
     seen: int
+    side_by_side: bool = False
 
 
 class CpuTimes(NamedTuple):
@@ -50,9 +51,10 @@ def cpu_times() -> CpuTimes:
 
 
 class _Watch:
-    """Adds up what threads compute in each section."""
+    """Adds up what threads compute in each section, but for those in `beside`."""
 
-    def __init__(self, sections: int) -> None:
+    def __init__(self, sections: int, beside: Collection[int]) -> None:
+        self.beside = beside
         self.used_s: List[Dict[int, float]] = [{} for _ in range(sections)]
         self._running: Optional[int] = None
         self._began = CpuTimes({}, 0.0)
@@ -67,23 +69,33 @@ class _Watch:
         began = self._began
         used = {thread: seconds - began.by_thread.get(thread, 0.0) for thread, seconds in now.by_thread.items()}
         used[_ENDED] = now.process_s - began.process_s - sum(used.values())
-        for thread, seconds in used.items():
+        for thread in set(used) - set(self.beside):
+            seconds = used[thread]
             used_s[thread] = used_s.get(thread, 0.0) + seconds
 
 
-def busy_threads(sections: Sections, threads: int) -> List[Busy]:
-    """How many threads compute in each section where so many are asked for."""
+def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()) -> List[Busy]:
+    """How many threads compute in each section where so many are asked for, or in each of the `divided` ones.
+
+    Branches compute on threads of their own. Those that have computed the rest of the step may still spin, and their
+    obedience is seen where nothing is divided.
+    """
+    before = set(cpu_times().by_thread) if divided else set()
     counts = [threads] * len(sections)
     settled = time.monotonic() + SETTLE_S
     while time.monotonic() < settled:
-        sections.time_step(counts)
-    watch, wall_s = _Watch(len(sections)), [0.0] * len(counts)
+        sections.time_step(counts, divided)
+    watch, wall_s = _Watch(len(sections), before), [0.0] * len(counts)
     sections.on_boundary = watch.on_boundary
     try:
-        _take_steps(sections, counts, wall_s)
+        _take_steps(lambda: sections.time_step(counts, divided), wall_s)
     finally:
         sections.on_boundary = lambda section: None
-    return [Busy(place, threads, _seen(watch.used_s[place], wall)) for place, wall in enumerate(wall_s)]
+    return [
+        Busy(place, threads, _seen(watch.used_s[place], wall), bool(divided))
+        for place, wall in enumerate(wall_s)
+        if place in divided or not divided
+    ]
 
 
 def _seen(used_s: Dict[int, float], wall_s: float) -> int:
@@ -94,11 +106,11 @@ def _seen(used_s: Dict[int, float], wall_s: float) -> int:
     return alive + (math.ceil(ended_s / wall_s) if ended_s >= enough_s else 0)
 
 
-def _take_steps(sections: Sections, counts: List[int], wall_s: List[float]) -> None:
+def _take_steps(time_step: Callable[[], Sequence[float]], wall_s: List[float]) -> None:
     """Until every section has taken long enough to tell, or enough is enough."""
     start, steps = time.monotonic(), 0
     while steps < FEWEST_STEPS or (min(wall_s) < 4 * BUSY_S and time.monotonic() - start < LONGEST_S):
-        for place, seconds in enumerate(sections.time_step(counts)):
+        for place, seconds in enumerate(time_step()):
             wall_s[place] += seconds
         steps += 1
 

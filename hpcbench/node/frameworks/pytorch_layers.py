@@ -47,21 +47,23 @@ class Branches(nn.ModuleList):
         return torch.cat([body(batch) for body in self], 1)
 
 
-class Lstm(nn.LSTM):
+class Lstm(nn.Module):
     """PyTorch adds two biases where one does: the second stays at zero, and is not trained."""
 
     def __init__(self, layer: layers.Lstm, shape: Shape, arrays: Arrays) -> None:
-        super().__init__(shape[-1], layer.hidden, layer.layers, batch_first=True, bidirectional=layer.bidirectional)
+        super().__init__()
+        self.cells = nn.LSTM(shape[-1], layer.hidden, layer.layers, batch_first=True, bidirectional=layer.bidirectional)
         for depth in range(layer.layers):
             for direction in range(layer.directions):
                 place, own = "%d_%d" % (depth, direction), "l%d%s" % (depth, "_reverse" if direction else "")
-                _set(getattr(self, "weight_ih_" + own), arrays["input_kernel_" + place])
-                _set(getattr(self, "weight_hh_" + own), arrays["hidden_kernel_" + place])
-                _set(getattr(self, "bias_ih_" + own), arrays["bias_" + place])
-                nn.init.zeros_(getattr(self, "bias_hh_" + own)).requires_grad_(False)
+                _set(getattr(self.cells, "weight_ih_" + own), arrays["input_kernel_" + place])
+                _set(getattr(self.cells, "weight_hh_" + own), arrays["hidden_kernel_" + place])
+                _set(getattr(self.cells, "bias_ih_" + own), arrays["bias_" + place])
+                nn.init.zeros_(getattr(self.cells, "bias_hh_" + own)).requires_grad_(False)
 
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return super().forward(batch)[0]
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = self.cells(batch)[0]
+        return output
 
 
 class Attention(nn.MultiheadAttention):

@@ -151,3 +151,44 @@ def test_more_threads_than_cpus_are_refused() -> None:
 
 
 THREAD_LIMIT = arrangement.thread_limit
+
+
+class Branches(torch.nn.ModuleList):
+    def forward(self, batch: Any) -> Any:
+        return sum(branch(batch) for branch in self)
+
+
+class SleepingLayer(torch.nn.Linear):
+    """As long with any number of threads, and a layer with weights."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(TINY["input_size"], TINY["input_size"])
+        self.seconds = seconds
+
+    def forward(self, batch: Any) -> Any:
+        time.sleep(self.seconds)
+        return super().forward(batch)
+
+
+def test_branches_that_gain_side_by_side_get_a_schedule(
+    network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrangement.schedule.applied.cpus, "usable", lambda: [0, 1])
+    made = network(Sleeping(0.001, 0.001), Branches([SleepingLayer(0.01), SleepingLayer(0.01)]))
+    told = arrange(made, made.infer, 1.0)
+    assert told["answer"] == "schedule", told["why"]
+    assert told["schedule"]["sections"][1] == {
+        "module": "1",
+        "phase": "forward",
+        "threads": 2,
+        "branches": ("0", "1"),
+    }
+    assert [each["side_by_side"] for each in told["sections"]] == [False, True]
+    assert told["sections"][1]["side_by_side_s"]["2"][0] < told["sections"][1]["times_s"]["2"][0]
+    assert told["measured"]["gain"][1] > 1.2
+    start = time.perf_counter()
+    made.infer()
+    assert time.perf_counter() - start < 0.02
+    file = tmp_path / "schedule.json"
+    arrangement.schedule.write(arrangement.schedule.parse(told["schedule"]), str(file))
+    assert arrangement.schedule.read(str(file)).as_json() == told["schedule"]

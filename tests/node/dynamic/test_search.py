@@ -1,7 +1,7 @@
 """The search and the proof, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ class Exact:
         self.times, self.change_s = times, change_s
         self.last = 0
 
-    def time_step(self, counts: Sequence[int]) -> list[float]:
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> list[float]:
         seen = []
         for section, count in zip(self.times, counts, strict=True):
             seen.append(section[count] + self.change_s * (count != self.last))
@@ -73,16 +73,57 @@ def test_on_simulated_nodes_the_answer_is_near_the_best_path_and_not_slower_than
 
 def test_the_same_twice_is_no_gain() -> None:
     times = iter([1.0, 1.1, 0.9] * 100)
-    proof = prove(lambda counts, steps: next(times), (1,), (1,), 0.02)
+    proof = prove(lambda steps: next(times), lambda steps: next(times), 0.02)
     assert not proof.certain
     assert proof.gain.low <= 1 <= proof.gain.high
 
 
 def test_a_tenth_less_time_is_a_certain_gain() -> None:
-    proof = prove(lambda counts, steps: 0.9 if counts == (1,) else 1.0, (4,), (1,), 0.02)
+    proof = prove(lambda steps: 1.0, lambda steps: 0.9, 0.02)
     assert proof.certain
     assert proof.gain.middle == pytest.approx(1 / 0.9)
 
 
 def test_the_interval_of_ten_values_are_the_second_and_the_ninth() -> None:
     assert median_interval(range(1, 11)) == (5.5, 2, 9)  # 97.9 %: Conover's table A3 for p = 1/2
+
+
+class Divisible(Exact):
+    """Of the last section, branches can compute side by side; these are its times then."""
+
+    def __init__(self, times: list[dict[int, float]], change_s: float, side_by_side: dict[int, float]) -> None:
+        super().__init__(times, change_s)
+        self.side_by_side = side_by_side
+
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> list[float]:
+        seen = super().time_step(counts)
+        for section in divided:
+            seen[section] = self.side_by_side[counts[section]] + self.change_s * (
+                counts[section - 1] != counts[section]
+            )
+        return seen
+
+
+def test_branches_are_divided_where_that_is_faster() -> None:
+    node = Divisible(WIDE_AND_NARROW, 1e-4, {4: 5e-4})
+    found = search(node.time_step, 3, [1, 4], divisible=[2])
+    assert (found.dynamic.counts, found.divided) == ((4, 1, 4), {2})
+    assert found.dynamic.seconds == pytest.approx(3.7e-3)
+    assert found.fixed == path.Path((4, 4, 4), pytest.approx(5e-3)), "a user's fixed count divides nothing"
+    assert found.side_by_side.seconds(2) == {4: 5e-4}
+
+
+def test_one_count_for_all_may_be_divided_too() -> None:
+    found = search(Divisible([{1: 3.0, 4: 2.0}], 0.1, {4: 1.0}).time_step, 1, [1, 4], divisible=[0])
+    assert (found.dynamic, found.divided) == (path.Path((4,), 1.0), {0})
+
+
+def test_a_section_takes_another_count_where_its_branches_are_faster_so() -> None:
+    found = search(Divisible([{1: 1.0, 4: 2.0}], 0.1, {4: 0.5}).time_step, 1, [1, 4], divisible=[0])
+    assert found.dynamic == path.Path((4,), 0.5)
+    assert found.fixed == path.Path((1,), 1.0)
+
+
+def test_branches_stay_in_turn_where_that_is_as_fast() -> None:
+    found = search(Divisible(WIDE_AND_NARROW, 1e-4, {4: 1e-3}).time_step, 3, [1, 4], divisible=[2])
+    assert (found.dynamic.counts, found.divided) == ((4, 1, 4), set())

@@ -1,0 +1,103 @@
+"""A schedule in force on a model."""
+
+import os
+from typing import Any, Callable, List, Optional, Tuple, Union
+
+import torch
+
+from . import cpus
+from .branches import SideBySide, why_not
+from .file import Schedule, Section, fingerprint, read, refusal
+from .hooks import on_begin
+
+_MAKE_ANEW = "make a new one with `threads: dynamic`"
+
+
+def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]") -> "Applied":
+    """Follow a schedule, or the one in a file, from the next step on, until `remove()` or the end of a `with`.
+
+    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or of
+    more threads than this process may use, and where the model is compiled: a compiled graph has no sections.
+    """
+    where = "the schedule"
+    if not isinstance(schedule, Schedule):
+        where = os.fspath(schedule)
+        schedule = read(where)
+    if hasattr(model, "_orig_mod") or hasattr(model, "_c"):
+        raise refusal(where, "the model is compiled: apply it to a model without torch.compile and torch.jit")
+    if fingerprint(model) != schedule.fingerprint:
+        raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
+    most, usable = max(section.threads for section in schedule.sections), len(cpus.usable())
+    if most > usable:
+        raise refusal(where, "it asks for %d threads, and this process may use %d CPUs" % (most, usable))
+    modules = dict(model.named_modules())
+    for section in schedule.sections:
+        if section.module not in modules:
+            raise refusal(where, "the model has no module %s" % section.module)
+        missing = why_not(modules[section.module], section.branches) if section.branches else None
+        if missing:
+            raise refusal(where, "the module %s %s" % (section.module, missing))
+    return Applied(model, schedule)
+
+
+class Applied:
+    """A schedule in force on a model."""
+
+    _newest: "Optional[Applied]" = None  # of those in force
+
+    def __init__(self, model: Any, schedule: Schedule) -> None:
+        self._before = torch.get_num_threads()
+        self._older, Applied._newest = Applied._newest, self
+        self._in_force = True
+        modules = dict(model.named_modules())
+        self._hooks: List[Any] = []
+        for section in _changing(schedule.sections):
+            self._hooks += on_begin(modules[section.module], section.phase, _setter(section.threads))
+        self._side_by_side = SideBySide(model)
+        self._side_by_side.put(
+            {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
+        )
+
+    def remove(self) -> None:
+        """Leave the model and torch's count of threads as they were. To remove it twice is to remove it once."""
+        if not self._in_force:
+            return
+        self._in_force = False
+        for hook in self._hooks:
+            hook.remove()
+        self._side_by_side.put({})
+        newer, each = None, Applied._newest
+        while each is not self and each is not None:
+            newer, each = each, each._older
+        if newer is None:
+            Applied._newest = self._older
+            torch.set_num_threads(self._before)
+        else:  # one that was applied later is in force still: it will set back what was before this one
+            newer._older, newer._before = self._older, self._before
+
+    def __enter__(self) -> "Applied":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def _setter(threads: int) -> Callable[[], None]:
+    def begin() -> None:
+        if torch.get_num_threads() != threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
+            torch.set_num_threads(threads)
+
+    return begin
+
+
+def _changing(sections: Tuple[Section, ...]) -> List[Section]:
+    """Sections that need hooks: those with another count than the one before, and the first of each phase.
+
+    The first one sets the count anew at every step, so that a step that an exception ended does no harm to the next.
+    """
+    kept = []
+    for place, section in enumerate(sections):
+        before = sections[place - 1]
+        if place == 0 or before.threads != section.threads or before.phase != section.phase:
+            kept.append(section)
+    return kept

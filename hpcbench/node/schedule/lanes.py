@@ -1,0 +1,50 @@
+"""Threads that compute tasks side by side, each with an equal part of the cores."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any, Callable, List, Sequence
+
+import torch
+
+from . import cpus
+
+Task = Callable[[], Any]
+
+
+class Lanes:
+    """So many threads, each with a team of so many on CPUs of their own. They wait without spinning."""
+
+    def __init__(self, number: int, threads: int) -> None:
+        self._threads, self._cpus = threads, iter(cpus.parts(number, threads))
+        self._everyone = threading.Barrier(number)
+        self._pool = ThreadPoolExecutor(number, "branch")
+        before = torch.get_num_threads()
+        settled = [self._pool.submit(self._settle) for _ in range(number)]
+        for each in settled:
+            each.result()
+        torch.set_num_threads(before)  # the last count that any thread sets is also that of threads to come
+
+    def _settle(self) -> None:
+        self._everyone.wait()  # so that each thread has one of these tasks
+        with suppress(AttributeError, OSError):  # not Linux, or not allowed: the system finds places for them
+            os.sched_setaffinity(0, next(self._cpus))  # of this thread; those of its team will inherit it
+        torch.get_num_threads()  # a thread's first look takes over the process's count, which would undo an own one
+        torch.set_num_threads(self._threads)
+
+    def run(self, tasks: Sequence[Task]) -> List[Any]:
+        """The results of all tasks. What one of them raises is raised when all have ended."""
+        mode = torch.is_inference_mode_enabled()
+        started = [self._pool.submit(_without_gradients, mode, task) for task in tasks]
+        wait(started)
+        return [each.result() for each in started]
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+def _without_gradients(inference_mode: bool, task: Task) -> Any:
+    """Which mode a thread is in, it does not inherit."""
+    with torch.inference_mode() if inference_mode else torch.no_grad():
+        return task()

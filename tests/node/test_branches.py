@@ -1,0 +1,290 @@
+"""Branches side by side compute what the module computes, and leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: branches side by side")
+from torch import nn  # noqa: E402
+
+from hpcbench.node.schedule import FORWARD, Schedule, Section, apply_schedule, cpus, fingerprint  # noqa: E402
+from hpcbench.node.schedule.branches import DIRECTIONS, SideBySide, directions  # noqa: E402
+from hpcbench.node.schedule.lanes import Lanes  # noqa: E402
+
+
+class Noting(nn.Module):
+    """Tells which thread called it, with how many threads to compute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.called: list[tuple[int, int]] = []
+
+    def forward(self, batch: Any) -> Any:
+        self.called.append((threading.get_ident(), torch.get_num_threads()))
+        time.sleep(0.02)  # so that another branch is not left to the same thread
+        return self.linear(batch)
+
+
+class Inception(nn.ModuleList):
+    """Branches of one input."""
+
+    def forward(self, batch: Any) -> Any:
+        return torch.cat([branch(batch) for branch in self], 1)
+
+
+@pytest.fixture(autouse=True)
+def _four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a machine with four CPUs. Threads are bound to those that there are."""
+    monkeypatch.setattr(cpus, "usable", lambda: [0, 1, 2, 3])
+    count = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(count)
+
+
+@pytest.fixture
+def module() -> Any:
+    return Inception([Noting(), Noting()])
+
+
+def apart(module: Any, branches: tuple[str, ...], threads: int = 4) -> SideBySide:
+    made = SideBySide(module)
+    made.put({"": (branches, threads)})
+    return made
+
+
+RECURRENT: list[Callable[[], Any]] = [
+    lambda: nn.LSTM(3, 5, 2, batch_first=True, bidirectional=True, dropout=0.5).eval(),
+    lambda: nn.LSTM(3, 5, bidirectional=True, bias=False, proj_size=2),
+    lambda: nn.GRU(3, 5, 3, bidirectional=True),
+    lambda: nn.RNN(3, 5, 2, nonlinearity="relu", batch_first=True, bidirectional=True),
+]
+
+
+def tensors(output: Any) -> list[Any]:
+    return [output] if isinstance(output, torch.Tensor) else [each for part in output for each in tensors(part)]
+
+
+def first_states(module: Any, batches: int | None) -> Any:
+    def state(width: int) -> Any:
+        shape = (2 * module.num_layers, *(() if batches is None else (batches,)), width)
+        return torch.randn(shape)
+
+    if isinstance(module, nn.LSTM):
+        return state(module.proj_size or module.hidden_size), state(module.hidden_size)
+    return state(module.hidden_size)
+
+
+@pytest.mark.parametrize("make", RECURRENT)
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("given", [True, False])
+def test_both_directions_give_what_the_layer_gives(make: Callable[[], Any], batched: bool, given: bool) -> None:
+    torch.manual_seed(1)
+    module = make()
+    shape = ((6, 7) if module.batch_first else (7, 6)) if batched else (7,)
+    batch = torch.randn(*shape, 3)
+    inputs = (batch, first_states(module, 6 if batched else None)) if given else (batch,)
+    with torch.no_grad():
+        own = module(*inputs)
+        side_by_side = apart(module, DIRECTIONS)
+        ours = module(*inputs)
+    side_by_side.put({})
+    for one, other in zip(tensors(own), tensors(ours), strict=True):
+        torch.testing.assert_close(one, other)
+    assert "forward" not in module.__dict__
+
+
+def test_the_directions_have_the_weights_of_the_layer_also_when_these_change() -> None:
+    module = nn.LSTM(3, 5, bidirectional=True)
+    side_by_side, batch = apart(module, DIRECTIONS), torch.randn(4, 2, 3)
+    with torch.no_grad():
+        module.load_state_dict({name: torch.randn(each.shape) for name, each in module.state_dict().items()})
+        ours = module(batch)[0]
+        side_by_side.put({})
+        torch.testing.assert_close(module(batch)[0], ours)
+
+
+def test_only_recurrent_layers_as_they_are_have_directions() -> None:
+    class Own(nn.LSTM):
+        def forward(self, batch: Any) -> Any:
+            return super().forward(batch)[0]
+
+    assert directions(nn.GRU(1, 1, bidirectional=True)) == DIRECTIONS
+    assert directions(nn.GRU(1, 1)) is None
+    assert directions(Own(1, 1, bidirectional=True)) is None
+    assert directions(nn.Linear(1, 1)) is None
+
+
+def test_each_branch_has_a_thread_of_its_own_with_its_part_of_the_threads(module: Any) -> None:
+    batch = torch.randn(2, 4)
+    with torch.no_grad():
+        own = module(batch)
+        for branch in module:
+            branch.called.clear()
+        side_by_side = apart(module, ("0", "1"))
+        ours = module(batch)
+    torch.testing.assert_close(ours, own)
+    assert not ours.requires_grad
+    callers = {thread for branch in module for thread, _ in branch.called}
+    assert [len(branch.called) for branch in module] == [1, 1]
+    assert len(callers) == 2
+    assert threading.get_ident() not in callers
+    assert {threads for branch in module for _, threads in branch.called} == {2}
+    assert torch.get_num_threads() == 4
+    side_by_side.put({})
+    assert not any("forward" in each.__dict__ for each in module.modules())
+
+
+def test_threads_to_come_have_the_count_of_before(module: Any) -> None:
+    side_by_side, seen = apart(module, ("0", "1")), []
+    other = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    other.start()
+    other.join()
+    side_by_side.put({})
+    assert seen == [4]
+
+
+def test_the_cores_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: dict[int, list[int]] = {}
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, own: bound.setdefault(threading.get_ident(), own))
+    Lanes(2, 2).close()
+    assert sorted(bound.values()) == [[0, 1], [2, 3]]
+
+
+def test_cores_come_before_their_second_hardware_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "usable", lambda: list(range(8)))
+    monkeypatch.setattr(cpus, "_core", lambda cpu: str(cpu % 4))  # 0 and 4 are one core
+    assert cpus.parts(2, 2) == [[0, 1], [2, 3]]
+    assert cpus.parts(2, 4) == [[0, 4, 1, 5], [2, 6, 3, 7]]
+    assert cpus.parts(3, 2) == [[0, 4], [1, 5], [2, 3]]
+
+
+def with_gradients(module: Any, batch: Any) -> Any:
+    return module(batch)
+
+
+def under_autocast(module: Any, batch: Any) -> Any:
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        return module(batch)
+
+
+@pytest.mark.parametrize("call", [with_gradients, under_autocast])
+def test_where_a_thread_would_not_inherit_the_mode_the_module_does_it_itself(module: Any, call: Any) -> None:
+    batch = torch.randn(2, 4)
+    expected = call(module, batch)
+    side_by_side = apart(module, ("0", "1"))
+    for branch in module:
+        branch.called.clear()
+    found = call(module, batch)
+    side_by_side.put({})
+    assert found.dtype == expected.dtype
+    assert found.requires_grad == expected.requires_grad
+    assert {thread for branch in module for thread, _ in branch.called} == {threading.get_ident()}
+
+
+def test_packed_sequences_are_left_to_the_layer() -> None:
+    module = nn.LSTM(3, 5, bidirectional=True)
+    packed = nn.utils.rnn.pack_sequence([torch.randn(4, 3), torch.randn(2, 3)])
+    side_by_side = apart(module, DIRECTIONS)
+    with torch.no_grad():
+        found = module(packed)[0].data
+    side_by_side.put({})
+    torch.testing.assert_close(found, module(packed)[0].data)
+
+
+def test_a_branch_that_is_called_with_something_else_computes_that() -> None:
+    class Scaling(Inception):
+        def forward(self, batch: Any) -> Any:
+            return self[0](batch) + self[1](2 * batch)
+
+    module, batch = Scaling([nn.Linear(4, 4), nn.Linear(4, 4)]), torch.randn(2, 4)
+    side_by_side = apart(module, ("0", "1"))
+    with torch.no_grad():
+        found = module(batch)
+    side_by_side.put({})
+    torch.testing.assert_close(found, module(batch))
+
+
+def test_hooks_on_branches_are_called_once(module: Any) -> None:
+    called = []
+    module[0].register_forward_pre_hook(lambda module, inputs: called.append("before"))
+    module[0].register_forward_hook(lambda module, inputs, output: called.append("after"))
+    side_by_side = apart(module, ("0", "1"))
+    with torch.no_grad():
+        module(torch.randn(2, 4))
+    side_by_side.put({})
+    assert called == ["before", "after"]
+
+
+def test_what_a_branch_raises_is_raised_when_the_others_have_ended(module: Any) -> None:
+    module.append(nn.Linear(9, 9))
+    side_by_side = apart(module, ("0", "1", "2"))
+    with torch.no_grad(), pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        module(torch.randn(2, 4))
+    assert [len(branch.called) for branch in module[:2]] == [1, 1]
+    side_by_side.put({})
+    assert not any("forward" in each.__dict__ for each in module.modules())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_several_on_one_module_may_be_taken_off_in_any_order(module: Any, order: tuple[int, ...]) -> None:
+    both, batch = [apart(module, ("0", "1")), apart(module, ("0", "1"))], torch.randn(2, 4)
+    with torch.no_grad():
+        own = module(batch)
+        for place in order:
+            both[place].put({})
+            torch.testing.assert_close(module(batch), own)
+    assert "forward" not in module.__dict__
+
+
+def test_inference_mode_reaches_the_branches(module: Any) -> None:
+    side_by_side = apart(module, ("0", "1"))
+    with torch.inference_mode():
+        assert module(torch.randn(2, 4)).is_inference()
+    side_by_side.put({})
+
+
+def schedule_of(model: Any, section: Section) -> Schedule:
+    return Schedule(fingerprint(model), (section,), {})
+
+
+def test_a_schedule_puts_branches_side_by_side_until_it_is_removed(module: Any) -> None:
+    threads = threading.active_count()
+    schedule = schedule_of(module, Section("", FORWARD, 4, ("0", "1")))
+    with torch.no_grad(), apply_schedule(module, schedule):
+        module(torch.randn(2, 4))
+    assert {count for branch in module for _, count in branch.called} == {2}
+    assert not any("forward" in each.__dict__ for each in module.modules())
+    assert threading.active_count() == threads
+    assert torch.get_num_threads() == 4
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        (Section("", FORWARD, 4, ("0", "7")), "the module  has no branch 7"),
+        (Section("0.linear", FORWARD, 4, DIRECTIONS), r"the module 0\.linear has no branch forward"),
+    ],
+)
+def test_branches_that_the_model_does_not_have_are_refused(module: Any, section: Section, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        apply_schedule(module, schedule_of(module, section))
+
+
+@pytest.mark.parametrize("changes", [{"branches": ["0"]}, {"branches": [0, 1]}, {"threads": 1}, {"phase": "backward"}])
+def test_a_file_with_impossible_branches_is_refused(module: Any, tmp_path: Path, changes: dict[str, Any]) -> None:
+    written = schedule_of(module, Section("", FORWARD, 4, ("0", "1"))).as_json()
+    written["sections"][0].update(changes)
+    (tmp_path / "schedule.json").write_text(json.dumps(written))
+    with pytest.raises(ValueError, match="has the branches"):
+        apply_schedule(module, tmp_path / "schedule.json")
