@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.commands.sweep import _sweep_name
+from hpcbench.commands.sweep import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.metrics import Metric
 from hpcbench.config.settings import apply_settings
@@ -89,7 +89,7 @@ def test_names_stay_in_their_folders(
         return workspace.paths(load_experiment(document({"name": name, "parameters": {}})).name).jobs
 
     def given(name: str) -> Path:
-        return workspace.paths(_sweep_name(workspace, name, "study")).results
+        return workspace.paths(sweep_name(workspace, name, "study")).results
 
     def site(name: str) -> Path:
         return tmp_path / "jobs" / load_site(document({"name": name, "scheduler": "local"})).name

@@ -130,13 +130,19 @@ class _Directions:
         """Output and last states, as of nn.LSTM, nn.GRU and nn.RNN."""
         time = 1 if self._module.batch_first and batch.dim() == 3 else 0
         states = []
-        for layer, (ahead, back) in enumerate(self._layers):
-            firsts = (_of(state, 2 * layer), _of(state, 2 * layer + 1))
-            (one, one_state), (other, other_state) = self._run(
-                [partial(ahead, batch, firsts[0]), partial(_backwards, back, batch, firsts[1], time)]
+        for layer, ways in enumerate(self._layers):
+            width = ways[0].proj_size or ways[0].hidden_size
+            # Each way writes its half: to join them here would wake this thread's team, which then spins for a while.
+            output = batch.new_empty(*batch.shape[:-1], 2 * width)
+            halves = output.split(width, -1)
+            firsts = [_of(state, 2 * layer + way) for way in (0, 1)]
+            states += self._run(
+                [
+                    partial(_ahead, ways[0], batch, firsts[0], halves[0]),
+                    partial(_back, ways[1], batch, firsts[1], halves[1], time),
+                ]
             )
-            batch = torch.cat([one, other], -1)
-            states += [one_state, other_state]
+            batch = output
         if isinstance(states[0], tuple):
             return batch, tuple(torch.cat(each) for each in zip(*states))
         return batch, torch.cat(states)
@@ -156,9 +162,17 @@ def _one_way(module: Any, layer: int, direction: str) -> Any:
     return single
 
 
-def _backwards(module: Any, batch: torch.Tensor, state: Any, time: int) -> Any:
-    output, last = module(batch.flip(time), state)
-    return output.flip(time), last
+def _ahead(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor) -> Any:
+    """The last state."""
+    found, last = module(batch, state)
+    output.copy_(found)
+    return last
+
+
+def _back(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor, time: int) -> Any:
+    found, last = module(batch.flip(time), state)
+    output.copy_(found.flip(time))
+    return last
 
 
 def _of(state: Any, place: int) -> Any:
