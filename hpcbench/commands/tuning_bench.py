@@ -15,6 +15,7 @@ from hpcbench.collect.survey import survey
 from hpcbench.commands.local_run import run_repetition
 from hpcbench.config.experiment import Measure
 from hpcbench.lease import Lease
+from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
 from hpcbench.plan.case import Case
 from hpcbench.submit.sweep import Sweep, add_run, planned
@@ -103,6 +104,17 @@ class Bench:
     def seconds(self) -> float:
         """What all measurements took."""
         return sum(_seconds(record) for records in self._records.values() for _, record in records)
+
+    @property
+    def measurements(self) -> int:
+        """How many there were."""
+        return sum(map(len, self._records.values()))
+
+    @property
+    def disturbed(self) -> int:
+        """How many of them somebody else has disturbed."""
+        verdicts = [(each["interference"] or {}).get("verdict") for kept in self._records.values() for _, each in kept]
+        return verdicts.count(DISTURBED)
 
     def expected_s(self, case: Case) -> float | None:
         """What a full measurement of it takes; of one that has none, what others do. None where there is none."""

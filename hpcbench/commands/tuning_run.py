@@ -93,15 +93,15 @@ class Tuner:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
         with ended_like_ctrl_c(), progress as bar:
-            task = bar.add_task(self.sweep.paths.name, total=None)
-            found = [self._tuned(context, bar, task) for context in contexts]
+            task, runs = bar.add_task(self.sweep.paths.name, total=None), Runs(self.sweep)
+            found = [self._tuned(context, self._bench(context, runs, bar, task)) for context in contexts]
         keep(self.sweep.paths, found)
         return found
 
-    def _tuned(self, context: Context, bar: Progress, task: TaskID) -> Finding:
+    def _tuned(self, context: Context, bench: Bench) -> Finding:
         measure, settings = self.experiment.measure, range(len(context.cases))
         scout = Surrogate(Space.of(context.points), measure.shuffle_seed) if len(settings) > ALL else None
-        bench, notebook = self._bench(context, bar, task), Notebook(measure.shuffle_seed)
+        notebook = Notebook(measure.shuffle_seed)
         steps = search(notebook, settings, context.default, measure.repetitions, scout)
         found = self._conducted(steps, bench, context)
         finding = conclude(context, found, notebook.failed, bench, self.objective, measure.repetitions)
@@ -122,14 +122,14 @@ class Tuner:
     def _conducted(self, steps: Search[Result], bench: Bench, context: Context) -> Result:
         return conduct(steps, lambda block: bench.block(context.cases, block))
 
-    def _bench(self, context: Context, bar: Progress, task: TaskID) -> Bench:
+    def _bench(self, context: Context, runs: Runs, bar: Progress, task: TaskID) -> Bench:
         def told(case: Case, record: Record) -> None:
             line = f"{in_words(context.values(case))}: {self._outcome(record)}"
             bar.update(task, description=f"{self.sweep.paths.name} {line}")
             if not err.is_terminal or self.objective.cost_of(record) is None:
                 err.print(Text(line), soft_wrap=True)
 
-        return Bench(self.sweep, self.lease, self.experiment.measure, self.objective, told, Runs(self.sweep))
+        return Bench(self.sweep, self.lease, self.experiment.measure, self.objective, told, runs)
 
     def _outcome(self, record: Record) -> str:
         cost = self.objective.cost_of(record)

@@ -23,6 +23,9 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     if finding.by_section:
         yield from _by_section(finding.by_section, quantity)
     yield f"  measuring  {_measuring(finding)}"
+    if finding.disturbed:
+        how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
+        yield f"  disturbed  {how_many} by others on this machine: the intervals are wider for it"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     for case, why in finding.failed.items():
@@ -76,6 +79,7 @@ def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
         yield f"  sections   one count of threads for all of them: {unsure}"
         return
     yield f"  sections   {gain} {quantity.better} with threads by section than the best fixed setting: {found.schedule}"
+    yield f"             in a program: with apply_schedule(model, {found.schedule!r}): ..."
     for each in found.held_out:
         stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
         yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"

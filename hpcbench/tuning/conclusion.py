@@ -20,6 +20,14 @@ class Measurements(Protocol):
     """What is known of the measurements of a search."""
 
     @property
+    def measurements(self) -> int:
+        """How many there were."""
+
+    @property
+    def disturbed(self) -> int:
+        """How many of them somebody else has disturbed."""
+
+    @property
     def seconds(self) -> float:
         """What all of them took."""
 
@@ -53,6 +61,8 @@ def conclude(
         answer=_answer(context, found, measured, objective) if found else None,
         failed={case.id: measured.why_failed(case) for case in cases},
         seconds=measured.seconds,
+        measurements=measured.measurements,
+        disturbed=measured.disturbed,
         grid_seconds=repetitions * sum(expected) if expected else None,
     )
 

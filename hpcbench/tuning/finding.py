@@ -78,8 +78,8 @@ class BySection:
 class Finding:
     """Of one kind of work: the `answer`, None where no setting could be measured.
 
-    `seconds` is what all measuring took, and `grid_seconds` what the full grid takes, at the pace of the full
-    measurements so far; None where there is none.
+    `seconds` is what all `measurements` took, of which others have `disturbed` so many; `grid_seconds` what the full
+    grid takes, at the pace of the full measurements so far, None where there is none.
     """
 
     title: str
@@ -87,6 +87,8 @@ class Finding:
     answer: Answer | None
     failed: Mapping[str, str]  # why, by case
     seconds: float
+    measurements: int
+    disturbed: int
     grid_seconds: float | None
     grid: Grid | None = None
     by_section: BySection | None = None  # where the experiment asks for `threads: dynamic`

@@ -85,6 +85,7 @@ def written(plan: Any, place: record.Place, run: Any, **told: Any) -> dict[str, 
         "python": "3.11.2",
         "packages": {"torch": "2.13.0"},
         "warnings": [],
+        **{name: told[name] for name in ("settings", "dynamic") if name in told},
     }
     node = {"hostname": "n1", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 2**34, "kernel": "6.1"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
@@ -145,6 +146,32 @@ def test_everything_about_a_case_in_a_pipe(command_line, sweep: Sweep):
     assert "framework pytorch 2.13.0 packages python 3.11.2, torch 2.13.0" in environment
     assert "variables OMP_NUM_THREADS=2 nodes n1 CPU a CPU, 8 CPUs, 16 GiB kernel 6.1 affinity 0-3" in environment
     assert told["log"][1:] == ["  said"] * 10
+
+
+SECTIONS = [
+    {"module": "0", "phase": "forward", "threads": 2, "branches": ["forward", "reverse"]},
+    {"module": "1", "phase": "backward", "threads": 1, "branches": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "expected"),
+    [
+        ({"why": "no change is worth it", "schedule": None}, "by section one count: no change is worth it"),
+        (
+            {"schedule": {"sections": SECTIONS}, "measured": {"gain": [1.2, 1.1, 1.3]}, "fixed_threads": 2},
+            "by section 0 2 for 2 branches side by side, 1 backward 1; 1.20x [1.10, 1.30] faster than 2 for all",
+        ),
+        ({"schedule": {"sections": SECTIONS[1:]}}, "by section 1 backward 1 "),
+    ],
+)
+def test_threads_by_section_and_settings_as_they_took_effect(
+    command_line, sweep: Sweep, dynamic: dict[str, Any], expected: str
+):
+    sweep({"dynamic": dynamic, "settings": {"openmp": "libgomp.so.1", "onednn": False, "allocator": None}})
+    result = words(sections(command_line("show", *PLAIN, expect=1).stdout)["result"])
+    assert expected in result
+    assert "settings openmp libgomp.so.1, onednn False " in result
 
 
 def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep):

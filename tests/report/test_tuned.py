@@ -22,7 +22,7 @@ ANSWER = Answer(
     of=23,
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
-FINDING = Finding("lstm inference", 24, ANSWER, {}, seconds=75.0, grid_seconds=3700.0)
+FINDING = Finding("lstm inference", 24, ANSWER, {}, seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0)
 
 
 def told(finding: Finding) -> str:
@@ -78,7 +78,7 @@ def test_the_full_grid_says_how_good_it_is() -> None:
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
-    text = told(Finding("lstm", 2, None, {"c0": "failed: no module", "c1": "timeout"}, 3.0, None))
+    text = told(Finding("lstm", 2, None, {"c0": "failed: no module", "c1": "timeout"}, 3.0, 2, 0, None))
     assert "no setting could be measured" in text
     assert "  failed     c0: failed: no module" in text
 
@@ -90,12 +90,18 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         AtShape({"batch_size": 999}, None, False),
     )
     won = BySection("s.json", None, Interval(1.08, 1.05, 1.11), True, shapes)
-    assert told(replace(FINDING, by_section=won)).splitlines()[5:9] == [
+    assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
+        "             in a program: with apply_schedule(model, 's.json'): ...",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
         "             at batch_size=999: could not be measured, not certain",
     ]
+
+
+def test_what_others_disturbed_is_counted() -> None:
+    assert "disturbed" not in told(FINDING)
+    assert "  disturbed  3 of 40 measurements by others" in told(replace(FINDING, disturbed=3))
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:

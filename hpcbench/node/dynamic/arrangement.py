@@ -37,6 +37,7 @@ def arrange(network: Network, step: Step, budget_s: float) -> Dict[str, Any]:
 def _apply_file(network: Any, file: str) -> Dict[str, Any]:
     try:
         found = schedule.read(file)
+        _check_room(found.sections)
         schedule.apply_schedule(network.model, found)
     except OSError as error:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
@@ -44,6 +45,13 @@ def _apply_file(network: Any, file: str) -> Dict[str, Any]:
         raise Unsupported(str(error)) from error
     why = "the case names the file %s" % file
     return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": _effective(found.sections)}
+
+
+def _check_room(sections: Sequence[Section]) -> None:
+    """Raises ValueError for more threads than the quota of CPU time allows."""
+    most, limit = max(section.threads for section in sections), thread_limit(None)
+    if most > limit:
+        raise ValueError("the schedule has %d threads, and this process may use %d CPUs" % (most, limit))
 
 
 def _effective(sections: Sequence[Section]) -> Dict[str, Any]:
@@ -54,12 +62,9 @@ def _effective(sections: Sequence[Section]) -> Dict[str, Any]:
 def thread_limit(asked: Optional[int]) -> int:
     """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have."""
     cpus = hardware.usable_cpus()
-    if asked is not None:
-        if asked > len(cpus):
-            raise Unsupported("threads: dynamic with %d threads, and this process may use %d CPUs" % (asked, len(cpus)))
-        return asked
     tightest = quota.tightest(System(cpus))
-    return len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
+    most = len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
+    return most if asked is None else min(asked, most)
 
 
 class _Whole:

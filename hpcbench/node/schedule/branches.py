@@ -134,7 +134,7 @@ class _Directions:
             width = ways[0].proj_size or ways[0].hidden_size
             # Each way writes its half: to join them here would wake this thread's team, which then spins for a while.
             output = batch.new_empty(*batch.shape[:-1], 2 * width)
-            halves = output.split(width, -1)
+            halves = output[..., :width], output[..., width:]
             firsts = [_of(state, 2 * layer + way) for way in (0, 1)]
             states += self._run(
                 [

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from hpcbench.analysis.latency import AVERAGED_OVER, PERCENTILES, short_name
-from hpcbench.analysis.statistics import fewest_samples
+from hpcbench.analysis.ratios import in_brackets
+from hpcbench.analysis.statistics import Interval, fewest_samples
+from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
 from hpcbench.monitor.energy import KINDS
 from hpcbench.monitor.interference import DISTURBED
@@ -30,6 +33,8 @@ def result(view: CaseView) -> Facts:
         *_metrics(view),
         ("learning", _learning(row)),
         ("threads", _threads(view)),
+        ("by section", _by_section(view)),
+        ("settings", _settings(row)),
         ("memory", _memory(row)),
         ("energy", _energy(view)),
         (
@@ -96,6 +101,30 @@ def _threads(view: CaseView) -> str:
             told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
     return ", ".join(told) + (f"; by {', '.join(setters)}" if told and setters else "")
+
+
+def _by_section(view: CaseView) -> str:
+    """Of the last repetition: the schedule and its gain, or why there is none."""
+    found = next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+    if found is None or found["schedule"] is None:
+        return f"one count: {found['why']}" if found else ""
+    counts = (_section(section) for section in found["schedule"]["sections"])
+    gain = ""
+    if found.get("measured"):  # a schedule of a file is not proved anew
+        gain = f"{in_brackets(Interval(*found['measured']['gain']))} faster than {found['fixed_threads']} for all"
+    return "; ".join(filter(None, [", ".join(counts), gain]))
+
+
+def _section(section: dict[str, Any]) -> str:
+    backward = " backward" if section["phase"] == "backward" else ""
+    branches = f" for {len(section['branches'])} branches side by side" if section.get("branches") else ""
+    return f"{section['module'] or 'all'}{backward} {section['threads']}{branches}"
+
+
+def _settings(row: Row) -> str:
+    """Those that can be read back, as they were in effect."""
+    told = {name: row[f"effective_{name}"] for name in EFFECTIVE}
+    return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
 
 
 def _memory(row: Row) -> str:

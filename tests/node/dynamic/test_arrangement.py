@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hpcbench.node import problem
+from hpcbench.node.checkup.quota import Quota
 from hpcbench.node.group import Group
 from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
@@ -145,9 +146,21 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
     assert facts["error"]["message"].startswith("inter_op_threads cannot be set any more: Error: cannot set number")
 
 
-def test_more_threads_than_cpus_are_refused() -> None:
-    with pytest.raises(Unsupported, match="with 100000 threads, and this process may use"):
-        THREAD_LIMIT(100_000)
+def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrangement.hardware, "usable_cpus", lambda: list(range(8)))
+    monkeypatch.setattr(arrangement.quota, "tightest", lambda system: None)
+    assert [THREAD_LIMIT(None), THREAD_LIMIT(4), THREAD_LIMIT(100)] == [8, 4, 8]
+    monkeypatch.setattr(arrangement.quota, "tightest", lambda system: Quota(2.5, "/", None))
+    assert [THREAD_LIMIT(None), THREAD_LIMIT(2), THREAD_LIMIT(4)] == [3, 2, 3]
+
+
+def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, made = str(tmp_path / "schedule.json"), network(Sleeping(0, 0))
+    section = arrangement.Section("0", "forward", 2)
+    arrangement.schedule.write(arrangement.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {}), file)
+    monkeypatch.setattr(arrangement, "thread_limit", lambda asked: 1)
+    with pytest.raises(Unsupported, match="the schedule has 2 threads, and this process may use 1 CPUs"):
+        arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
 
 
 THREAD_LIMIT = arrangement.thread_limit
