@@ -1,0 +1,102 @@
+"""Threads by section beside the best fixed setting, with made-up measurements: no network here gains surely."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hpcbench.commands.tuning_sections import SectionSearch
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.plan.case import Case, case_id
+from hpcbench.tuning.blocks import Block, Notebook, Outcome
+from hpcbench.workspace import SweepPaths
+
+SCHEDULE = {"schema": 1, "fingerprint": "f", "sections": [{"module": "0", "phase": "forward", "threads": 2}]}
+FOUND = {"status": "completed", "error": None, "dynamic": {"answer": "schedule", "why": None, "schedule": SCHEDULE}}
+
+
+def case(**parameters: Any) -> Case:
+    checked = Parameters.model_validate({"framework": "pytorch", "model": "lstm", "cpus_per_task": 4, **parameters})
+    return Case(case_id(checked, {}), 0, checked, {}, SlurmOptions())
+
+
+class FakeBench:
+    """Costs by what a case is: noise of half a percent, which repeats, on what it is told."""
+
+    def __init__(self, folder: Path, record: dict[str, Any], cost: Callable[[Case], float | None]) -> None:
+        self.sweep = SimpleNamespace(paths=SweepPaths("trial", folder / "jobs/trial", folder / "results/trial"))
+        self.found, self.cost, self.turns = record, cost, 0
+
+    def record(self, case: Case, stage: Any) -> dict[str, Any]:
+        return {**self.found, "case_id": case.id}
+
+    def block(self, cases: Sequence[Case], block: Block) -> list[Outcome]:
+        self.turns += 1
+        costs = {number: self.cost(cases[number]) for number in block.settings}
+        noise = 1 + 0.005 * (self.turns % 3 - 1)
+        return [Outcome(number, cost * noise if cost else None) for number, cost in costs.items()]
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> Callable[..., Any]:
+    def run(cost: Callable[[Case], float | None], *shapes: dict[str, Any], best: Any = None, **changes: Any) -> Any:
+        cases = [case(), best or case(threads="fixed", intra_op_threads=2)]
+        bench: Any = FakeBench(tmp_path, {**FOUND, **changes}, cost)
+        return SectionSearch(bench, Notebook(1), cases, 1, 12).run(shapes)
+
+    return run
+
+
+def a_tenth_less_with_a_schedule(case: Case) -> float:
+    return 0.9 if case.parameters.schedule else 1.0
+
+
+def test_a_schedule_that_gains_is_kept_in_a_file_and_tried_at_other_shapes(searched, tmp_path: Path) -> None:
+    def cost(case: Case) -> float:
+        return 1.0 if case.parameters.batch_size == 4 else a_tenth_less_with_a_schedule(case)
+
+    found = searched(cost, {"batch_size": 4}, {"model_options.sequence_length": 8})
+    assert json.loads((tmp_path / found.schedule).read_text()) == SCHEDULE
+    assert found.certain
+    assert found.gain.estimate == pytest.approx(1 / 0.9, rel=0.01)
+    narrow, short = found.held_out
+    assert (narrow.shape, narrow.certain) == ({"batch_size": 4}, False)
+    assert (short.certain, short.gain.estimate) == (True, pytest.approx(1 / 0.9, rel=0.01))
+
+
+def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searched) -> None:
+    found = searched(lambda case: 1.0)
+    assert not found.certain
+    assert found.schedule is not None
+
+
+def test_without_a_schedule_the_reason_is_told(searched, tmp_path: Path) -> None:
+    kept = {"answer": "fixed", "why": "no change of the count is worth what it costs", "schedule": None}
+    found = searched(a_tenth_less_with_a_schedule, dynamic=kept)
+    assert (found.schedule, found.why) == (None, "no change of the count is worth what it costs")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_repetition_that_failed_says_how(searched) -> None:
+    found = searched(a_tenth_less_with_a_schedule, status="timeout", error={"message": "it took too long"})
+    assert found.why == "timeout: it took too long"
+
+
+def test_a_best_setting_without_sections_says_so(searched) -> None:
+    found = searched(a_tenth_less_with_a_schedule, best=case(framework="tensorflow", intra_op_threads=2))
+    assert found.schedule is None
+    assert "pytorch" in found.why.lower()
+
+
+def test_a_shape_that_fails_is_told(searched) -> None:
+    def cost(case: Case) -> float | None:
+        return None if case.parameters.batch_size == 999 else a_tenth_less_with_a_schedule(case)
+
+    (at_shape,) = searched(cost, {"batch_size": 999}).held_out
+    assert (at_shape.gain, at_shape.certain) == (None, False)
