@@ -6,11 +6,9 @@ So a sweep goes on while nobody is logged in, and no process of hpcbench stays a
 from __future__ import annotations
 
 import os
-import sys
 
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-import hpcbench
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, time_text
 from hpcbench.errors import UserError
@@ -21,7 +19,7 @@ from hpcbench.submit.queue import FOLLOW_ON, Element, Queue, answer
 from hpcbench.submit.script import checked, named_options
 from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
 from hpcbench.submit.sweep import Sweep
-from hpcbench.submit.template import OF_FOLLOW_ON, Template
+from hpcbench.submit.template import OF_FOLLOW_ON, script_of_hpcbench
 from hpcbench.workspace import SweepPaths, Workspace
 
 _MOST_S = 1800  # of wall time: it tries for a quarter of an hour
@@ -88,10 +86,4 @@ def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, site: S
         *("nodes=1", "ntasks=1", "cpus-per-task=1", f"time={time_text(time_s)}", "requeue"),
         *named_options(slurm, ("partition", "account", "qos", "reservation")),
     ]
-    return Template.find(workspace, OF_FOLLOW_ON).render(
-        version=hpcbench.__version__,
-        options=checked(options),
-        sweep=paths.name,
-        python=sys.executable,
-        workspace=workspace.root,
-    )
+    return script_of_hpcbench(OF_FOLLOW_ON, paths, checked(options), workspace)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 
-import hpcbench
-from hpcbench.config.slurm_options import time_text, walltime_s
+from hpcbench.config.slurm_options import time_text
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
@@ -16,7 +14,7 @@ from hpcbench.submit.queue import ask
 from hpcbench.submit.script import LOG, checked, resource_options
 from hpcbench.submit.slurm import Array, submit
 from hpcbench.submit.sweep import Sweep
-from hpcbench.submit.template import OF_SEARCH, Template
+from hpcbench.submit.template import OF_SEARCH, script_of_hpcbench
 from hpcbench.workspace import SweepPaths, Workspace
 
 SEARCH = "search"
@@ -44,13 +42,7 @@ def render(plan: Plan, paths: SweepPaths, workspace: Workspace) -> str:
         "requeue",
         *resource_options(plan.jobs[0].resources, _time(plan)),
     ]
-    return Template.find(workspace, OF_SEARCH).render(
-        version=hpcbench.__version__,
-        options=checked(options),
-        sweep=paths.name,
-        python=sys.executable,
-        workspace=workspace.root,
-    )
+    return script_of_hpcbench(OF_SEARCH, paths, checked(options), workspace)
 
 
 def _time(plan: Plan) -> str:
@@ -61,8 +53,7 @@ def _time(plan: Plan) -> str:
     repetitions = sum(len(job.runs) for job in plan.jobs)
     wanted_s = math.ceil(PART * repetitions) * resources.limit_s
     partition = plan.site.partitions.get(resources.slurm.partition or plan.site.default_partition or "")
-    most = partition and partition.max_time and walltime_s(partition.max_time)
-    return time_text(min(wanted_s, most) if most else wanted_s)
+    return time_text(min(wanted_s, (partition and partition.max_time_s) or wanted_s))
 
 
 def in_queue(sweep: Sweep, journal: Journal) -> dict[str, str]:

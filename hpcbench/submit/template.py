@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +14,12 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel
 
+import hpcbench
 from hpcbench import bounded
 from hpcbench.errors import UserError
 from hpcbench.provenance.secrets import refuse_secrets
 from hpcbench.resources import shipped
-from hpcbench.workspace import Workspace
+from hpcbench.workspace import SweepPaths, Workspace
 
 OF_FOLLOW_ON = "follow-on.sh.j2"
 OF_SEARCH = "search.sh.j2"
@@ -84,6 +87,17 @@ class Template:
             return sandbox.get_template(self.file.name)
         except (jinja2.TemplateError, OSError) as error:
             raise UserError(f"the template cannot be read: {error}", where=str(self.file)) from error
+
+
+def script_of_hpcbench(name: str, paths: SweepPaths, options: Sequence[str], workspace: Workspace) -> str:
+    """The script of a job in which hpcbench itself runs, from a template. Raises UserError where it has mistakes."""
+    return Template.find(workspace, name).render(
+        version=hpcbench.__version__,
+        options=options,
+        sweep=paths.name,
+        python=sys.executable,
+        workspace=workspace.root,
+    )
 
 
 def _plain(value: Any) -> Any:
