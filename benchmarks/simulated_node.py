@@ -2,6 +2,7 @@
 
 Sections get faster and slower with threads by the universal scalability law (Gunther, 1993, "A simple capacity model of
 massively parallel transaction systems"), each change of the count costs something, and times are as noisy as on nodes.
+A third of them has two branches that can compute side by side, with half of the threads each, once both have woken up.
 The search sees noisy times alone; it is judged by the true ones.
 """
 
@@ -31,6 +32,11 @@ class Node:
         self.random = random.Random(seed)
         self.noise = self.random.uniform(0.01, 0.05)
         self.times = [self._section() for _ in range(self.random.randint(3, 24))]
+        self.side_by_side = {
+            section: self._side_by_side(times)
+            for section, times in enumerate(self.times)
+            if self.random.random() < 1 / 3
+        }
         dearest_s = 10 ** self.random.uniform(math.log10(5e-6), math.log10(200e-6))
         self.switch_s = {
             (before, after): dearest_s * self.random.uniform(0.3, 1)
@@ -48,27 +54,46 @@ class Node:
         crosstalk = 10 ** self.random.uniform(*{"wide": (-6, -4), "narrow": (-4, -2), "memory": (-4, -2.5)}[kind])
         return {n: single_s * (1 + serial * (n - 1) + crosstalk * n * (n - 1)) / n for n in COUNTS}
 
+    def _side_by_side(self, times: dict[int, float]) -> dict[int, float]:
+        """The longer branch has a half of the section's work, or more."""
+        part, wake_s = self.random.uniform(0.5, 0.7), self.random.uniform(20e-6, 100e-6)
+        return {count: part * times[count // 2] + wake_s for count in times if count > 1}
+
+    @property
+    def best_times(self) -> list[dict[int, float]]:
+        """Of each section under each count, its branches in turn or side by side, whatever is faster."""
+        return [
+            {
+                count: min(time_s, self.side_by_side.get(section, {}).get(count, time_s))
+                for count, time_s in times.items()
+            }
+            for section, times in enumerate(self.times)
+        ]
+
     def switch(self, before: int, after: int) -> float:
         return self.switch_s[before, after]
 
-    def seconds(self, counts: Counts) -> float:
-        return path.seconds_of(counts, self.times, self.switch)
+    def seconds(self, counts: Counts, divided: Collection[int]) -> float:
+        return path.seconds_of(counts, self._times(divided), self.switch)
+
+    def _times(self, divided: Collection[int]) -> list[dict[int, float]]:
+        return [self.side_by_side[section] if section in divided else own for section, own in enumerate(self.times)]
 
     def time_step(self, counts: Counts, divided: Collection[int] = ()) -> list[float]:
         """What a clock says of each section; one in a hundred is disturbed."""
         seen = []
-        for section, count in zip(self.times, counts, strict=True):
+        for section, count in zip(self._times(divided), counts, strict=True):
             change_s = 0.0 if count == self.last else self.switch(self.last, count)
             disturbed = self.random.uniform(1.5, 5) if self.random.random() < 0.01 else 1
             seen.append((section[count] + change_s) * self.random.lognormvariate(0, self.noise) * disturbed)
             self.last = count
         return seen
 
-    def time_steps(self, counts: Counts, steps: int) -> float:
+    def time_steps(self, counts: Counts, divided: Collection[int], steps: int) -> float:
         """A step's, of a block that follows one step to settle; a sample of a few is enough of a long block."""
-        self.time_step(counts)
+        self.time_step(counts, divided)
         taken = min(steps, 5)
-        return sum(sum(self.time_step(counts)) for _ in range(taken)) / taken
+        return sum(sum(self.time_step(counts, divided)) for _ in range(taken)) / taken
 
 
 class Judged(NamedTuple):
@@ -82,20 +107,21 @@ class Judged(NamedTuple):
 
 def judge(seed: int) -> Judged:
     node = Node(seed)
-    best = path.cheapest(node.times, node.switch)
+    best = path.cheapest(node.best_times, node.switch)
     fixed = path.best_fixed(node.times)
-    found = search(node.time_step, len(node.times), COUNTS, Settings(seed=seed))
-    answer, steps, spent_s = found.fixed.counts, found.steps, found.spent_s
+    found = search(node.time_step, len(node.times), COUNTS, Settings(seed=seed), node.side_by_side)
+    fixed_counts, dynamic = (found.fixed.counts, frozenset[int]()), (found.dynamic.counts, found.divided)
+    answer, steps, spent_s = fixed_counts, found.steps, found.spent_s
     kept = False
-    if found.dynamic.counts != found.fixed.counts:
+    if dynamic != fixed_counts:
         proof = prove(
-            partial(node.time_steps, found.fixed.counts),
-            partial(node.time_steps, found.dynamic.counts),
+            partial(node.time_steps, *fixed_counts),
+            partial(node.time_steps, *dynamic),
             found.dynamic.seconds,
         )
         steps, spent_s, kept = steps + proof.steps, spent_s + proof.spent_s, proof.certain
-        answer = found.dynamic.counts if kept else answer
-    took_s = node.seconds(answer)
+        answer = dynamic if kept else answer
+    took_s = node.seconds(*answer)
     return Judged(
         loss=took_s / best.seconds - 1,
         gain=fixed.seconds / took_s,

@@ -162,14 +162,22 @@ class _Search:
     def _time_changes(self, own: path.Times) -> path.Path:
         """The path that stays the best when what its changes cost is known."""
         visits: Dict[Tuple[int, ...], int] = {}
+
+        def enough(counts: Tuple[int, ...]) -> bool:
+            return self._spent or visits.get(counts, 0) >= MOST_VISITS
+
         while True:
             if len(visits) >= MOST_PATHS or (visits and self._spent):
                 self.unknown_s = max(self.times.change(*each).seconds for each in self.times.changes())
-            counts = self._without_doubtful(path.cheapest(own, self._switch).counts)
-            error_s = self._error_of_changes(counts)
-            enough = self._spent or visits.get(counts, 0) >= MOST_VISITS
-            if error_s <= self._allowed_s(counts) or (enough and math.isfinite(error_s)):
-                return path.Path(counts, path.seconds_of(counts, own, self._switch))
+            cheapest = path.cheapest(own, self._switch)
+            counts = self._without_doubtful(cheapest.counts)
+            seconds = path.seconds_of(counts, own, self._switch)
+            if seconds - cheapest.seconds > self._allowed_s(counts) and not enough(cheapest.counts):
+                counts = cheapest.counts  # what is doubtful in it may be worth something: look again
+            else:
+                error_s = self._error_of_changes(counts)
+                if error_s <= self._allowed_s(counts) or (enough(counts) and math.isfinite(error_s)):
+                    return path.Path(counts, seconds)
             self._visit(counts, self._divided(counts), self.times)
             visits[counts] = visits.get(counts, 0) + 1
 
