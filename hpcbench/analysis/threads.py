@@ -32,7 +32,12 @@ NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 WAYS = (NONE, FIXED, DYNAMIC)
 # What is compared, the slower one first if all goes well.
 GAINS = ((NONE, FIXED), (FIXED, DYNAMIC), (NONE, DYNAMIC))
-_SETTINGS = ("threads", "schedule", *THREADS)  # the columns that make a way and its setting, where a table has them
+_SETTINGS = (
+    "threads",
+    "schedule",
+    "section_depth",
+    *THREADS,
+)  # the columns that make a way and its setting, where a table has them
 _LIMITS = ("time_ci_low_s", "time_ci_high_s")
 _ENERGY = (cost.ENERGY, *interval_columns(cost.ENERGY))
 _ASKED = ("sweep", "case", *THREADS, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)

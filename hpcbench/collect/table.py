@@ -50,6 +50,7 @@ PARAMETERS = [
     "oversubscribe",
     "threads",
     "schedule",
+    "section_depth",
     "seed",
     "environment",
 ]

@@ -108,7 +108,9 @@ class Tuner:
         if found is None:
             return finding
         if context.dynamic:
-            sections = SectionSearch(bench.afresh(), notebook, context.cases, found.best, 2 * measure.repetitions)
+            sections = SectionSearch(
+                bench.afresh(), notebook, context.cases, found.best, context.dynamic, 2 * measure.repetitions
+            )
             finding = replace(finding, by_section=sections.run(self.experiment.tune.held_out))
         if not self.exhaustive:
             return finding

@@ -31,12 +31,13 @@ class SectionSearch:
     notebook: Notebook
     cases: Sequence[Case]
     best: int
+    dynamic: Case  # as the experiment asks for it
     most_pairs: int
 
     def run(self, held_out: Sequence[Mapping[str, Any]]) -> BySection:
         """What threads by section gain over the best fixed setting."""
         try:
-            by_section = measured_by_section(self.cases[self.best])
+            by_section = measured_by_section(self.cases[self.best], self.dynamic.parameters.section_depth)
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
             return BySection(None, str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, "))
         record = self.bench.record(by_section, Stage.FULL)

@@ -32,6 +32,7 @@ _OF_DYNAMIC = {
     "strategy": ("single",),
     "task": ("inference", "training"),
 }
+_OF_SECTIONS = ("schedule", "section_depth")
 
 Scalar = bool | int | float | str
 
@@ -119,6 +120,12 @@ class Parameters(Model):
         default=None,
         min_length=1,
         description="with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
+    )
+    section_depth: int | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        description="with `threads: dynamic`: how deep in the tree of modules sections may lie; unset: at its leaves",
     )
     instances: int = Field(
         default=1,
@@ -218,8 +225,11 @@ class Parameters(Model):
             raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
         if self.threads == DYNAMIC:
             self._check_dynamic()
-        elif self.schedule is not None:
-            raise ValueError(f"a schedule is of threads: dynamic, not of {self.threads or 'threads that nobody set'}")
+            return
+        for name in _OF_SECTIONS:
+            if getattr(self, name) is not None:
+                ways = self.threads or "threads that nobody set"
+                raise ValueError(f"a {name.replace('_', ' ')} is of threads: dynamic, not of {ways}")
 
     def _check_dynamic(self) -> None:
         """What hooks on modules of one process cannot do."""
@@ -227,6 +237,8 @@ class Parameters(Model):
             value = getattr(self, name)
             if value is not None and value not in wanted:
                 raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}, not {value}")
+        if self.schedule is not None and self.section_depth is not None:
+            raise ValueError("a schedule has its sections: leave section_depth out")
         if self.tasks > 1:
             raise ValueError(f"threads: dynamic is of one task, not of {self.tasks}")
 
@@ -242,7 +254,7 @@ class Parameters(Model):
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
             raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
-        for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", "schedule"):
+        for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS):
             if getattr(self, name):
                 raise ValueError(f"'{name}' means nothing to a command: leave it out")
         if self.strategy != "single":
@@ -287,7 +299,7 @@ class Parameters(Model):
 
 # What one may choose without doing other work, on the same CPUs.
 CHOICES = (
-    *("execution", "threads", "intra_op_threads", "inter_op_threads", "schedule", "instances", "affinity"),
+    *("execution", "threads", "intra_op_threads", "inter_op_threads", *_OF_SECTIONS, "instances", "affinity"),
     *catalog.SETTINGS,
 )
 NAMES = frozenset(Parameters.model_fields)

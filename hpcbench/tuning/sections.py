@@ -12,14 +12,14 @@ from hpcbench.tuning.space import changed
 _OF_ONE_COUNT = ("intra_op_threads", "instances", "execution", "compile_mode", "schedule")  # a schedule has its own
 
 
-def measured_by_section(best: Case) -> Case:
+def measured_by_section(best: Case, section_depth: int | None = None) -> Case:
     """The best setting with a count of threads for each section, which a repetition of it has to find."""
-    return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), "threads": DYNAMIC})
+    return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), "threads": DYNAMIC, "section_depth": section_depth})
 
 
 def following(by_section: Case, schedule: str) -> Case:
     """The same with the schedule in a file of the workspace."""
-    return changed(by_section, {"schedule": schedule})
+    return changed(by_section, {"schedule": schedule, "section_depth": None})
 
 
 def at_shape(case: Case, shape: Mapping[str, Any]) -> Case:

@@ -23,13 +23,14 @@ _FOLLOWING = ("command", "environment", "threads")  # from tags, the framework a
 class Context:
     """What is tuned: `cases` of equal work, also with no setting set. `default` is the place of what a plain user gets.
 
-    `names` are the parameters and tags in which they differ; `dynamic` says that threads by section are wanted, too.
+    `names` are the parameters and tags in which they differ; `dynamic` is a case of threads by section, where these are
+    wanted, too.
     """
 
     cases: tuple[Case, ...]
     default: int
     names: tuple[str, ...]
-    dynamic: bool = False
+    dynamic: Case | None = None
 
     def values(self, case: Case) -> dict[str, Any]:
         """What tells a case from the others."""
@@ -57,6 +58,7 @@ def contexts(cases: Sequence[Case], objective: Objective, document: Document) ->
     """The cases by what they work on, each with its default. Raises UserError where they need several
     nodes, or one of them other resources than another."""
     _check_resources(cases, document)
+    _check_depths(cases, document)
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(_work_of(case, objective), []).append(case)
@@ -86,10 +88,19 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
             )
 
 
+def _check_depths(cases: Sequence[Case], document: Document) -> None:
+    depths = dict.fromkeys(case.parameters.section_depth for case in cases if case.parameters.threads == DYNAMIC)
+    if len(depths) > 1:
+        told = " and ".join(str(depth) for depth in depths)
+        what = f"threads by section are searched at one section_depth, and the cases ask for {told}"
+        raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
+
+
 def _context(cases: Sequence[Case]) -> Context:
     fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
+    dynamic = next((case for case in cases if case.parameters.threads == DYNAMIC), None)
     every = {case.id: case for case in (plain(cases[0]), *map(plain, fixed), *fixed)}
-    return Context(tuple(every.values()), 0, _differing(list(every.values())), len(fixed) < len(cases))
+    return Context(tuple(every.values()), 0, _differing(list(every.values())), dynamic)
 
 
 def _asked(case: Case) -> Resources:

@@ -48,7 +48,7 @@ def searched(tmp_path: Path) -> Callable[..., Any]:
     def run(cost: Callable[[Case], float | None], *shapes: dict[str, Any], best: Any = None, **changes: Any) -> Any:
         cases = [case(), best or case(threads="fixed", intra_op_threads=2)]
         bench: Any = FakeBench(tmp_path, {**FOUND, **changes}, cost)
-        return SectionSearch(bench, Notebook(1), cases, 1, 12).run(shapes)
+        return SectionSearch(bench, Notebook(1), cases, 1, case(threads="dynamic"), 12).run(shapes)
 
     return run
 

@@ -20,6 +20,8 @@ DYNAMIC = {**CASE, "threads": "dynamic"}
         ({**CASE, "threads": "fixed"}, "threads is fixed: say how many"),
         ({**CASE, "schedule": "s.json"}, "a schedule is of threads: dynamic"),
         ({**CASE, "threads": "fixed", "intra_op_threads": 1, "schedule": "s.json"}, "not of fixed"),
+        ({**CASE, "section_depth": 1}, "a section depth is of threads: dynamic"),
+        ({**DYNAMIC, "schedule": "s.json", "section_depth": 1}, "a schedule has its sections"),
         ({**DYNAMIC, "framework": "jax"}, "needs framework pytorch, not jax"),
         ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "needs device cpu, not gpu"),
         ({**DYNAMIC, "execution": "compiled"}, "needs execution eager, not compiled"),

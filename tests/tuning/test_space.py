@@ -85,3 +85,17 @@ def test_of_commands_the_first_case_is_the_default(space) -> None:
     (context,) = space(parameters=command, tags=["size"], matrix={"size": [4, 8]})
     assert context.default == 0
     assert [point["size"] for point in context.points] == [4, 8]
+
+
+def test_threads_by_section_are_searched_at_the_depth_that_the_experiment_asks_for(space) -> None:
+    depth = "{{ 2 if threads == 'dynamic' else none }}"
+    (context,) = space(parameters={**LSTM, "section_depth": depth}, matrix={"threads": ["none", "dynamic"]})
+    assert context.dynamic.parameters.section_depth == 2
+    assert [case.parameters.threads for case in context.cases] == ["none"]
+    (without,) = space(matrix={"intra_op_threads": [1, 2]})
+    assert without.dynamic is None
+
+
+def test_several_depths_are_refused(space) -> None:
+    with pytest.raises(UserError, match="searched at one section_depth, and the cases ask for 1 and 2"):
+        space(parameters={**LSTM, "threads": "dynamic"}, matrix={"section_depth": [1, 2]})

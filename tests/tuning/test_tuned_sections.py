@@ -24,6 +24,12 @@ def test_counts_by_section_take_the_place_of_one_count() -> None:
     assert (parameters.inter_op_threads, parameters.allocator) == (1, "jemalloc")
 
 
+def test_sections_lie_as_deep_as_the_experiment_asks() -> None:
+    searched = measured_by_section(case(intra_op_threads=2), 3)
+    assert searched.parameters.section_depth == 3
+    assert following(searched, "s.json").parameters.section_depth is None
+
+
 def test_a_compiled_best_is_measured_as_written() -> None:
     best = case(execution="compiled", compile_mode="default", intra_op_threads=2)
     assert measured_by_section(best).parameters.execution == "eager"

@@ -119,7 +119,8 @@ class _Arranging:
 
     def _checked(self) -> _Checked:
         """Raises Refused where counts by section would mean nothing."""
-        sections = Sections(self.network.model, self.step, self._branches())
+        depth = self.network.problem.parameters["section_depth"]
+        sections = Sections(self.network.model, self.step, self._branches(), depth)
         try:
             self._check_other_inputs(sections)
             busy: List[verification.Busy] = []

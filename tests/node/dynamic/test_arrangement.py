@@ -89,6 +89,13 @@ def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make
     assert not any(module._forward_pre_hooks for module in made.model)
 
 
+def test_sections_lie_as_deep_as_the_case_says(network: Make) -> None:
+    pair = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
+    made = network(pair, Sleeping(0.001, 0.004), section_depth=1)
+    told = arrange(made, made.infer, 1.0)
+    assert [(each["module"], each["chosen"]) for each in told["sections"]] == [("0", 2), ("1", 1)]
+
+
 class Setting(torch.nn.Module):
     def forward(self, batch: Any) -> Any:
         torch.set_num_threads(1)
