@@ -141,7 +141,7 @@ def test_an_lstm_multiplies_once_by_each_weight_at_each_time_step(bidirectional:
     """FlopCounterMode counts nothing for nn.LSTM on the CPU; its matrices are its operations."""
     options = resolved_options("lstm", {"bidirectional": bidirectional})
     lstm, _, classifier = on_meta("lstm", {"bidirectional": bidirectional})
-    matrices = sum(w.numel() for name, w in lstm.named_parameters() if name.startswith("weight"))
+    matrices = sum(w.numel() for name, w in lstm.cells.named_parameters() if name.startswith("weight"))
     expected = 2 * (options["sequence_length"] * matrices + classifier.weight.numel())
     assert flops_per_item("lstm", options, "inference") == expected
 
