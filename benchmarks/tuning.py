@@ -32,11 +32,12 @@ NEAR = 0.02
 # Of the real experiments: two cores have no more threads to choose from.
 SETTINGS = {
     "intra_op_threads": [1, 2],
-    "inter_op_threads": [1, 2],
     "instances": [1, 2],
+    "wait_policy": ["active", "passive"],
     "onednn": [True, False],
     "flush_denormals": [True, False],
 }
+EXCLUDE = ["{{ instances * intra_op_threads > cpus_per_task }}"]
 MEASURE = {"repetitions": 4, "max_time_s": 3, "precision": 0.02, "max_warmup_s": 3}
 LSTM = {"input_size": 64, "hidden_size": 128, "layers": 1, "sequence_length": 32}
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -96,7 +97,7 @@ def real(only: Sequence[str]) -> None:
 
 def _tuned(name: str, folder: Path, cpus: int) -> dict[str, Any]:
     parameters = {"framework": "pytorch", "task": "inference", "cpus_per_task": cpus, **NETWORKS[name]}
-    experiment = {"name": name, "parameters": parameters, "matrix": SETTINGS, "measure": MEASURE}
+    experiment = {"name": name, "parameters": parameters, "matrix": SETTINGS, "exclude": EXCLUDE, "measure": MEASURE}
     (folder / "experiment.yaml").write_text(json.dumps({**experiment, "slurm": {"time": "00:10:00"}}))
     words = [HPCBENCH, "tune", "experiment.yaml", "--local", "--exhaustive", "--name", "tuned"]
     subprocess.run(words, cwd=folder, env=clean_environment(), check=True, capture_output=True)
