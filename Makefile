@@ -36,7 +36,7 @@ help:
 	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
 	@echo "make bench-threads       threads by section on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
-	@echo "make bench-tuning        whether tune finds the best settings: simulated, and ten networks here (two hours)"
+	@echo "make bench-tuning        whether tune finds the best settings: simulated, and ten networks here (four hours)"
 	@echo "make docs          write docs/reference.md from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets, percent
+from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.report.plural import plural
 from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
@@ -53,8 +54,10 @@ def _setting(setting: Setting, quantity: Quantity) -> str:
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
-    """`intra_op_threads=2 inter_op_threads=1`; what is not set is left out."""
-    return " ".join(f"{name}={value}" for name, value in parameters.items() if value is not None) or "nothing set"
+    """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
+    usual = {name: Parameters.model_fields[name].default for name in CHOICES}
+    told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
+    return " ".join(f"{name}={value}" for name, value in told.items()) or "nothing set"
 
 
 def _gain(answer: Answer, quantity: Quantity) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
-from hpcbench.report.tuned import lines
+from hpcbench.report.tuned import in_words, lines
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
 from hpcbench.tuning.usage import Usage
 
@@ -97,6 +97,13 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
         "             at batch_size=999: could not be measured, not certain",
     ]
+
+
+def test_what_nobody_sets_is_not_told() -> None:
+    assert in_words({"instances": 1, "intra_op_threads": None}) == "nothing set"
+    assert in_words({"instances": 2, "intra_op_threads": 4, "batch_size": 32}) == (
+        "instances=2 intra_op_threads=4 batch_size=32"
+    )
 
 
 def test_what_others_disturbed_is_counted() -> None:
