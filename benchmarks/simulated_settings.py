@@ -63,11 +63,10 @@ def _cost(point: Point, effects: Sequence[Sequence[float]], pairs: dict[tuple[in
 
 
 class Trial(NamedTuple):
-    """How a search did: what its answer and its winner cost over the best, what the default costs over the answer, the
-    share of settings that the answer beats, and its measuring time over that of the full grid."""
+    """How a search did: what its answer costs over the best, what the default costs over the answer, the share of
+    settings that the answer beats, and its measuring time over that of the full grid."""
 
     regret: float
-    winner_regret: float
     gain: float
     beats: float
     part: float
@@ -102,7 +101,6 @@ def searched(machine: Machine, seed: int, repetitions: int = 6) -> Trial:
     cost = machine.costs[found.best]
     return Trial(
         regret=math.exp(cost - machine.best) - 1,
-        winner_regret=math.exp(machine.costs[found.winner] - machine.best) - 1,
         gain=math.exp(machine.costs[machine.default] - cost) - 1,
         beats=sum(other > cost for other in machine.costs) / (len(machine.costs) - 1),
         part=sum(spent) / (len(settings) * repetitions * SECONDS[Stage.FULL]),

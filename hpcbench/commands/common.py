@@ -110,6 +110,11 @@ def opened_archives(context: click.Context) -> list[Path]:
     return opened
 
 
+def or_unset(value: object) -> str:
+    """A value for people, also where there is none."""
+    return "unset" if value is None else str(value)
+
+
 def file_in(workspace: Workspace, kind: str, name: str) -> Path:
     """A site or experiment by its path, or by its name in the workspace or among the shipped ones.
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.commands.common import jobs_in_words, out
+from hpcbench.commands.common import jobs_in_words, or_unset, out
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.prices import Price, has_prices
 from hpcbench.config.site import Cost
@@ -94,7 +94,7 @@ def _cases(plan: Plan) -> Table:
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MOST_ROWS]:
         values = {**case.parameters.model_dump(), **case.tags}
-        table.add_row(case.id, *(escape(str(values.get(name))) for name in names))
+        table.add_row(case.id, *(escape(or_unset(values.get(name))) for name in names))
     if len(plan.cases) > MOST_ROWS:
         table.caption = f"... and {len(plan.cases) - MOST_ROWS} more"
     return table

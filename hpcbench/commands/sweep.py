@@ -139,7 +139,8 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
     except ValueError as error:
         raise UserError(str(error), where=f"--name {given}") from error
     if workspace.paths(given).jobs.exists():
-        raise UserError("a sweep of this name exists", where=str(workspace.paths(given).jobs), hint="choose another")
+        hint = f"choose another, or go on with that one: hpcbench resume {given}"
+        raise UserError("a sweep of this name exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
-from hpcbench.commands.common import choose_site, err, file_in, out, workspace_of
+from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
 from hpcbench.commands.sweep import MOST_POINTS, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import Document, load_yaml
@@ -85,6 +85,7 @@ def tune(
     refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     searched = contexts(plan.cases, objective_of(metric, checked), document)
+    _check_choice(searched, checked, document)
     for each in searched:
         _check_shapes(each, checked, document)
     if any(len(each.cases) > ALL for each in searched):
@@ -101,6 +102,17 @@ def tune(
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
     return go_on(created, workspace)
+
+
+def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:
+    """Raises UserError, with file and line, where there is nothing to search, or held-out shapes are for nothing."""
+    dynamic = any(each.dynamic for each in searched)
+    if not dynamic and all(len(each.cases) == 1 for each in searched):
+        hint = "give the matrix an axis of settings, as intra_op_threads: [1, 2]"
+        raise document.error("there is one setting, and nothing to choose from", ("matrix",), hint)
+    if experiment.tune.held_out and not dynamic:
+        what = "held-out shapes are for threads by section, and no case has threads: dynamic"
+        raise document.error(what, ("tune", "held_out"), "leave them out, or add dynamic to an axis `threads`")
 
 
 def _check_shapes(context: Context, experiment: Experiment, document: Document) -> None:
@@ -124,13 +136,17 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
     """What would be searched."""
     for each in searched:
         out.print(Text(each.title, style="bold"), soft_wrap=True)
-        levels = {name: dict.fromkeys(str(point[name]) for point in each.points) for name in each.names}
+        levels = {name: dict.fromkeys(or_unset(point[name]) for point in each.points) for name in each.names}
         for name, values in levels.items():
             out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
         default = in_words(each.values(each.cases[each.default]))
-        how = "all of them briefly, the better ones for longer"
+        how = ": all of them briefly, the better ones for longer" if len(each.cases) > 1 else ""
         if len(each.cases) > ALL:
-            how = "those that a surrogate proposes, and their neighbours"
+            how = ": those that a surrogate proposes, and their neighbours"
         grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
         out.print(Text(f"  default: {default}"), soft_wrap=True)
-        out.print(Text(f"  {plural(len(each.cases), 'setting')}: {how}; the full grid is {grid}"), soft_wrap=True)
+        out.print(Text(f"  {plural(len(each.cases), 'setting')}{how}; the full grid is {grid}"), soft_wrap=True)
+        if each.dynamic:
+            shapes = experiment.tune.held_out
+            held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
+            out.print(Text(f"  threads by section: a schedule beside the best of them{held_out}"), soft_wrap=True)

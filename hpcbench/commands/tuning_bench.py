@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hpcbench.collect.progress import PLANNED, RunProgress
-from hpcbench.collect.records import Record
+from hpcbench.collect.records import Record, is_disturbed
 from hpcbench.collect.survey import survey
 from hpcbench.commands.local_run import run_repetition
 from hpcbench.config.experiment import Measure
+from hpcbench.errors import UserError
 from hpcbench.lease import Lease
-from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node import outcomes
 from hpcbench.plan.case import Case
 from hpcbench.submit.sweep import Sweep, add_run, planned
@@ -23,8 +23,7 @@ from hpcbench.tuning.blocks import Block, Outcome
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.stages import Stage
 
-Told = Callable[[Case, Record], None]
-_AGAIN = (outcomes.CANCELLED, outcomes.NODE_FAILURE)  # what says nothing of the setting
+Told = Callable[[Case, Stage, Record], None]
 
 
 class Runs:
@@ -77,14 +76,18 @@ class Bench:
         return [Outcome(number, self.objective.cost_of(record)) for number, record in measured]
 
     def record(self, case: Case, stage: Stage) -> Record:
-        """Measure a case once more; the record."""
+        """Measure a case once more; the record. Raises UserError where it was ended from outside, or not begun because
+        the node was not quiet: to go on would be to drop a setting that nothing speaks against."""
         self.lease.check()
         run = self.runs.another(case, stage.of(self.measure))
         record = run.record
-        if record is None or record["status"] in _AGAIN:
+        if record is None or _says_nothing(record):
             record, _ = run_repetition(self.sweep, run, self.lease.fileno())
+        if _says_nothing(record):
+            hint = f"hpcbench resume {self.sweep.paths.name} measures it again, and goes on"
+            raise UserError(f"a measurement ended as {ending(record)}", where=case.id, hint=hint)
         self._records[case.id].append((stage, record))
-        self.told(case, record)
+        self.told(case, stage, record)
         return record
 
     def costs(self, case: Case) -> list[float]:
@@ -113,14 +116,20 @@ class Bench:
     @property
     def disturbed(self) -> int:
         """How many of them somebody else has disturbed."""
-        verdicts = [(each["interference"] or {}).get("verdict") for kept in self._records.values() for _, each in kept]
-        return verdicts.count(DISTURBED)
+        return sum(is_disturbed(record) for records in self._records.values() for _, record in records)
 
     def expected_s(self, case: Case) -> float | None:
         """What a full measurement of it takes; of one that has none, what others do. None where there is none."""
         every = [_full(records) for records in self._records.values()]
         found = _full(self._records[case.id]) or [seconds for each in every for seconds in each]
         return statistics.median(found) if found else None
+
+
+def _says_nothing(record: Record) -> bool:
+    """Whether it says nothing of the setting."""
+    error = record["error"] or {}
+    waited = record["status"] == outcomes.SKIPPED and error.get("type") == outcomes.SKIPPED
+    return waited or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
 
 
 def ending(record: Record) -> str:

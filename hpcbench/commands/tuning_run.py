@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hpcbench.collect.records import Record
+from hpcbench.collect.records import Record, disturbed_by
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.commands.tuning_bench import Bench, Runs, ending
@@ -25,6 +25,7 @@ from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep
 from hpcbench.tuning.blocks import Notebook, Result, Search, conduct
+from hpcbench.tuning.budget import PAIRS, most_measurements
 from hpcbench.tuning.conclusion import against_grid, conclude
 from hpcbench.tuning.finding import Finding
 from hpcbench.tuning.grid import whole_grid
@@ -33,6 +34,7 @@ from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.scout import ALL, Space, Surrogate
 from hpcbench.tuning.search import search
 from hpcbench.tuning.space import Context, contexts
+from hpcbench.tuning.stages import Stage
 from hpcbench.workspace import Workspace
 
 
@@ -48,13 +50,16 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
     experiment = load_experiment(document)
     objective = objective_of(str(how.get("metric")), experiment)
     plan = make_plan(experiment, document, again.site(local=True))
+    searched = contexts(plan.cases, objective, document)
+    exhaustive = bool(how.get("exhaustive"))
     found = read(sweep.paths)
     if found is None:
         with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
             if how.get("scheduler") == "slurm" and not here:
-                return _submit(sweep, plan, workspace, lease)
-            searched = contexts(plan.cases, objective, document)
-            found = Tuner(sweep, experiment, objective, bool(how.get("exhaustive")), lease).tune(searched)
+                shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
+                most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+                return _submit(sweep, plan, most, workspace, lease)
+            found = Tuner(sweep, experiment, objective, exhaustive, lease).tune(searched)
     for finding in found:
         for line in lines(finding, objective.quantity):
             out.print(Text(line), soft_wrap=True)
@@ -62,7 +67,7 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
     return int(any(finding.answer is None for finding in found))
 
 
-def _submit(sweep: Sweep, plan: Plan, workspace: Workspace, lease: Lease) -> int:
+def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> int:
     from hpcbench.submit.search_job import in_queue, submit_search  # submitit
     from hpcbench.submit.slurm import adopt_orphans, check_available
 
@@ -73,7 +78,7 @@ def _submit(sweep: Sweep, plan: Plan, workspace: Workspace, lease: Lease) -> int
     for job, state in queued.items():
         err.print(f"job {job} searches it, and is {state}")
     if not queued:
-        job = submit_search(sweep, plan, workspace, journal, lease)
+        job = submit_search(sweep, plan, measurements, workspace, journal, lease)
         err.print(f"job {job} searches it; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
     return 0
 
@@ -108,9 +113,8 @@ class Tuner:
         if found is None:
             return finding
         if context.dynamic:
-            sections = SectionSearch(
-                bench.afresh(), notebook, context.cases, found.best, context.dynamic, 2 * measure.repetitions
-            )
+            pairs = PAIRS * measure.repetitions
+            sections = SectionSearch(bench.afresh(), notebook, context.cases, found.best, context.dynamic, pairs)
             finding = replace(finding, by_section=sections.run(self.experiment.tune.held_out))
         if not self.exhaustive:
             return finding
@@ -125,16 +129,17 @@ class Tuner:
         return conduct(steps, lambda block: bench.block(context.cases, block))
 
     def _bench(self, context: Context, runs: Runs, bar: Progress, task: TaskID) -> Bench:
-        def told(case: Case, record: Record) -> None:
-            line = f"{in_words(context.values(case))}: {self._outcome(record)}"
+        def told(case: Case, stage: Stage, record: Record) -> None:
+            line = f"{in_words(context.values(case))}: {self._outcome(stage, record)}"
             bar.update(task, description=f"{self.sweep.paths.name} {line}")
             if not err.is_terminal or self.objective.cost_of(record) is None:
                 err.print(Text(line), soft_wrap=True)
 
         return Bench(self.sweep, self.lease, self.experiment.measure, self.objective, told, runs)
 
-    def _outcome(self, record: Record) -> str:
-        cost = self.objective.cost_of(record)
-        if cost is not None:
-            return value_in_words(self.objective.quantity, self.objective.value_of(cost))
-        return ending(record)
+    def _outcome(self, stage: Stage, record: Record) -> str:
+        cost, causes = self.objective.cost_of(record), disturbed_by(record)
+        if cost is None:
+            return ending(record)
+        value = value_in_words(self.objective.quantity, self.objective.value_of(cost))
+        return f"{value}, measured {stage.word}{f', disturbed: {causes}' if causes else ''}"

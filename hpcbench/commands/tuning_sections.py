@@ -39,16 +39,17 @@ class SectionSearch:
         try:
             by_section = measured_by_section(self.cases[self.best], self.dynamic.parameters.section_depth)
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
-            return BySection(None, str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, "))
+            why = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+            return BySection(None, why, 0.0)
         record = self.bench.record(by_section, Stage.FULL)
-        why = _why_none(record)
-        if why is not None:
-            return BySection(None, why)
+        none = _why_none(record)
+        if none is not None:
+            return BySection(None, none, self.bench.seconds)
         file = self._kept(record)
         scheduled = following(by_section, file)
         verdict = self._beside(self.cases[self.best], scheduled)
         shapes = [self._at_shape(scheduled, shape) for shape in held_out]
-        return BySection(file, None, verdict.gain, verdict.certain, tuple(shapes))
+        return BySection(file, None, self.bench.seconds, verdict.gain, verdict.certain, tuple(shapes))
 
     def _kept(self, record: Record) -> str:
         """The schedule of a record as a file; its path in the workspace."""

@@ -230,7 +230,9 @@ def build(model: type[ModelT], document: Document) -> ModelT:
         raise schema_error(error, model, document) from error
 
 
-def schema_error(error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = ()) -> UserError:
+def schema_error(
+    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = (), hint: str = ""
+) -> UserError:
     """The first finding of pydantic, in the words of this project."""
     finding = error.errors(include_url=False)[0]
     location = _written_part(tuple(finding["loc"]), document, prefix)
@@ -243,8 +245,8 @@ def schema_error(error: ValidationError, model: type[BaseModel], document: Docum
         return document.error(f"'{dotted(tuple(missing))}' is missing", prefix + location[: len(missing) - 1])
     message = finding["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if isinstance(finding["input"], dict):
-        return document.error(message, path)
-    return document.error(f"{_shown(finding['input'])} is not valid: {message}", path)
+        return document.error(message, path, hint)
+    return document.error(f"{_shown(finding['input'])} is not valid: {message}", path, hint)
 
 
 def _written_part(location: KeyPath, document: Document, prefix: KeyPath) -> KeyPath:

@@ -141,7 +141,8 @@ class _CaseBuilder:
                 raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
         parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
         if wrong := misfit(parameters):
-            raise self.document.error(wrong.what, self._path(wrong.name, point), wrong.hint)
+            hints = [hint for hint in (wrong.hint, _leave_out(wrong.what, point)) if hint]
+            raise self.document.error(wrong.what, self._path(wrong.name, point), "\n  ".join(hints))
         options = self.constant_slurm or self._slurm(slurm)
         size = self._size(point, parameters, tags, options)
         return Case(case_id(parameters, tags), index, parameters, tags, options, size)
@@ -176,9 +177,14 @@ class _CaseBuilder:
         try:
             return Parameters.model_validate(values)
         except ValidationError as error:
-            location = error.errors(include_url=False)[0]["loc"]
-            prefix = self._path(str(location[0]), point)[:-1] if location else ("parameters",)
-            raise schema_error(error, Parameters, self.document, prefix) from error
+            finding = error.errors(include_url=False)[0]
+            if finding["loc"]:
+                prefix = self._path(str(finding["loc"][0]), point)[:-1]
+                raise schema_error(error, Parameters, self.document, prefix) from error
+            named = _named(finding["msg"], point)
+            where = self._path(named[0], point) if named else ("parameters",)
+            hint = _leave_out(finding["msg"], point)
+            raise schema_error(error, Parameters, self.document, where, hint) from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
         """The experiment's options on top of the site's; one object for equal options."""
@@ -214,6 +220,19 @@ class _CaseBuilder:
             raise self.document.error(
                 error.what, condition if error.where == _CONDITION else path, error.hint
             ) from error
+
+
+def _named(what: str, point: Point) -> list[str]:
+    """The parameters of a point that a message is about, in its order."""
+    return [word for word in dict.fromkeys(re.findall(r"\w+", what)) if word in point.values]
+
+
+def _leave_out(what: str, point: Point) -> str:
+    """How to drop a combination that makes no sense; empty where it is none."""
+    named = {name: point.values[name] for name in _named(what, point)}
+    if len(named) < 2:
+        return ""
+    return f"or leave the combination out, as with `exclude: [{json.dumps(named)}]`"
 
 
 def where_written(name: str, document: Document) -> KeyPath:

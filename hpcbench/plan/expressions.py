@@ -196,7 +196,9 @@ class Resolver:
             else:
                 result = function(values)
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
-            raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where) from error
+            unset = [name for name in sorted(names) if values[name] is None] if isinstance(error, TypeError) else []
+            hint = f"'{unset[0]}' is not set, and so is none: write ({unset[0]} or 1), say" if unset else ""
+            raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where, hint) from error
         return _bounded(result, text, where)
 
 

@@ -89,6 +89,14 @@ def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
 
 
 def _measuring(finding: Finding) -> str:
+    return f"{_beside_grid(finding)}{_for_sections(finding.by_section)}"
+
+
+def _for_sections(found: BySection | None) -> str:
+    return f"; threads by section: {_time(found.seconds)} more" if found and found.seconds else ""
+
+
+def _beside_grid(finding: Finding) -> str:
     if not finding.grid_seconds:
         return _time(finding.seconds)
     grid = f"the full grid {'took' if finding.grid else 'would take about'} {_time(finding.grid_seconds)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from hpcbench.config.slurm_options import time_text
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease
@@ -18,12 +16,14 @@ from hpcbench.submit.template import OF_SEARCH, script_of_hpcbench
 from hpcbench.workspace import SweepPaths, Workspace
 
 SEARCH = "search"
-PART = 0.25  # of the full grid that a search should take at most
 
 
-def submit_search(sweep: Sweep, plan: Plan, workspace: Workspace, journal: Journal, lease: Lease) -> str:
-    """Submit the job of a search; its id. Raises UserError, with sbatch's own words, where it says no."""
-    content = render(plan, sweep.paths, workspace)
+def submit_search(
+    sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, journal: Journal, lease: Lease
+) -> str:
+    """Submit the job of a search of so many `measurements` at most; its id. Raises UserError, with sbatch's own words,
+    where it says no."""
+    content = render(plan, measurements, sweep.paths, workspace)
     try:
         with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
             file.write(content)
@@ -32,7 +32,7 @@ def submit_search(sweep: Sweep, plan: Plan, workspace: Workspace, journal: Journ
     return submit(sweep, Array(SEARCH, ((),)), journal, lease)
 
 
-def render(plan: Plan, paths: SweepPaths, workspace: Workspace) -> str:
+def render(plan: Plan, measurements: int, paths: SweepPaths, workspace: Workspace) -> str:
     """Its script. Raises UserError where the template cannot be rendered."""
     options = [
         f"job-name={paths.name}.{SEARCH}",
@@ -40,18 +40,17 @@ def render(plan: Plan, paths: SweepPaths, workspace: Workspace) -> str:
         f"output={paths.logs(SEARCH) / LOG}",
         "open-mode=append",
         "requeue",
-        *resource_options(plan.jobs[0].resources, _time(plan)),
+        *resource_options(plan.jobs[0].resources, _time(plan, measurements)),
     ]
     return script_of_hpcbench(OF_SEARCH, paths, checked(options), workspace)
 
 
-def _time(plan: Plan) -> str:
-    """`slurm.pack_walltime`, else a part of what the full grid may take, as far as the partition allows."""
+def _time(plan: Plan, measurements: int) -> str:
+    """`slurm.pack_walltime`, else what so many measurements may take, as far as the partition allows."""
     resources = plan.jobs[0].resources
     if resources.slurm.pack_walltime:
         return resources.slurm.pack_walltime
-    repetitions = sum(len(job.runs) for job in plan.jobs)
-    wanted_s = math.ceil(PART * repetitions) * resources.limit_s
+    wanted_s = measurements * resources.limit_s
     partition = plan.site.partitions.get(resources.slurm.partition or plan.site.default_partition or "")
     return time_text(min(wanted_s, (partition and partition.max_time_s) or wanted_s))
 

@@ -69,7 +69,7 @@ class Notebook:
             return {}
         logs: Logs = {}
         for outcome in (yield Block(tuple(chosen), stage)):
-            if outcome.cost is None or outcome.cost <= 0:
+            if outcome.cost is None or not 0 < outcome.cost < math.inf:
                 self.failed.add(outcome.setting)
             else:
                 logs[outcome.setting] = math.log(outcome.cost)

@@ -65,10 +65,11 @@ class AtShape:
 @dataclass(frozen=True)
 class BySection:
     """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
-    says why there is none. It is to be used where its gain is `certain`."""
+    says why there is none. It is to be used where its gain is `certain`. `seconds` is what its measurements took."""
 
     schedule: str | None
     why: str | None
+    seconds: float
     gain: Interval | None = None
     certain: bool = False
     held_out: tuple[AtShape, ...] = ()

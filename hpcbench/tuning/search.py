@@ -15,6 +15,7 @@ from hpcbench.tuning.stages import Stage
 
 FINALISTS = 3
 FINALS = 2  # times that each finalist is measured as the experiment asks
+DUEL = 0.045  # of the full grid, for each of two
 
 
 class Scout(Protocol):
@@ -30,7 +31,7 @@ class Found:
 
     best: int
     winner: int
-    verdict: Verdict | None  # of the winner against the default; None where they are one, or the default failed
+    verdict: Verdict | None  # of the winner against the default; None where they are one
     effects: Effects
 
 
@@ -51,16 +52,17 @@ def search(
     winner = yield from _final(notebook, finalists, default)
     if winner is None:
         return None
-    if winner == default or default in notebook.failed:
+    if winner == default:
         return Found(winner, winner, None, notebook.effects())
+    notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
     verdict = yield from duel(notebook, winner, default, _most_pairs(len(settings), repetitions))
     return Found(winner if verdict.certain else default, winner, verdict, notebook.effects())
 
 
 def _most_pairs(settings: int, repetitions: int) -> int:
-    """Of a duel: as many as the experiment has repetitions; where the full grid is large, up to three times as many, if
-    that is a tenth of it at most for each of both."""
-    return max(repetitions, min(3 * repetitions, settings * repetitions // 10))
+    """Of a duel: as many as the experiment has repetitions; where the full grid is large, up to three times as many, as
+    far as that is so small a part of it for each of both that the whole search stays below a quarter of it."""
+    return max(repetitions, min(3 * repetitions, int(DUEL * settings * repetitions)))
 
 
 def _final(notebook: Notebook, finalists: Collection[int], default: int) -> Search[int | None]:

@@ -16,7 +16,7 @@ from hpcbench.tuning.objective import Objective
 
 # What one may choose without doing other work; the batch size only where what counts is the throughput.
 _CHOICES = (*CHOICES, "framework", "environment", "dtype")
-_FOLLOWING = ("command", "environment", "threads")  # from tags, the framework and the numbers of threads
+_FOLLOWING = ("command", "environment", "threads")  # often, from tags, the framework and the numbers of threads
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def contexts(cases: Sequence[Case], objective: Objective, document: Document) ->
     """The cases by what they work on, each with its default. Raises UserError where they need several
     nodes, or one of them other resources than another."""
     _check_resources(cases, document)
-    _check_depths(cases, document)
+    _check_dynamic([case for case in cases if case.parameters.threads == DYNAMIC], document)
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(_work_of(case, objective), []).append(case)
@@ -84,12 +84,15 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
                 "settings are compared on the same nodes and CPUs, and the cases ask for others: "
                 f"{_difference(cases[0], case)}",
                 ("matrix",),
-                f"ask for what the largest of them needs, in every case, as with {_set_for_all(cases)}",
+                f"ask for the same in every case{_set_for_all(cases, case)}",
             )
 
 
-def _check_depths(cases: Sequence[Case], document: Document) -> None:
-    depths = dict.fromkeys(case.parameters.section_depth for case in cases if case.parameters.threads == DYNAMIC)
+def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
+    if any(case.parameters.schedule is not None for case in cases):
+        what = "a search finds a schedule itself, and a case follows one of a file"
+        raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
+    depths = dict.fromkeys(case.parameters.section_depth for case in cases)
     if len(depths) > 1:
         told = " and ".join(str(depth) for depth in depths)
         what = f"threads by section are searched at one section_depth, and the cases ask for {told}"
@@ -108,16 +111,23 @@ def _asked(case: Case) -> Resources:
     return replace(resources_of(case), environment="")
 
 
-def _set_for_all(cases: Sequence[Case]) -> str:
-    """The option that gives every case the CPUs of the one with most."""
-    return f"--set cpus_per_task={max(case.parameters.cpus_per_task for case in cases)}"
+def _set_for_all(cases: Sequence[Case], other: Case) -> str:
+    """The option that gives every case what the largest of them asks for, where it is a number."""
+    name = _differs_in(cases[0], other)
+    if name == "slurm":
+        return ""
+    return f", as what the largest of them needs: --set {name}={max(getattr(_asked(case), name) for case in cases)}"
 
 
 def _difference(one: Case, other: Case) -> str:
+    name = _differs_in(one, other)
+    return f"{name} is {getattr(_asked(one), name)} and {getattr(_asked(other), name)}"
+
+
+def _differs_in(one: Case, other: Case) -> str:
     asked, also = _asked(one), _asked(other)
-    names = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
-    name = next(name for name in names if getattr(asked, name) != getattr(also, name))
-    return f"{name} is {getattr(asked, name)} and {getattr(also, name)}"
+    names = ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
+    return next(name for name in names if getattr(asked, name) != getattr(also, name))
 
 
 def plain(case: Case) -> Case:
@@ -146,5 +156,13 @@ def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _differing(cases: Sequence[Case]) -> tuple[str, ...]:
     """In what they differ, without what follows from it."""
     every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
-    names = [name for name in every[0] if len({str(each[name]) for each in every}) > 1]
-    return tuple(name for name in names if name not in _FOLLOWING) or tuple(names)
+
+    def distinct(names: Sequence[str]) -> int:
+        return len({str([each[name] for name in names]) for each in every})
+
+    names = [name for name in every[0] if distinct([name]) > 1]
+    for name in _FOLLOWING:
+        rest = [other for other in names if other != name]
+        if distinct(rest) == distinct(names):
+            names = rest
+    return tuple(names)

@@ -18,6 +18,11 @@ class Stage(Enum):
     MEDIUM = 1 / 3
     FULL = 1.0
 
+    @property
+    def word(self) -> str:
+        """For how long, to be read behind a result."""
+        return {Stage.SHORT: "briefly", Stage.MEDIUM: "for longer", Stage.FULL: "as long as asked"}[self]
+
     def of(self, measure: Measure) -> Measure:
         """The experiment's `measure` for one measurement of this stage."""
         if self is Stage.FULL:

@@ -11,7 +11,7 @@ import pytest
 
 # Its rate is 2 a worker; three workers are refused.
 PROGRAM = """
-[ "{{ workers }}" != 3 ] || exit 1
+[ "{{ workers }}" -ne 3 ] || exit 1
 echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 """
 
@@ -20,14 +20,14 @@ echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 def rates(command_line):
     """An experiment of a program, with so many workers."""
 
-    def rates(workers: list[int], **sections: Any) -> str:
+    def rates(workers: list[Any], measure: dict[str, Any] | None = None, **sections: Any) -> str:
         return command_line.experiment(
             "rates",
             parameters={"framework": "command", "command": PROGRAM, "model": None, "model_options": {}},
             matrix={"workers": workers},
             tags=["workers"],
             metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
-            measure={"repetitions": 3},
+            measure={"repetitions": 3, **(measure or {})},
             **sections,
         )
 
@@ -94,8 +94,32 @@ def test_a_dry_run_writes_nothing(command_line, rates):
 
 
 def test_where_nothing_completes_it_says_so(command_line, rates):
-    done = command_line("tune", rates([3]), "--local", "--metric", "rate", expect=1)
+    done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", expect=1)
     assert "no setting could be measured" in done.stdout
+
+
+@pytest.mark.usefixtures("somebody_else")
+def test_a_node_that_is_not_quiet_ends_a_search_that_can_go_on(command_line, rates):
+    waiting = rates([1, 2], measure={"quiet": "require"})
+    done = command_line("tune", waiting, "--local", "--metric", "rate", "--name", "noisy", expect=2)
+    assert "a measurement ended as skipped: the node is not quiet" in done.stderr
+    assert "hpcbench resume noisy" in done.stderr
+    assert not list(command_line.workspace.glob("results/*/tuning.json"))
+    (skipped,) = command_line.records()
+    done = command_line("resume", "noisy", expect=2)
+    assert "not quiet" in done.stderr
+    assert [r["case_id"] for r in command_line.records()] == [skipped["case_id"]] * 2  # again, and no other
+
+
+def test_one_setting_is_nothing_to_search(command_line, rates):
+    done = command_line("tune", rates([1]), "--local", "--metric", "rate", expect=2)
+    assert "there is one setting, and nothing to choose from" in done.stderr
+
+
+def test_held_out_shapes_without_threads_by_section_are_refused(command_line, rates):
+    shapes = rates([1, 2], tune={"held_out": [{"batch_size": 4}]})
+    done = command_line("tune", shapes, "--local", "--metric", "rate", expect=2)
+    assert "held-out shapes are for threads by section, and no case has threads: dynamic" in done.stderr
 
 
 def test_cases_of_other_resources_are_refused(command_line):

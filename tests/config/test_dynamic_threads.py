@@ -26,6 +26,7 @@ DYNAMIC = {**CASE, "threads": "dynamic"}
         ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "needs device cpu, not gpu"),
         ({**DYNAMIC, "execution": "compiled"}, "needs execution eager, not compiled"),
         ({**DYNAMIC, "strategy": "ddp", "nodes": 2}, "needs strategy single, not ddp"),
+        ({**DYNAMIC, "instances": 2}, "of one instance, not of 2"),
         ({"framework": "command", "command": "true", "threads": "dynamic"}, "'threads' means nothing to a command"),
     ],
 )

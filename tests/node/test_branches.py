@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
@@ -213,6 +214,37 @@ def test_a_branch_that_is_called_with_something_else_computes_that() -> None:
         found = module(batch)
     side_by_side.put({})
     torch.testing.assert_close(found, module(batch))
+
+
+def test_threads_that_share_a_model_get_each_their_own_results(module: Any) -> None:
+    side_by_side = apart(module, ("0", "1"))
+    wrong: list[int] = []
+
+    def use(caller: int) -> None:
+        batch = torch.empty(2, 4)  # the same tensor at each call, as of who fills a buffer
+        with torch.no_grad():
+            for turn in range(5):
+                batch.fill_(caller + turn / 10)
+                wanted = torch.cat([branch.linear(batch) for branch in module], 1)
+                if not torch.allclose(module(batch), wanted):
+                    wrong.append(turn)
+
+    callers = [threading.Thread(target=use, args=(caller,)) for caller in range(3)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join()
+    assert wrong == []
+    side_by_side.put({})
+    assert not any("forward" in each.__dict__ for each in module.modules())
+
+
+def test_a_copy_of_a_model_with_branches_side_by_side_is_refused(module: Any) -> None:
+    side_by_side = apart(module, ("0", "1"))
+    with pytest.raises(TypeError, match=r"in force on this model: copy or save it .* after remove"):
+        copy.deepcopy(module)
+    side_by_side.put({})
+    copy.deepcopy(module)
 
 
 def test_hooks_on_branches_are_called_once(module: Any) -> None:

@@ -105,6 +105,17 @@ def test_a_bad_value_is_refused_with_file_line_and_key(text: str, message: str, 
     assert str(caught.value).startswith(message)
 
 
+def test_a_combination_that_makes_no_sense_is_told_with_how_to_leave_it_out(plan: MakePlan) -> None:
+    with pytest.raises(UserError, match=r"matrix\.threads: threads is none, and intra_op_threads is 1") as error:
+        plan("matrix: {threads: [none, fixed], intra_op_threads: [1, 2]}")
+    assert '`exclude: [{"threads": "none", "intra_op_threads": 1}]`' in str(error.value)
+
+
+def test_an_expression_of_what_is_not_set_says_how_to_write_it(plan: MakePlan) -> None:
+    with pytest.raises(UserError, match=r"write \(intra_op_threads or 1\)"):
+        plan('matrix: {instances: [1, 2]}\nexclude: ["{{ instances * intra_op_threads > 2 }}"]')
+
+
 def test_an_exclusion_by_a_parameter_that_no_one_sets_is_no_crash() -> None:
     from hpcbench.config.experiment import load_experiment
     from hpcbench.config.slurm_options import SlurmOptions

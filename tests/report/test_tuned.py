@@ -89,7 +89,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
         AtShape({"batch_size": 999}, None, False),
     )
-    won = BySection("s.json", None, Interval(1.08, 1.05, 1.11), True, shapes)
+    won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
         "             in a program: with apply_schedule(model, 's.json'): ...",
@@ -97,6 +97,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
         "             at batch_size=999: could not be measured, not certain",
     ]
+    assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
 
 
 def test_what_nobody_sets_is_not_told() -> None:
@@ -112,7 +113,7 @@ def test_what_others_disturbed_is_counted() -> None:
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
-    none = BySection(None, "no change of the count is worth what it costs")
+    none = BySection(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
-    unsure = BySection("s.json", None, Interval(1.01, 0.98, 1.04), False)
+    unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), False)
     assert "that a schedule is faster is not certain, 1.01x [0.98, 1.04]" in told(replace(FINDING, by_section=unsure))

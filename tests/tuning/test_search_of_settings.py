@@ -54,11 +54,11 @@ def test_a_block_is_in_another_order_each_time_and_the_same_for_a_seed() -> None
 
 
 def test_what_failed_is_not_asked_for_again() -> None:
-    machine = Machine({0: 1.0, 1: None, 2: 0.0})
+    machine = Machine({0: 1.0, 1: None, 2: 0.0, 3: math.nan, 4: math.inf})
     notebook = Notebook(0)
-    conduct(whole_grid(notebook, range(3), 2), machine)
-    assert notebook.failed == {1, 2}
-    assert machine.measured(Stage.FULL) == [0, 0, 1, 2]
+    conduct(whole_grid(notebook, range(5), 2), machine)
+    assert notebook.failed == {1, 2, 3, 4}
+    assert machine.measured(Stage.FULL) == [0, 0, 1, 2, 3, 4]
     assert notebook.settings == [0]
 
 
@@ -106,7 +106,19 @@ def test_settings_that_fail_are_left_out() -> None:
     found = conduct(search(Notebook(0), range(4), 0, 6), machine)
     assert found is not None
     assert found.best == 2
-    assert found.verdict is None  # the default failed: there is nothing to gain over
+    assert found.verdict == Verdict(None, True, 1)  # the default failed again: there is nothing to gain over
+
+
+def test_a_default_that_fails_by_chance_is_not_lost_to_something_slower() -> None:
+    class Unlucky(Machine):
+        def _cost(self, setting: int) -> float | None:
+            return None if setting == 0 and len(self.blocks) == 1 else super()._cost(setting)
+
+    machine = Unlucky({0: 1.0, 1: 1.2, 2: 1.3}, wobble)
+    found = conduct(search(Notebook(0), range(3), 0, 6), machine)
+    assert found is not None
+    assert (found.best, found.winner) == (0, 1)
+    assert found.effects.order()[0] == 0
 
 
 def test_where_all_fail_nothing_is_found() -> None:

@@ -74,6 +74,28 @@ def test_each_model_is_tuned_by_itself(space) -> None:
     ]
 
 
+def test_environments_and_commands_are_settings_where_nothing_else_tells_them_apart(space) -> None:
+    environments = {"environment": ["pytorch", "pytorch-nightly"]}
+    (context,) = space(matrix={**environments, "intra_op_threads": [None, 2]})
+    assert context.names == ("environment", "intra_op_threads")
+    assert len(set(points(context))) == len(context.cases) == 4
+    command = {"parameters": {"framework": "command"}, "metrics": {"rate": {"regex": "(.)"}}}
+    (context,) = space(**command, matrix={"command": ["./a", "./b"], "cpus_per_task": [2]})
+    assert points(context) == [("./a",), ("./b",)]
+    tags = {"tags": ["size"], "matrix": {"size": [1, 2], "command": ["./a {{ size }}"]}}
+    (context,) = space(**command, **tags)
+    assert points(context) == [(1,), (2,)]
+
+
+def test_a_schedule_of_a_file_is_nothing_to_search(space) -> None:
+    with pytest.raises(UserError, match="finds a schedule itself") as error:
+        space(
+            matrix={"threads": ["none", "dynamic"]},
+            parameters={**LSTM, "schedule": "{{ 's' if threads == 'dynamic' else none }}"},
+        )
+    assert "hpcbench sweep measures it" in str(error.value)
+
+
 def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -> None:
     with pytest.raises(UserError, match="cpus_per_task is 1 and 2") as error:
         space(matrix={"intra_op_threads": [1, 2]}, parameters={**LSTM, "cpus_per_task": "{{ intra_op_threads }}"})

@@ -99,14 +99,12 @@ class _Arranging:
         self.step()  # the first allocates
         try:
             checked = self._checked()
+            try:
+                found = self._search(checked.sections)
+            finally:
+                checked.sections.close()
         except Refused as reason:
             return self._keep_fixed(self._search_whole(), str(reason))
-        try:
-            found = self._search(checked.sections)
-        except Refused as reason:
-            return self._keep_fixed(self._search_whole(), str(reason))
-        finally:
-            checked.sections.close()
         if found.dynamic.counts == found.fixed.counts and not found.divided:
             return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
         return self._prove(found, checked)

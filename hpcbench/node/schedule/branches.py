@@ -4,6 +4,7 @@ Branches are the two directions of a recurrent layer, or children of a module th
 Where they cannot compute apart (gradients, autocast, packed sequences, a GPU) the module's own forward is called.
 """
 
+import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -68,20 +69,44 @@ def _shape(branches: int, threads: int) -> Tuple[int, int]:
     return lanes, threads // lanes
 
 
-class _Apart:
+class _StandIn:
     """Stands in for the forward of a module."""
 
-    def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:
+    def __init__(self, module: nn.Module) -> None:
         self._module: Any = module
         self._before = module.__dict__.get("forward")
         self._own = module.forward
+        self._in_force = True
+        module.forward = self.forward
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        return self._own(*inputs, **named)
+
+    def remove(self) -> None:
+        """Of several on one module, one that was put later stays, and what it calls is the module's own."""
+        self._in_force = False
+        stands: Any = self._module.__dict__.get("forward")
+        while isinstance(getattr(stands, "__self__", None), _StandIn) and not stands.__self__._in_force:
+            stands = stands.__self__._before
+        if stands is None:
+            self._module.__dict__.pop("forward", None)
+        else:
+            self._module.forward = stands
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a schedule is in force on this model: copy or save it before that, or after remove()")
+
+
+class _Apart(_StandIn):
+    """A module with its branches side by side, where they can be."""
+
+    def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:
+        super().__init__(module)
         self._compute = (
             _Directions(module, run)
             if tuple(branches) == directions(module)
             else _Children(module, branches, run, self._own)
         )
-        self._in_force = True
-        module.forward = self.forward
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         if self._in_force and not named and _can_part(inputs) and self._compute.takes(*inputs):
@@ -89,15 +114,8 @@ class _Apart:
         return self._own(*inputs, **named)
 
     def remove(self) -> None:
-        """Of several on one module, one that was put later stays, and what it calls is the module's own."""
-        self._in_force = False
-        stands: Any = self._module.__dict__.get("forward")
-        while isinstance(getattr(stands, "__self__", None), _Apart) and not stands.__self__._in_force:
-            stands = stands.__self__._before
-        if stands is None:
-            self._module.__dict__.pop("forward", None)
-        else:
-            self._module.forward = stands
+        super().remove()
+        self._compute.remove()
 
 
 def _can_part(inputs: Sequence[Any]) -> bool:
@@ -125,6 +143,9 @@ class _Directions:
 
     def takes(self, *inputs: Any) -> bool:
         return len(inputs) <= 2 and not (self._module.training and self._module.dropout)
+
+    def remove(self) -> None:
+        """Nothing stands in the layer itself."""
 
     def __call__(self, batch: torch.Tensor, state: Any = None) -> Any:
         """Output and last states, as of nn.LSTM, nn.GRU and nn.RNN."""
@@ -189,37 +210,42 @@ class _Children:
 
     def __init__(self, module: nn.Module, branches: Sequence[str], run: Run, own: Callable[..., Any]) -> None:
         children = dict(module.named_children())
-        self._branches = [children[name] for name in branches]
+        self._branches = [_Branch(children[name]) for name in branches]
         self._run, self._own = run, own
 
     def takes(self, *inputs: Any) -> bool:
         return len(inputs) == 1
 
     def __call__(self, batch: torch.Tensor) -> Any:
-        results = self._run([partial(child.forward, batch) for child in self._branches])
-        ready = [_Ready(child, batch, result) for child, result in zip(self._branches, results)]
+        results = self._run([partial(branch.forward, batch) for branch in self._branches])
         try:
+            for branch, result in zip(self._branches, results):
+                branch.keep(batch, result)
             return self._own(batch)
         finally:
-            for each in ready:
-                each.remove()
-
-
-class _Ready:
-    """A child's forward, computed already for this input."""
-
-    def __init__(self, child: nn.Module, batch: torch.Tensor, result: Any) -> None:
-        self._child, self._batch, self._result = child, batch, result
-        self._before, self._own = child.__dict__.get("forward"), child.forward
-        child.forward = self.forward
-
-    def forward(self, *inputs: Any, **named: Any) -> Any:
-        if len(inputs) == 1 and inputs[0] is self._batch and not named:
-            return self._result
-        return self._own(*inputs, **named)
+            for branch in self._branches:
+                branch.drop()
 
     def remove(self) -> None:
-        if self._before is None:
-            del self._child.forward
-        else:
-            self._child.forward = self._before
+        for branch in self._branches:
+            branch.remove()
+
+
+class _Branch(_StandIn):
+    """A child whose result for an input may be there already: of this thread, for others may call the model, too."""
+
+    def __init__(self, child: nn.Module) -> None:
+        super().__init__(child)
+        self._kept = threading.local()
+
+    def keep(self, batch: torch.Tensor, result: Any) -> None:
+        self._kept.of = batch, result
+
+    def drop(self) -> None:
+        self._kept.of = None
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        kept = getattr(self._kept, "of", None)
+        if kept is not None and len(inputs) == 1 and inputs[0] is kept[0] and not named:
+            return kept[1]
+        return self._own(*inputs, **named)

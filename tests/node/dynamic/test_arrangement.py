@@ -110,6 +110,32 @@ def test_a_model_that_sets_threads_gets_a_fixed_count_and_the_reason(network: Ma
     assert told["sections"] == []
 
 
+def test_a_model_that_sets_threads_only_later_gets_a_fixed_count_and_the_reason(
+    network: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Later(torch.nn.Module):
+        trusted = False  # while it is verified, it behaves
+
+        def forward(self, batch: Any) -> Any:
+            if self.trusted:
+                torch.set_num_threads(3 - torch.get_num_threads())
+            return batch
+
+    later = Later()
+    made = network(Sleeping(0.001, 0.001), later, Sleeping(0.001, 0.001))
+    search = arrangement._Arranging._search
+
+    def trusting(self: Any, sections: Any) -> Any:
+        later.trusted = True
+        return search(self, sections)
+
+    monkeypatch.setattr(arrangement._Arranging, "_search", trusting)
+    told = arrange(made, made.infer, 0.1)
+    assert told["answer"] == "fixed"
+    assert told["why"].startswith("the model sets threads itself")
+    assert not any(module._forward_pre_hooks for module in made.model)
+
+
 def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None:
     wide, narrow = Sleeping(0.004, 0.001), Sleeping(0.001, 0.004)
     told = arrange(measured := network(wide, narrow), measured.infer, 1.0)

@@ -1,0 +1,22 @@
+"""How many measurements a search may take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.plan.case import Case, case_id
+from hpcbench.tuning.budget import most_measurements
+from hpcbench.tuning.space import Context
+
+
+def test_it_is_a_part_of_the_grid_and_what_else_is_asked_for() -> None:
+    parameters = Parameters.model_validate({"framework": "pytorch", "model": "mlp"})
+    case = Case(case_id(parameters, {}), 0, parameters, {}, SlurmOptions())
+    plain = Context((case,) * 10, 0, ())
+    assert most_measurements([plain, plain], 6, 0, exhaustive=False) == 30
+    assert most_measurements([plain, plain], 6, 0, exhaustive=True) == 150
+    dynamic = replace(plain, dynamic=case)
+    assert most_measurements([dynamic], 6, 0, exhaustive=False) == 15 + 1 + 24
+    assert most_measurements([dynamic], 6, 2, exhaustive=False) == 15 + 1 + 3 * 24
