@@ -1,19 +1,22 @@
-"""A user's own program that follows a schedule of threads by section: how long a step takes without it, and with it.
+"""A user's own program with threads by section of its model: find a schedule once, and follow it from then on.
 
-python configs/programs/scheduled.py schedule.json --hidden 128
+python configs/programs/scheduled.py schedule.json --find
+python configs/programs/scheduled.py schedule.json
 
-The model must be the one that the schedule was made for. `--make` writes a schedule first, of which every section has
-one thread, to be edited.
+The first looks for a schedule on this machine, and says so where one count of threads is as good. The second tells how
+long a step takes without it, and with it. The model must be the one that the schedule was made for.
 """
 
 import argparse
 import json
+import sys
 import time
 
 import torch
 from torch import nn
 
-from hpcbench.node.schedule import FORWARD, Schedule, Section, apply_schedule, fingerprint, write
+from hpcbench.node import apply_schedule, find_schedule
+from hpcbench.node.schedule import write
 
 STEPS = 50
 
@@ -30,6 +33,17 @@ class Tagger(nn.Module):
         return self.words(self.recurrent(batch)[0])
 
 
+def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> None:
+    """Write the schedule to the file, or the reason why there is none."""
+    with torch.inference_mode():
+        answer = find_schedule(model, lambda: model(batch), budget_s=budget_s)
+    if answer.schedule is None:
+        print(f"{answer.fixed_threads} threads for all sections: {answer.why}")
+        return
+    write(answer.schedule, file)
+    print(f"{file}: {answer.gain.middle:.2f} times as fast as {answer.fixed_threads} threads for all sections")
+
+
 def step_s(model: nn.Module, batch: torch.Tensor) -> float:
     """Seconds of a step, after one that does not count."""
     with torch.inference_mode():
@@ -41,18 +55,22 @@ def step_s(model: nn.Module, batch: torch.Tensor) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("schedule")
     parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--make", action="store_true")
+    parser.add_argument("--find", action="store_true")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of steps for the search")
     arguments = parser.parse_args()
     model, batch = Tagger(arguments.hidden).eval(), torch.ones(4, 20, 64)
-    if arguments.make:
-        sections = tuple(Section(name, FORWARD, 1) for name, _ in model.named_children())
-        write(Schedule(fingerprint(model), sections, {"batch_shape": list(batch.shape)}), arguments.schedule)
+    if arguments.find:
+        find(model, batch, arguments.schedule, arguments.budget)
+        return
     plain_s = step_s(model, batch)
-    with apply_schedule(model, arguments.schedule):
-        scheduled_s = step_s(model, batch)
+    try:
+        with apply_schedule(model, arguments.schedule):
+            scheduled_s = step_s(model, batch)
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
     print(json.dumps({"plain_s": plain_s, "scheduled_s": scheduled_s, "threads": torch.get_num_threads()}))
 
 

@@ -5,9 +5,13 @@ Each sweep carries this package as one zipapp, so that it runs in whatever envir
 
 
 def __getattr__(name: str) -> object:
-    """`apply_schedule`, for users' own programs; it is imported when it is asked for."""
+    """What users' own programs want of it; it needs torch, and is imported when it is asked for."""
     if name == "apply_schedule":
         from .schedule import apply_schedule
 
         return apply_schedule
+    if name == "find_schedule":
+        from .dynamic.finding import find_schedule
+
+        return find_schedule
     raise AttributeError(name)

@@ -158,6 +158,11 @@ def test_a_damaged_file_is_refused(model: Any, tmp_path: Path, content: str) -> 
 def test_a_compiled_model_is_refused(model: Any, before: int) -> None:
     with pytest.raises(ValueError, match="the model is compiled"):
         apply_schedule(torch.compile(model), forward_of(model, 1, 2, 1))
+    model._c = None  # a name that anybody may give
+    apply_schedule(model, forward_of(model, 1, 2, 1)).remove()
+    model.compile()
+    with pytest.raises(ValueError, match="the model is compiled"):
+        apply_schedule(model, forward_of(model, 1, 2, 1))
 
 
 def test_the_fingerprint_is_of_shapes_and_not_of_values() -> None:

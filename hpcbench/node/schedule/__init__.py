@@ -14,7 +14,7 @@ there, which is when its backward begins; it lasts until the next section begins
 with branches computes these side by side, each with an equal part of the section's threads.
 """
 
-from .applied import Applied, apply_schedule
+from .applied import Applied, apply_schedule, refuse_compiled
 from .file import SCHEMA, SETTER, Schedule, Section, fingerprint, parse, read, write
 from .hooks import BACKWARD, FORWARD
 
@@ -30,5 +30,6 @@ __all__ = [
     "fingerprint",
     "parse",
     "read",
+    "refuse_compiled",
     "write",
 ]

@@ -23,8 +23,7 @@ def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]
     if not isinstance(schedule, Schedule):
         where = os.fspath(schedule)
         schedule = read(where)
-    if hasattr(model, "_orig_mod") or hasattr(model, "_c"):
-        raise refusal(where, "the model is compiled: apply it to a model without torch.compile and torch.jit")
+    refuse_compiled(model, "%s cannot be applied" % where)
     if fingerprint(model) != schedule.fingerprint:
         raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
     most, usable = max(section.threads for section in schedule.sections), len(cpus.usable())
@@ -38,6 +37,13 @@ def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]
         if missing:
             raise refusal(where, "the module %s %s" % (section.module, missing))
     return Applied(model, schedule)
+
+
+def refuse_compiled(model: Any, what: str) -> None:
+    """Raises ValueError, which begins with `what`, for a model of which hooks are not called."""
+    compiled = hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
+    if compiled or isinstance(model, torch.jit.ScriptModule):
+        raise ValueError("%s: the model is compiled: take it without torch.compile and torch.jit" % what)
 
 
 class Applied:

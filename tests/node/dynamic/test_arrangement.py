@@ -18,7 +18,7 @@ from hpcbench.node.ranks import Ranks
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: threads by section in a repetition")
 
-from hpcbench.node.dynamic import arrangement, verification  # noqa: E402 - they need torch
+from hpcbench.node.dynamic import arrangement, finding, verification  # noqa: E402 - they need torch
 from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.run import run  # noqa: E402
@@ -41,6 +41,7 @@ class Sleeping(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(finding, "thread_limit", lambda asked: 2)
     monkeypatch.setattr(arrangement, "thread_limit", lambda asked: 2)
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
     count = torch.get_num_threads()
@@ -123,13 +124,13 @@ def test_a_model_that_sets_threads_only_later_gets_a_fixed_count_and_the_reason(
 
     later = Later()
     made = network(Sleeping(0.001, 0.001), later, Sleeping(0.001, 0.001))
-    search = arrangement._Arranging._search
+    search = finding.Finder._search
 
     def trusting(self: Any, sections: Any) -> Any:
         later.trusted = True
         return search(self, sections)
 
-    monkeypatch.setattr(arrangement._Arranging, "_search", trusting)
+    monkeypatch.setattr(finding.Finder, "_search", trusting)
     told = arrange(made, made.infer, 0.1)
     assert told["answer"] == "fixed"
     assert told["why"].startswith("the model sets threads itself")
@@ -180,23 +181,24 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
 
 
 def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrangement.hardware, "usable_cpus", lambda: list(range(8)))
-    monkeypatch.setattr(arrangement.quota, "tightest", lambda system: None)
+    monkeypatch.setattr(finding.hardware, "usable_cpus", lambda: list(range(8)))
+    monkeypatch.setattr(finding.quota, "tightest", lambda system: None)
     assert [THREAD_LIMIT(None), THREAD_LIMIT(4), THREAD_LIMIT(100)] == [8, 4, 8]
-    monkeypatch.setattr(arrangement.quota, "tightest", lambda system: Quota(2.5, "/", None))
+    monkeypatch.setattr(finding.quota, "tightest", lambda system: Quota(2.5, "/", None))
     assert [THREAD_LIMIT(None), THREAD_LIMIT(2), THREAD_LIMIT(4)] == [3, 2, 3]
 
 
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, made = str(tmp_path / "schedule.json"), network(Sleeping(0, 0))
     section = arrangement.Section("0", "forward", 2)
-    arrangement.schedule.write(arrangement.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {}), file)
+    made_by_hand = finding.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {})
+    arrangement.schedule.write(made_by_hand, file)
     monkeypatch.setattr(arrangement, "thread_limit", lambda asked: 1)
     with pytest.raises(Unsupported, match="the schedule has 2 threads, and this process may use 1 CPUs"):
         arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
 
 
-THREAD_LIMIT = arrangement.thread_limit
+THREAD_LIMIT = finding.thread_limit
 
 
 class Branches(torch.nn.ModuleList):

@@ -1,0 +1,265 @@
+"""The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
+
+import math
+import time
+from types import MappingProxyType
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import torch
+
+from .. import hardware, schedule
+from ..checkup import quota
+from ..checkup.system import System
+from ..schedule import Schedule, Section
+from . import branching, path, verification
+from .estimates import SectionTimes
+from .proof import Interval, Proof, TimeSteps, prove
+from .search import Found, Settings, search
+from .sections import Refused, Sections, Step
+
+BUDGET_S = 30.0
+
+
+class Subject(NamedTuple):
+    """A model, and a step of it."""
+
+    model: Any
+    step: Step
+    other: Optional[Step] = None  # with other inputs, which must not change the order of the blocks
+    threads: Optional[int] = None  # at most
+    depth: Optional[int] = None  # of sections in the tree of modules
+    seed: int = 0
+    made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
+
+
+class Answer(NamedTuple):
+    """`schedule` is None where one count is as good, and `why` says why."""
+
+    schedule: Optional[Schedule]
+    why: Optional[str]
+    fixed_threads: int  # the best single count
+    gain: Optional[Interval]  # of the schedule over it, where both were run
+    details: Dict[str, Any]  # of sections, changes and the search, as for a record
+
+
+def find_schedule(
+    model: Any,
+    step: Step,
+    *,
+    other: Optional[Step] = None,
+    threads: Optional[int] = None,
+    depth: Optional[int] = None,
+    budget_s: float = BUDGET_S,
+) -> Answer:
+    """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with any one count.
+
+    `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs,
+    for models whose blocks might run in an order that depends on them. Counts go up to `threads`, else to the CPUs of
+    the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
+    may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
+    are not, where `step` trains. Raises ValueError for a compiled model.
+    """
+    schedule.refuse_compiled(model, "no schedule can be made")
+    before = torch.get_num_threads()
+    try:
+        return Finder(Subject(model, step, other, threads, depth), budget_s).find()
+    finally:
+        torch.set_num_threads(before)
+
+
+def thread_limit(asked: Optional[int]) -> int:
+    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have."""
+    cpus = hardware.usable_cpus()
+    tightest = quota.tightest(System(cpus))
+    most = len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
+    return most if asked is None else min(asked, most)
+
+
+class _Whole:
+    """The step as one section."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        torch.set_num_threads(counts[0])
+        start = time.perf_counter()
+        self.step()
+        return [time.perf_counter() - start]
+
+
+class _Checked(NamedTuple):
+    """Sections that can be trusted, and what was seen of their threads."""
+
+    sections: Sections
+    busy: List[verification.Busy]
+
+
+class Finder:
+    """Looks for the schedule of a subject. `budget_s` is for the search, and again for the proof: seconds of steps."""
+
+    def __init__(self, subject: Subject, budget_s: float) -> None:
+        self.subject, self.step, self.budget_s = subject, subject.step, budget_s
+        self.counts = path.counts_up_to(thread_limit(subject.threads))
+        self.settings = Settings(budget_s=budget_s, seed=subject.seed)
+        self.began = time.monotonic()
+
+    def find(self) -> Answer:
+        """What was found. The model is left as it was, and torch with some count."""
+        self.step()  # the first allocates
+        try:
+            checked = self._checked()
+            try:
+                found = self._search(checked.sections)
+            finally:
+                checked.sections.close()
+        except Refused as reason:
+            return self._keep_fixed(self._search_whole(), str(reason))
+        if found.dynamic.counts == found.fixed.counts and not found.divided:
+            return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
+        return self._prove(found, checked)
+
+    def _search(self, sections: Sections) -> Found:
+        return search(sections.time_step, len(sections), self.counts, self.settings, sections.divisible)
+
+    def _search_whole(self) -> Found:
+        return search(_Whole(self.step).time_step, 1, self.counts, self.settings)
+
+    def _checked(self) -> _Checked:
+        """Raises Refused where counts by section would mean nothing."""
+        sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
+        try:
+            self._check_other_inputs(sections)
+            busy: List[verification.Busy] = []
+            for count in sorted({1, self.counts[-1]}):
+                busy += verification.busy_threads(sections, count)
+            if sections.divisible:
+                busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
+            disobeying = verification.disobeying(busy)
+            if disobeying:
+                first = disobeying[0]
+                told = (sections.begins[first.section].module, first.seen, first.threads)
+                raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+        except BaseException:
+            sections.close()
+            raise
+        return _Checked(sections, busy)
+
+    def _branches(self) -> Mapping[str, Sequence[str]]:
+        """Of modules that seem to be faster with them side by side. With gradients there are none."""
+        if self.counts[-1] == 1:
+            return {}
+        return branching.worth_a_try(self.subject.model, self.step, self.counts[-1])
+
+    def _check_other_inputs(self, sections: Sections) -> None:
+        """The order of blocks must not depend on data."""
+        if self.subject.other is None:
+            return
+        sections.step = self.subject.other
+        try:
+            sections.time_step([self.counts[-1]] * len(sections))
+        finally:
+            sections.step = self.step
+
+    def _prove(self, found: Found, checked: _Checked) -> Answer:
+        made = self._schedule(found, checked.sections)
+        fixed = self._with_fixed(found.fixed.counts[0])
+        proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
+        if not proof.certain:
+            return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
+        return self._answer(None, found, checked, proof, made)
+
+    def _schedule(self, found: Found, sections: Sections) -> Schedule:
+        parts = []
+        for number, (place, count) in enumerate(zip(sections.begins, found.dynamic.counts)):
+            branches = sections.branches(number) if number in found.divided else None
+            parts.append(Section(place.module, place.phase, count, tuple(branches) if branches else None))
+        made_for = {
+            **self.subject.made_for,
+            "thread_limit": self.counts[-1],
+            "cpu_model": hardware.cpu_model(),
+            "torch": torch.__version__,
+        }
+        return Schedule(schedule.fingerprint(self.subject.model), tuple(parts), made_for)
+
+    def _timed(self, steps: int) -> float:
+        """Of a step as a user would take it."""
+        self.step()  # pays for what the last ones have left
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        return (time.perf_counter() - start) / steps
+
+    def _with_schedule(self, made: Schedule) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            with schedule.apply_schedule(self.subject.model, made):
+                return self._timed(steps)
+
+        return time_steps
+
+    def _with_fixed(self, count: int) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            torch.set_num_threads(count)
+            return self._timed(steps)
+
+        return time_steps
+
+    def _keep_fixed(
+        self, found: Found, why: str, checked: Optional[_Checked] = None, proof: Optional[Proof] = None
+    ) -> Answer:
+        return self._answer(why, found, checked, proof, None)
+
+    def _answer(
+        self,
+        why: Optional[str],
+        found: Found,
+        checked: Optional[_Checked],
+        proof: Optional[Proof],
+        made: Optional[Schedule],
+    ) -> Answer:
+        details = self._details(found, checked, proof)
+        return Answer(made, why, found.fixed.counts[0], proof.gain if proof else None, details)
+
+    def _details(self, found: Found, checked: Optional[_Checked], proof: Optional[Proof]) -> Dict[str, Any]:
+        """Intervals are (median, low, high); errors are standard errors in seconds."""
+        times = found.times
+        return {
+            "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
+            "measured": dict(proof._asdict(), gain=list(proof.gain)) if proof else None,
+            "sections": _told_sections(found, checked),
+            "changes": [
+                dict(before=before, after=after, **times.change(before, after)._asdict())
+                for before, after in times.changes()
+            ],
+            "search_steps": found.steps,
+            "profile_s": time.monotonic() - self.began,
+        }
+
+
+def _told_sections(found: Found, checked: Optional[_Checked]) -> List[Dict[str, Any]]:
+    if checked is None:
+        return []
+    return [
+        {
+            **place._asdict(),
+            "branches": checked.sections.branches(number),
+            "times_s": _told_times(found.in_turn, number),
+            "side_by_side_s": _told_times(found.side_by_side, number),
+            "chosen": found.dynamic.counts[number],
+            "side_by_side": number in found.divided,
+            "busy": _told_busy(checked.busy, number, False),
+            "busy_side_by_side": _told_busy(checked.busy, number, True),
+        }
+        for number, place in enumerate(checked.sections.begins)
+    ]
+
+
+def _told_times(times: SectionTimes, section: int) -> Dict[str, Any]:
+    """(seconds, error) by count."""
+    return {str(count): list(times.of(section, count)) for count in times.seconds(section)}
+
+
+def _told_busy(busy: Sequence[verification.Busy], section: int, side_by_side: bool) -> Dict[str, int]:
+    """Threads seen to compute, by count."""
+    told = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
+    return {str(each.threads): each.seen for each in told}

@@ -1,0 +1,91 @@
+"""Finding a schedule for a model of one's own. Modules that sleep stand for wide and narrow ones, on any machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: finding a schedule")
+
+from hpcbench.node import apply_schedule, find_schedule  # noqa: E402 - they need torch
+from hpcbench.node.dynamic import finding, verification  # noqa: E402
+from hpcbench.node.schedule import applied, read, write  # noqa: E402
+
+
+class Sleeping(torch.nn.Module):
+    """Takes so long with one thread, and so long with two."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def forward(self, batch: Any) -> Any:
+        time.sleep(self.seconds[torch.get_num_threads() - 1])
+        return batch
+
+
+@pytest.fixture(autouse=True)
+def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(finding, "thread_limit", lambda asked: 2)
+    monkeypatch.setattr(verification, "SETTLE_S", 0.01)
+    monkeypatch.setattr(applied.cpus, "usable", lambda: [0, 1])
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(count)
+
+
+def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
+    model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.001, 0.004))
+    batch = torch.ones(2)
+    with torch.inference_mode():
+        answer = find_schedule(model, lambda: model(batch), budget_s=1.0)
+    assert answer.schedule is not None
+    assert [(each.module, each.threads) for each in answer.schedule.sections] == [("0", 2), ("1", 1)]
+    assert answer.gain is not None
+    assert answer.gain.low > 1.5
+    assert torch.get_num_threads() == 1
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    write(answer.schedule, str(tmp_path / "s.json"))
+    with apply_schedule(model, tmp_path / "s.json"):
+        start = time.perf_counter()
+        model(batch)
+        assert time.perf_counter() - start < 0.004
+    assert read(str(tmp_path / "s.json")) == answer.schedule
+
+
+def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
+    model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
+    answer = find_schedule(model, lambda: model(torch.ones(2)), budget_s=0.5)
+    assert (answer.schedule, answer.fixed_threads) == (None, 2)
+    assert answer.why == "no change of the count is worth what it costs"
+    assert torch.get_num_threads() == 1
+
+
+class Choosing(torch.nn.Module):
+    """Runs one of its blocks for positive inputs, the other for negative ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = Sleeping(0.001, 0.001), Sleeping(0.001, 0.001)
+
+    def forward(self, batch: Any) -> Any:
+        return self.one(batch) if batch.sum() > 0 else self.other(batch)
+
+
+def test_an_order_that_depends_on_inputs_is_seen_with_other_ones() -> None:
+    model = Choosing()
+    answer = find_schedule(model, lambda: model(torch.ones(2)), other=lambda: model(-torch.ones(2)), budget_s=0.1)
+    assert answer.schedule is None
+    assert str(answer.why).startswith("its blocks run in an order that depends on data")
+
+
+def test_a_compiled_model_is_refused() -> None:
+    model = torch.nn.Linear(2, 2)
+    model.compile()
+    with pytest.raises(ValueError, match="no schedule can be made: the model is compiled"):
+        find_schedule(model, lambda: model(torch.ones(2)))
