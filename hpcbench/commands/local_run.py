@@ -11,14 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from hpcbench.collect.progress import RunProgress
-from hpcbench.collect.reconcile import reconcile_local
-from hpcbench.collect.records import Record, best_attempt, disturbed_by, in_order, is_disturbed, read_file
+from hpcbench.collect.records import Record, disturbed_by, is_disturbed
+from hpcbench.collect.running import run_repetition
 from hpcbench.commands.common import err
 from hpcbench.lease import Lease
 from hpcbench.node import outcomes
 from hpcbench.report.overview import named
 from hpcbench.report.plural import plural
-from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
 
 
@@ -63,21 +62,6 @@ def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str
     reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
     again = f", measured {times} times" if times > 1 else ""
     return Text(f"{place} {named(sweep, run.planned)}: {record['status']}{reason}{again}")
-
-
-def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, int]:
-    """Run one repetition; return the record that counts of it, and how often it was measured.
-
-    One that left no record gets one here.
-    """
-    path = sweep.paths.local_records(run.job)
-    before = path.stat().st_size if path.exists() else 0
-    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
-    new = [record for record in read_file(path, before) if record["element"] == run.element]
-    best = best_attempt(in_order([*run.attempts, *new]))
-    if best is not None and new:
-        return best, len(new)
-    return reconcile_local(sweep, run.job, run.element, run.planned), 1
 
 
 @contextmanager

@@ -58,7 +58,9 @@ def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, w
     if found.tuning:
         from hpcbench.commands.tuning_run import go_on
 
-        return go_on(found, workspace, here=here)
+        if disturbed or missing:
+            raise UserError("a search decides by itself what it measures", where="--disturbed, --missing")
+        return go_on(found, workspace, here=here, wait=wait)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
             return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.collect.records import Record
+from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
-from hpcbench.commands.local_run import ended_like_ctrl_c, run_repetition
+from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site

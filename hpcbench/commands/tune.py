@@ -54,6 +54,7 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 )
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
+@click.option("--wait", is_flag=True, help="Return when the job has ended, with what it found.")
 @click.option("--dry-run", is_flag=True, help="Show what would be searched; write nothing.")
 @click.pass_context
 def tune(
@@ -65,6 +66,7 @@ def tune(
     metric: str,
     exhaustive: bool,
     local: bool,
+    wait: bool,
     dry_run: bool,
 ) -> int:
     """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
@@ -101,7 +103,7 @@ def tune(
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
-    return go_on(created, workspace)
+    return go_on(created, workspace, wait=wait)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:

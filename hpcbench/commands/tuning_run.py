@@ -9,10 +9,9 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from hpcbench.collect.records import Record, disturbed_by
+from hpcbench.commands.awaiting import wait_for_search
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
-from hpcbench.commands.tuning_bench import Bench, Runs, ending
-from hpcbench.commands.tuning_sections import SectionSearch
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.settings import apply_settings
@@ -24,6 +23,7 @@ from hpcbench.report.tuned import in_words, lines
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep
+from hpcbench.tuning.bench import Bench, Runs, ending
 from hpcbench.tuning.blocks import Notebook, Result, Search, conduct
 from hpcbench.tuning.budget import PAIRS, most_measurements
 from hpcbench.tuning.conclusion import against_grid, conclude
@@ -33,17 +33,18 @@ from hpcbench.tuning.kept import keep, read
 from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.scout import ALL, Space, Surrogate
 from hpcbench.tuning.search import search
+from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.tuning.space import Context, contexts
 from hpcbench.tuning.stages import Stage
 from hpcbench.workspace import Workspace
 
 
-def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
-    """Go on with the search of a sweep: run it, or submit the job that does, unless it waits or runs already; `here`
-    is inside of that job. Print what was found, where that is known.
+def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool = False) -> int:
+    """Go on with the search of a sweep: run it, or submit the job that does, unless it waits or runs already, and
+    `wait` for it; `here` is inside of that job. Print what was found, where that is known.
 
-    Returns 1 where some context has no setting that could be measured. Raises UserError for a sweep that does not say
-    enough.
+    Returns 1 where some context has no setting that could be measured, or an awaited job no answer. Raises UserError
+    for a sweep that does not say enough.
     """
     again, how = Again.of(sweep.paths), sweep.tuning or {}
     document = apply_settings(load_yaml(again.experiment), list(again.asked.settings))
@@ -53,12 +54,21 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
     searched = contexts(plan.cases, objective, document)
     exhaustive = bool(how.get("exhaustive"))
     found = read(sweep.paths)
-    if found is None:
+    in_job = how.get("scheduler") == "slurm" and not here
+    if found is None and in_job:
+        shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
+        most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+        with locked(sweep.paths.jobs) as lease:
+            _submit(sweep, plan, most, workspace, lease)
+        if not wait:
+            err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
+            return 0
+        found = wait_for_search(sweep)
+        if found is None:
+            err.print(f"no answer; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
+            return 1
+    elif found is None:
         with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
-            if how.get("scheduler") == "slurm" and not here:
-                shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
-                most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-                return _submit(sweep, plan, most, workspace, lease)
             found = Tuner(sweep, experiment, objective, exhaustive, lease).tune(searched)
     for finding in found:
         for line in lines(finding, objective.quantity):
@@ -67,7 +77,7 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False) -> int:
     return int(any(finding.answer is None for finding in found))
 
 
-def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> int:
+def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> None:
     from hpcbench.submit.search_job import in_queue, submit_search  # submitit
     from hpcbench.submit.slurm import adopt_orphans, check_available
 
@@ -79,8 +89,7 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
         err.print(f"job {job} searches it, and is {state}")
     if not queued:
         job = submit_search(sweep, plan, measurements, workspace, journal, lease)
-        err.print(f"job {job} searches it; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
-    return 0
+        err.print(f"job {job} searches it", soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -28,5 +28,8 @@ def read(paths: SweepPaths) -> list[Finding] | None:
         return _FINDINGS.validate_json(content(paths.findings))
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(paths.findings), hint="remove it, and resume") from error
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(paths.findings)) from error
+    except ValueError as error:
+        told = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+        raise UserError(f"is damaged: {told}", where=str(paths.findings), hint="remove it, and resume") from error

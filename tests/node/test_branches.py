@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,15 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: branches side by side")
 from torch import nn  # noqa: E402
 
-from hpcbench.node.schedule import FORWARD, Schedule, Section, apply_schedule, cpus, fingerprint  # noqa: E402
+from hpcbench.node.schedule import (  # noqa: E402
+    FORWARD,
+    Schedule,
+    Section,
+    apply_schedule,
+    branches,
+    cpus,
+    fingerprint,
+)
 from hpcbench.node.schedule.branches import DIRECTIONS, SideBySide, directions  # noqa: E402
 from hpcbench.node.schedule.lanes import Lanes  # noqa: E402
 
@@ -237,6 +246,44 @@ def test_threads_that_share_a_model_get_each_their_own_results(module: Any) -> N
     assert wrong == []
     side_by_side.put({})
     assert not any("forward" in each.__dict__ for each in module.modules())
+
+
+def test_the_child_of_a_fork_computes_the_branches_in_turn(module: Any) -> None:
+    side_by_side, batch = apart(module, ("0", "1")), torch.ones(2, 4)
+    with torch.no_grad():
+        wanted = module(batch)
+        child = os.fork()
+        if not child:
+            torch.set_num_threads(1)  # a team of threads does not survive a fork either
+            os._exit(int(not torch.allclose(module(batch), wanted)))
+    deadline = time.monotonic() + 30
+    ended, status = os.waitpid(child, os.WNOHANG)
+    while not ended and time.monotonic() < deadline:
+        time.sleep(0.05)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended
+    assert os.waitstatus_to_exitcode(status) == 0
+    side_by_side.put({})
+
+
+def test_where_threads_cannot_be_started_nothing_is_left_on_the_model(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more(*shape: int) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(branches, "Lanes", no_more)
+    made = Schedule(fingerprint(module), (Section("", FORWARD, 4, ("0", "1")),), {})
+    with pytest.raises(RuntimeError, match="new thread"):
+        apply_schedule(module, made)
+    assert not any(each._forward_pre_hooks or "forward" in each.__dict__ for each in module.modules())
+    monkeypatch.undo()
+    apply_schedule(
+        torch.nn.Linear(1, 1), Schedule(fingerprint(torch.nn.Linear(1, 1)), (Section("", FORWARD, 1),), {})
+    ).remove()
 
 
 def test_a_copy_of_a_model_with_branches_side_by_side_is_refused(module: Any) -> None:

@@ -38,10 +38,35 @@ def test_the_noise_of_two_settings_is_that_of_their_differences() -> None:
     # Differences of 0.1, 0.2, 0.3, 0.4 and 0.5: each residual is half of what its difference is off the middle one.
     effects = fit(blocks(*[(0.0, difference) for difference in (0.1, 0.2, 0.3, 0.4, 0.5)]))
     assert effects.freedom == 4
-    # The four largest residuals are 0.1 in size, twice two of them: their median over that of a standard normal.
-    assert effects.scale == pytest.approx(0.1 / scipy.stats.norm.ppf(0.75), rel=1e-3)
+    # The variance of a difference is that of two; none of these is farther off than 2.5 standard deviations, within which
+    # normal noise has 0.9776 of its variance, and the rest counts as 2.5.
+    normal = scipy.stats.norm
+    within = 1 - 2 * 2.5 * normal.pdf(2.5) + 2 * (2.5**2 - 1) * normal.sf(2.5)
+    assert effects.scale == pytest.approx(math.sqrt(0.025 / 2 / within), rel=1e-3)
     expected = scipy.stats.t.ppf(0.975, 4) * effects.scale * math.sqrt(2 / 5)
     assert effects.half_width(0, 1, 0.95) == pytest.approx(expected)
+
+
+def test_two_pairs_of_seven_that_were_disturbed_leave_the_others_their_say() -> None:
+    gains = (41.0, 2.1, 2.3, 3.4, 3.4, 3.4, 3321.0)
+    effects = fit(blocks(*[(-math.log(gain), 0.0) for gain in gains]))
+    gain = effects.costs[1] - effects.costs[0]
+    assert 3 < math.exp(gain) < 5
+    assert math.exp(gain - effects.half_width(0, 1, 0.95)) > 1.5
+
+
+def test_a_large_grid_with_gaps_keeps_its_differences() -> None:
+    measured = [
+        Measured(setting, block, 0.001 * setting + 3.0 * block + 0.01 * math.sin(12.9898 * setting + 78.233 * block))
+        for block in range(6)
+        for setting in range(2000)
+        if (setting + block) % 3
+    ]
+    effects = fit(measured)
+    assert effects.freedom == len(measured) - 2000 - 6 + 1
+    assert effects.order()[0] < 20
+    assert effects.costs[1500] - effects.costs[0] == pytest.approx(1.5, abs=0.02)
+    assert effects.scale == pytest.approx(0.01 / math.sqrt(2), rel=0.2)
 
 
 def test_where_nothing_was_measured_twice_nothing_is_sure() -> None:

@@ -57,12 +57,16 @@ class Applied:
         self._in_force = True
         modules = dict(model.named_modules())
         self._hooks: List[Any] = []
-        for section in _changing(schedule.sections):
-            self._hooks += on_begin(modules[section.module], section.phase, _setter(section.threads))
         self._side_by_side = SideBySide(model)
-        self._side_by_side.put(
-            {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
-        )
+        try:
+            for section in _changing(schedule.sections):
+                self._hooks += on_begin(modules[section.module], section.phase, _setter(section.threads))
+            self._side_by_side.put(
+                {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
+            )
+        except BaseException:  # there may be no more threads to start
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Leave the model and torch's count of threads as they were. To remove it twice is to remove it once."""

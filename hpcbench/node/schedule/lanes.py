@@ -17,7 +17,7 @@ class Lanes:
     """So many threads, each with a team of so many on CPUs of their own. They wait without spinning."""
 
     def __init__(self, number: int, threads: int) -> None:
-        self._threads, self._cpus = threads, iter(cpus.parts(number, threads))
+        self._threads, self._cpus, self._process = threads, iter(cpus.parts(number, threads)), os.getpid()
         self._everyone = threading.Barrier(number)
         self._pool = ThreadPoolExecutor(number, "branch")
         before = torch.get_num_threads()
@@ -35,6 +35,8 @@ class Lanes:
 
     def run(self, tasks: Sequence[Task]) -> List[Any]:
         """The results of all tasks. What one of them raises is raised when all have ended."""
+        if os.getpid() != self._process:  # in the child of a fork, which has none of the threads
+            return [task() for task in tasks]
         mode = torch.is_inference_mode_enabled()
         started = [self._pool.submit(_without_gradients, mode, task) for task in tasks]
         wait(started)

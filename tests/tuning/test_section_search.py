@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hpcbench.commands.tuning_sections import SectionSearch
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
 from hpcbench.tuning.blocks import Block, Notebook, Outcome
+from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.workspace import SweepPaths
 
 SCHEDULE = {"schema": 1, "fingerprint": "f", "sections": [{"module": "0", "phase": "forward", "threads": 2}]}

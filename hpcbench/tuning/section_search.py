@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from hpcbench.collect.records import Record
-from hpcbench.commands.tuning_bench import Bench, ending
 from hpcbench.node import outcomes
 from hpcbench.node.keeping import write_whole
 from hpcbench.plan.case import Case
+from hpcbench.tuning.bench import Bench, ending
 from hpcbench.tuning.blocks import Notebook, conduct
 from hpcbench.tuning.duel import Verdict, duel
 from hpcbench.tuning.finding import AtShape, BySection

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from hpcbench.collect.progress import PLANNED, RunProgress
 from hpcbench.collect.records import Record, is_disturbed
+from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
-from hpcbench.commands.local_run import run_repetition
 from hpcbench.config.experiment import Measure
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
-from hpcbench.commands.local_run import run_repetition
 from hpcbench.config.parameters import Parameters
 from hpcbench.node import record, verdict
 from hpcbench.node.planned import PlannedRun

@@ -1,0 +1,24 @@
+"""One repetition on this machine, from its start to the record that counts of it."""
+
+from __future__ import annotations
+
+from hpcbench.collect.progress import RunProgress
+from hpcbench.collect.reconcile import reconcile_local
+from hpcbench.collect.records import Record, best_attempt, in_order, read_file
+from hpcbench.submit.local import run_one
+from hpcbench.submit.sweep import Sweep
+
+
+def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, int]:
+    """Run one repetition; return the record that counts of it, and how often it was measured.
+
+    One that left no record gets one here.
+    """
+    path = sweep.paths.local_records(run.job)
+    before = path.stat().st_size if path.exists() else 0
+    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
+    new = [record for record in read_file(path, before) if record["element"] == run.element]
+    best = best_attempt(in_order([*run.attempts, *new]))
+    if best is not None and new:
+        return best, len(new)
+    return reconcile_local(sweep, run.job, run.element, run.planned), 1
