@@ -14,11 +14,13 @@ from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml
+from hpcbench.config.parameters import DYNAMIC
 from hpcbench.config.settings import apply_settings
 from hpcbench.lease import Lease
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.formats import value_in_words
+from hpcbench.report.plural import plural
 from hpcbench.report.tuned import in_words, lines
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
@@ -123,10 +125,12 @@ class Tuner:
             return finding
         if context.dynamic:
             pairs = PAIRS * measure.repetitions
+            err.print("threads by section: looking for a schedule, with the best setting", soft_wrap=True)
             sections = SectionSearch(bench.afresh(), notebook, context.cases, found.best, context.dynamic, pairs)
             finding = replace(finding, by_section=sections.run(self.experiment.tune.held_out))
         if not self.exhaustive:
             return finding
+        err.print(f"the full grid: {plural(len(settings) * measure.repetitions, 'measurement')}", soft_wrap=True)
         bench, notebook = bench.afresh(), Notebook(measure.shuffle_seed)
         self._conducted(whole_grid(notebook, settings, measure.repetitions), bench, context)
         if found.best in notebook.failed:
@@ -139,7 +143,7 @@ class Tuner:
 
     def _bench(self, context: Context, runs: Runs, bar: Progress, task: TaskID) -> Bench:
         def told(case: Case, stage: Stage, record: Record) -> None:
-            line = f"{in_words(context.values(case))}: {self._outcome(stage, record)}"
+            line = f"{_words(context, case)}: {self._outcome(stage, record)}"
             bar.update(task, description=f"{self.sweep.paths.name} {line}")
             if not err.is_terminal or self.objective.cost_of(record) is None:
                 err.print(Text(line), soft_wrap=True)
@@ -152,3 +156,16 @@ class Tuner:
             return ending(record)
         value = value_in_words(self.objective.quantity, self.objective.value_of(cost))
         return f"{value}, measured {stage.word}{f', disturbed: {causes}' if causes else ''}"
+
+
+def _words(context: Context, case: Case) -> str:
+    """The setting of a case that is measured, also of one by section or at a held-out shape."""
+    parameters, usual = case.parameters, context.cases[context.default].parameters
+    told = {name: value for name, value in context.values(case).items() if name != "threads"}
+    if parameters.batch_size != usual.batch_size:
+        told["batch_size"] = parameters.batch_size
+    told |= {name: value for name, value in parameters.model_options.items() if value != usual.model_options.get(name)}
+    if parameters.threads != DYNAMIC:
+        return in_words(told)
+    way = "following the schedule" if parameters.schedule else "looking for a schedule"
+    return f"{way}, {in_words(told)}"

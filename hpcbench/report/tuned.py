@@ -8,9 +8,11 @@ from typing import Any
 
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets, percent
+from hpcbench.analysis.statistics import Interval
 from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.report.plural import plural
+from hpcbench.tuning.duel import NEGLIGIBLE
 from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
 
 
@@ -29,14 +31,15 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield f"  disturbed  {how_many} by others on this machine: the intervals are wider for it"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
-    for case, why in finding.failed.items():
-        yield f"  failed     {case}: {why}"
+    for each in finding.failed:
+        yield f"  failed     {in_words(each.parameters)}: {each.why}"
     if finding.answer:
         yield from _usage(finding.answer)
 
 
 def _answer(answer: Answer, quantity: Quantity) -> Iterator[str]:
-    yield f"  best       {_setting(answer.best, quantity)}"
+    known = answer.certain or answer.winner == answer.default
+    yield f"  {'best      ' if known else 'stay with '} {_setting(answer.best, quantity)}"
     if answer.best != answer.default:
         yield f"  default    {_setting(answer.default, quantity)}"
     yield f"  gain       {_gain(answer, quantity)}"
@@ -61,6 +64,8 @@ def in_words(parameters: Mapping[str, Any]) -> str:
 
 
 def _gain(answer: Answer, quantity: Quantity) -> str:
+    if not answer.of:
+        return "not known: no other setting could be measured"
     if answer.winner == answer.default:
         return "none: nothing seemed better than the default"
     if answer.gain is None:
@@ -68,13 +73,20 @@ def _gain(answer: Answer, quantity: Quantity) -> str:
         return f"not known: {failed}"
     if answer.certain:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
-    seemed = f"{in_words(answer.winner.parameters)} seemed best, and beside the default was {in_brackets(answer.gain)}"
-    return f"none that is certain: {seemed} as good"
+    seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
+    more = "; more of them, by more measure.repetitions, may tell" if _may_gain(answer.gain) else ""
+    return f"none that is certain: {seemed} was {in_brackets(answer.gain)} as good{more}"
+
+
+def _may_gain(gain: Interval) -> bool:
+    return gain.high is None or gain.high >= 1 + NEGLIGIBLE
 
 
 def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
     if found.schedule is None:
         yield f"  sections   one count of threads for all of them: {found.why}"
+        if found.held_out_left:
+            yield f"             {plural(found.held_out_left, 'held-out shape')} not measured, for there is no schedule"
         return
     gain = "not known: one of both failed" if found.gain is None else in_brackets(found.gain)
     if not found.certain:
@@ -118,11 +130,16 @@ def _usage(answer: Answer) -> Iterator[str]:
     yield "  outside hpcbench:"
     variables = [f"{name}={shlex.quote(value)}" for name, value in usage.variables.items()]
     start = " ".join(["env", *variables] if variables else [])
+    together = " &" if len(usage.cpus) > 1 else ""
     for cpus in usage.cpus or ((),):
         placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
-        yield f"    {' '.join(filter(None, (start, placed, 'python your_program.py')))}"
+        yield f"    {' '.join(filter(None, (start, placed, 'python your_program.py')))}{together}"
+    if usage.cpus:
+        yield "    (CPUs of this machine as they were for it: those of another job may have other numbers)"
     if usage.lines:
         yield f"    in it, before its first operation: {'; '.join(usage.lines)}"
+    if usage.others:
+        yield f"    by its own means: {in_words(usage.others)}"
 
 
 def _time(seconds: float) -> str:

@@ -82,6 +82,10 @@ class Notebook:
         """The settings that were measured, and did not fail."""
         return sorted({each.setting for _, each in self._measured} - self.failed)
 
+    def times(self, setting: int, stage: Stage) -> int:
+        """How often it completed at this stage."""
+        return sum(each.setting == setting and of is stage for of, each in self._measured)
+
     def effects(self, stage: Stage | None = None) -> Effects:
         """What they cost, by all measurements or those of one stage. Raises ValueError where there is none."""
         return fit([each for of, each in self._measured if each.setting not in self.failed and stage in (None, of)])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
 from hpcbench.plan.case import Case
 from hpcbench.tuning.effects import Effects
-from hpcbench.tuning.finding import Answer, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, Failure, Finding, Grid, Setting
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
@@ -53,18 +53,21 @@ def conclude(
     repetitions: int,
 ) -> Finding:
     """What the search has found, before any grid was measured; `failed` are the settings that did not complete."""
-    cases = [context.cases[number] for number in sorted(failed)]
     expected = [seconds for seconds in map(measured.expected_s, context.cases) if seconds is not None]
     return Finding(
         title=context.title,
         settings=len(context.cases),
         answer=_answer(context, found, measured, objective) if found else None,
-        failed={case.id: measured.why_failed(case) for case in cases},
+        failed=tuple(_failure(context, context.cases[number], measured) for number in sorted(failed)),
         seconds=measured.seconds,
         measurements=measured.measurements,
         disturbed=measured.disturbed,
         grid_seconds=repetitions * sum(expected) if expected else None,
     )
+
+
+def _failure(context: Context, case: Case, measured: Measurements) -> Failure:
+    return Failure(case.id, context.values(case), measured.why_failed(case))
 
 
 def _answer(context: Context, found: Found, measured: Measurements, objective: Objective) -> Answer:
@@ -75,6 +78,7 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
         winner=_setting(context, winner, measured, objective),
         gain=found.verdict.gain if found.verdict else None,
         certain=found.verdict.certain if found.verdict else False,
+        pairs=found.verdict.pairs if found.verdict else 0,
         beats=beaten(found.effects, found.best),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.example(best)),

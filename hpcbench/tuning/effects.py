@@ -134,7 +134,7 @@ class _Layout(NamedTuple):
         parts, of_settings, left = self._without_settings(weights)
         means = np.bincount(self.of_setting, weights * values, self.settings) / of_settings
         right = np.bincount(self.of_block, weights * values, self.blocks) - parts.T @ (of_settings * means)
-        levels: _Values = np.linalg.solve(left, right)
+        levels = np.asarray(np.linalg.solve(left, right), dtype=np.float64)
         return means - parts @ levels, levels
 
     def free(self) -> _Values:

@@ -34,8 +34,8 @@ class Grid:
 class Answer:
     """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
 
-    `beats` counts the other settings of the `of` measured ones that are worse. `usage` is how the best is used outside
-    hpcbench.
+    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that are worse.
+    `usage` is how the best is used outside hpcbench.
     """
 
     best: Setting
@@ -43,6 +43,7 @@ class Answer:
     winner: Setting
     gain: Interval | None
     certain: bool
+    pairs: int
     beats: int
     of: int
     usage: Usage
@@ -65,7 +66,8 @@ class AtShape:
 @dataclass(frozen=True)
 class BySection:
     """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
-    says why there is none. It is to be used where its gain is `certain`. `seconds` is what its measurements took."""
+    says why there is none; then `held_out_left` shapes were not measured. It is to be used where its gain is `certain`.
+    `seconds` is what its measurements took."""
 
     schedule: str | None
     why: str | None
@@ -73,6 +75,16 @@ class BySection:
     gain: Interval | None = None
     certain: bool = False
     held_out: tuple[AtShape, ...] = ()
+    held_out_left: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A setting that did not complete, and how it ended."""
+
+    case: str
+    parameters: Mapping[str, Any]
+    why: str
 
 
 @dataclass(frozen=True)
@@ -86,7 +98,7 @@ class Finding:
     title: str
     settings: int
     answer: Answer | None
-    failed: Mapping[str, str]  # why, by case
+    failed: tuple[Failure, ...]
     seconds: float
     measurements: int
     disturbed: int

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hpcbench.analysis.statistics import LEVEL
 from hpcbench.tuning.blocks import Notebook, Search
-from hpcbench.tuning.duel import Verdict, duel
+from hpcbench.tuning.duel import FEWEST, Verdict, duel
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.halving import halve
 from hpcbench.tuning.stages import Stage
@@ -53,10 +53,17 @@ def search(
     if winner is None:
         return None
     if winner == default:
+        yield from _known(notebook, default)
         return Found(winner, winner, None, notebook.effects())
     notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
     verdict = yield from duel(notebook, winner, default, _most_pairs(len(settings), repetitions))
     return Found(winner if verdict.certain else default, winner, verdict, notebook.effects())
+
+
+def _known(notebook: Notebook, setting: int) -> Search[None]:
+    """Measure it as the experiment asks until its median has an interval."""
+    for _ in range(FEWEST - notebook.times(setting, Stage.FULL)):
+        yield from notebook.measure([setting], Stage.FULL)
 
 
 def _most_pairs(settings: int, repetitions: int) -> int:

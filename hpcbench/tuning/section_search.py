@@ -40,11 +40,11 @@ class SectionSearch:
             by_section = measured_by_section(self.cases[self.best], self.dynamic.parameters.section_depth)
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
             why = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-            return BySection(None, why, 0.0)
+            return BySection(None, why, 0.0, held_out_left=len(held_out))
         record = self.bench.record(by_section, Stage.FULL)
         none = _why_none(record)
         if none is not None:
-            return BySection(None, none, self.bench.seconds)
+            return BySection(None, none, self.bench.seconds, held_out_left=len(held_out))
         file = self._kept(record)
         scheduled = following(by_section, file)
         verdict = self._beside(self.cases[self.best], scheduled)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcbench.config.loading import Document
@@ -15,8 +15,11 @@ from hpcbench.plan.packing import Resources, resources_of
 from hpcbench.tuning.objective import Objective
 
 # What one may choose without doing other work; the batch size only where what counts is the throughput.
-_CHOICES = (*CHOICES, "framework", "environment", "dtype")
-_FOLLOWING = ("command", "environment", "threads")  # often, from tags, the framework and the numbers of threads
+_PERMISSION = "oversubscribe"
+_CHOICES = (*CHOICES, "framework", "environment", "dtype", _PERMISSION)
+_FOLLOWING = ("command", "environment", "threads", _PERMISSION)  # often, from tags, the framework and counts of threads
+_USUAL_DTYPE = Parameters.model_fields["dtype"].default
+_TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
 
 @dataclass(frozen=True)
@@ -24,18 +27,18 @@ class Context:
     """What is tuned: `cases` of equal work, also with no setting set. `default` is the place of what a plain user gets.
 
     `names` are the parameters and tags in which they differ; `dynamic` is a case of threads by section, where these are
-    wanted, too.
+    wanted, too; `apart` is what tells the work from that of other contexts, besides what any title says.
     """
 
     cases: tuple[Case, ...]
     default: int
     names: tuple[str, ...]
     dynamic: Case | None = None
+    apart: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, case: Case) -> dict[str, Any]:
         """What tells a case from the others."""
-        every = {**case.parameters.model_dump(mode="json"), **case.tags}
-        return {name: every[name] for name in self.names}
+        return _named(case, self.names)
 
     @property
     def title(self) -> str:
@@ -44,9 +47,11 @@ class Context:
         if parameters.framework == COMMAND:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
             return next(iter(lines)) if len(lines) == 1 else "commands"
-        shared = {name: str(getattr(parameters, name)) for name in ("framework", "model", "task", "device", "dtype")}
-        words = [value for name, value in shared.items() if name not in self.names]
-        return " ".join(words) + ("" if "batch_size" in self.names else f", batch size {parameters.batch_size}")
+        words = [str(getattr(parameters, name)) for name in _TITLE[:-1] if name not in self.names]
+        told = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
+        if "batch_size" not in self.names:
+            told.insert(1, f"batch size {parameters.batch_size}")
+        return ", ".join(told)
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -62,7 +67,9 @@ def contexts(cases: Sequence[Case], objective: Objective, document: Document) ->
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(_work_of(case, objective), []).append(case)
-    return [_context(group) for group in groups.values()]
+    found = [_context(group) for group in groups.values()]
+    names = _apart([context.cases[0] for context in found])
+    return [replace(context, apart=_named(context.cases[0], names)) for context in found]
 
 
 def _work_of(case: Case, objective: Objective) -> str:
@@ -71,6 +78,17 @@ def _work_of(case: Case, objective: Objective) -> str:
         return COMMAND
     chosen = {*_CHOICES, *(("batch_size",) if objective.is_throughput else ())}
     return case.parameters.model_dump_json(exclude=chosen)
+
+
+def _apart(cases: Sequence[Case]) -> list[str]:
+    """In what one case of each context differs: tags, and without them parameters, that no title says anyway."""
+    names = [name for name in _differing(cases) if name not in (*_TITLE, *_CHOICES)] if len(cases) > 1 else []
+    return [name for name in names if name in cases[0].tags] or names
+
+
+def _named(case: Case, names: Iterable[str]) -> dict[str, Any]:
+    every = {**case.parameters.model_dump(mode="json"), **case.tags}
+    return {name: every[name] for name in names}
 
 
 def _check_resources(cases: Sequence[Case], document: Document) -> None:
@@ -102,7 +120,8 @@ def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
 def _context(cases: Sequence[Case]) -> Context:
     fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
     dynamic = next((case for case in cases if case.parameters.threads == DYNAMIC), None)
-    every = {case.id: case for case in (plain(cases[0]), *map(plain, fixed), *fixed)}
+    first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
+    every = {case.id: case for case in (plain(first), *map(plain, fixed), *fixed)}
     return Context(tuple(every.values()), 0, _differing(list(every.values())), dynamic)
 
 
@@ -134,7 +153,7 @@ def plain(case: Case) -> Case:
     """The same with no setting set: what a plain user gets; a command as it is."""
     if case.parameters.framework == COMMAND:
         return case
-    return changed(case, dict.fromkeys(CHOICES))
+    return changed(case, dict.fromkeys((*CHOICES, _PERMISSION)))
 
 
 def changed(case: Case, values: Mapping[str, Any]) -> Case:

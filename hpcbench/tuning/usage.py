@@ -24,11 +24,13 @@ _PRELOAD = "LD_PRELOAD"
 
 
 class Usage(NamedTuple):
-    """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation."""
+    """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation;
+    `others` are parameters that each program has its own way to set."""
 
     variables: Mapping[str, str] = {}
     cpus: tuple[tuple[int, ...], ...] = ()
     lines: tuple[str, ...] = ()
+    others: Mapping[str, Any] = {}
 
 
 def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
@@ -38,13 +40,25 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
     before = variables.for_worker(default.parameters.planned(), {})
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
-    placed = case.parameters.affinity is not None or case.parameters.instances > 1
+    by_cpus = case.parameters.framework.endswith("jax") and case.parameters.intra_op_threads is not None
+    if by_cpus:  # JAX has as many threads as it may use CPUs, and no variable for it
+        chosen.pop("OMP_NUM_THREADS", None)
+    placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
     cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
-    return Usage(chosen, cpus, tuple(_lines(case)))
+    return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)))
 
 
 def _preloads(case: Case) -> bool:
     return case.parameters.openmp is not None or case.parameters.allocator is not None
+
+
+def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
+    """What differs from the default, and is neither a variable, nor a CPU, nor a line."""
+    for name in ("framework", "environment", "dtype", "batch_size", "execution"):
+        value = getattr(case.parameters, name)
+        own_line = name == "execution" and case.parameters.framework == "pytorch"
+        if value != getattr(default.parameters, name) and not own_line:
+            yield name, value
 
 
 def _lines(case: Case) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
 from hpcbench.report.tuned import in_words, lines
-from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
 from hpcbench.tuning.usage import Usage
 
 DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
@@ -18,11 +18,12 @@ ANSWER = Answer(
     winner=BEST,
     gain=Interval(1.5, 1.4, 1.6),
     certain=True,
+    pairs=3,
     beats=23,
     of=23,
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
-FINDING = Finding("lstm inference", 24, ANSWER, {}, seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0)
+FINDING = Finding("lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0)
 
 
 def told(finding: Finding) -> str:
@@ -45,22 +46,43 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
 
 def test_instances_are_started_on_cpus_of_their_own() -> None:
     placed = replace(ANSWER, usage=Usage({"OMP_NUM_THREADS": "1"}, ((0,), (1, 3)), ()))
-    assert told(replace(FINDING, answer=placed)).splitlines()[-2:] == [
-        "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py",
-        "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py",
+    assert told(replace(FINDING, answer=placed)).splitlines()[-3:] == [
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py &",
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
+        "    (CPUs of this machine as they were for it: those of another job may have other numbers)",
+    ]
+
+
+def test_what_each_program_sets_in_its_own_way_is_named() -> None:
+    compiled = replace(ANSWER, usage=Usage(others={"execution": "compiled", "dtype": "bfloat16"}))
+    assert told(replace(FINDING, answer=compiled)).splitlines()[-2:] == [
+        "    python your_program.py",
+        "    by its own means: execution=compiled dtype=bfloat16",
     ]
 
 
 def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     unsure = replace(ANSWER, best=DEFAULT, gain=Interval(1.01, 0.98, 1.04), certain=False)
     text = told(replace(FINDING, answer=unsure))
-    assert "none that is certain: intra_op_threads=2 seemed best, and beside the default was 1.01x [0.98, 1.04]" in text
+    assert "  stay with  nothing set: 100 items/s [98 - 102]" in text
+    assert (
+        "none that is certain: intra_op_threads=2 seemed best, and in 3 pairs with the default was 1.01x [0.98, 1.04]"
+        in text
+    )
+    assert "by more measure.repetitions" in text
+    small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
+    assert "repetitions" not in small
     assert "outside hpcbench" not in text
 
 
 def test_a_default_that_nothing_beat() -> None:
     same = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
     assert "none: nothing seemed better than the default" in told(replace(FINDING, answer=same))
+
+
+def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
+    alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
+    assert "gain       not known: no other setting could be measured" in told(replace(FINDING, answer=alone))
 
 
 def test_a_default_that_could_not_be_measured() -> None:
@@ -78,9 +100,10 @@ def test_the_full_grid_says_how_good_it_is() -> None:
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
-    text = told(Finding("lstm", 2, None, {"c0": "failed: no module", "c1": "timeout"}, 3.0, 2, 0, None))
+    failed = (Failure("c0", {"intra_op_threads": 4}, "failed: no module"), Failure("c1", {}, "timeout"))
+    text = told(Finding("lstm", 2, None, failed, 3.0, 2, 0, None))
     assert "no setting could be measured" in text
-    assert "  failed     c0: failed: no module" in text
+    assert "  failed     intra_op_threads=4: failed: no module" in text
 
 
 def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
@@ -115,5 +138,7 @@ def test_what_others_disturbed_is_counted() -> None:
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     none = BySection(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
+    left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
+    assert "2 held-out shapes not measured, for there is no schedule" in left
     unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), False)
     assert "that a schedule is faster is not certain, 1.01x [0.98, 1.04]" in told(replace(FINDING, by_section=unsure))

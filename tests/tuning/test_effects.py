@@ -38,8 +38,8 @@ def test_the_noise_of_two_settings_is_that_of_their_differences() -> None:
     # Differences of 0.1, 0.2, 0.3, 0.4 and 0.5: each residual is half of what its difference is off the middle one.
     effects = fit(blocks(*[(0.0, difference) for difference in (0.1, 0.2, 0.3, 0.4, 0.5)]))
     assert effects.freedom == 4
-    # The variance of a difference is that of two; none of these is farther off than 2.5 standard deviations, within which
-    # normal noise has 0.9776 of its variance, and the rest counts as 2.5.
+    # The variance of a difference is that of two. What is farther off than 2.5 standard deviations would count as 2.5,
+    # which leaves normal noise a part of its variance.
     normal = scipy.stats.norm
     within = 1 - 2 * 2.5 * normal.pdf(2.5) + 2 * (2.5**2 - 1) * normal.sf(2.5)
     assert effects.scale == pytest.approx(math.sqrt(0.025 / 2 / within), rel=1e-3)

@@ -32,6 +32,7 @@ class FakeBench:
     def __init__(self, folder: Path, record: dict[str, Any], cost: Callable[[Case], float | None]) -> None:
         self.sweep = SimpleNamespace(paths=SweepPaths("trial", folder / "jobs/trial", folder / "results/trial"))
         self.found, self.cost, self.turns = record, cost, 0
+        self.seconds = 60.0
 
     def record(self, case: Case, stage: Any) -> dict[str, Any]:
         return {**self.found, "case_id": case.id}

@@ -59,6 +59,31 @@ def test_a_batch_size_is_a_choice_for_throughput_with_a_default_each(space) -> N
     assert context.default == 0
 
 
+def test_the_default_has_the_usual_number_format_where_that_is_one_of_several(space) -> None:
+    (context,) = space(matrix={"dtype": ["bfloat16", "float32"]})
+    assert points(context)[context.default] == ("float32",)
+    (context,) = space(parameters={**LSTM, "dtype": "bfloat16"}, matrix={"intra_op_threads": [1]})
+    assert context.cases[context.default].parameters.dtype == "bfloat16"
+
+
+def test_what_may_oversubscribe_is_searched_with_the_others(space) -> None:
+    many = {"intra_op_threads": 8, "oversubscribe": True}
+    (context,) = space(matrix={"intra_op_threads": [None, 2]}, include=[many])
+    assert points(context) == [(None,), (2,), (8,)]
+
+
+def test_titles_tell_kinds_of_work_apart(space) -> None:
+    matrix = {"network": ["wide", "narrow"], "intra_op_threads": [1, 2]}
+    options = {"model_options": {"hidden_size": "{{ {'wide': 64, 'narrow': 8}[network] }}"}}
+    found = space(parameters={**LSTM, **options}, tags=["network"], matrix=matrix)
+    assert [each.title.partition(", ")[2] for each in found] == [
+        "batch size 32, network=wide",
+        "batch size 32, network=narrow",
+    ]
+    found = space(matrix={"model_options": [{"hidden_size": 8}, {"hidden_size": 9}], "intra_op_threads": [1, 2]})
+    assert ["hidden_size" in each.title for each in found] == [True, True]
+
+
 def test_steps_of_other_batch_sizes_are_other_work(space) -> None:
     assert [points(each) for each in space(TIME, matrix={"batch_size": [8, 64], "intra_op_threads": [2]})] == [
         [(None,), (2,)],
@@ -77,7 +102,7 @@ def test_each_model_is_tuned_by_itself(space) -> None:
 def test_environments_and_commands_are_settings_where_nothing_else_tells_them_apart(space) -> None:
     environments = {"environment": ["pytorch", "pytorch-nightly"]}
     (context,) = space(matrix={**environments, "intra_op_threads": [None, 2]})
-    assert context.names == ("environment", "intra_op_threads")
+    assert context.names == ("intra_op_threads", "environment")
     assert len(set(points(context))) == len(context.cases) == 4
     command = {"parameters": {"framework": "command"}, "metrics": {"rate": {"regex": "(.)"}}}
     (context,) = space(**command, matrix={"command": ["./a", "./b"], "cpus_per_task": [2]})

@@ -45,6 +45,19 @@ def test_what_is_set_from_inside_is_a_line_each() -> None:
     )
 
 
+def test_jax_has_as_many_threads_as_cpus() -> None:
+    one_cpu = {"environment": {}, "affinity": [[3]]}
+    found = usage(case(framework="jax", intra_op_threads=1), case(framework="jax"), one_cpu)
+    assert found == Usage({}, ((3,),), (), {})
+
+
+def test_what_has_no_variable_is_told_as_it_is() -> None:
+    compiled = usage(case(framework="tensorflow", execution="eager"), case(framework="tensorflow"), RECORD)
+    assert compiled.others == {"execution": "eager"}
+    assert usage(case(dtype="bfloat16", batch_size=8), case(), RECORD).others == {"dtype": "bfloat16", "batch_size": 8}
+    assert usage(case(execution="compiled"), case(), RECORD).others == {}
+
+
 def test_tensorflow_has_calls_of_its_own() -> None:
     (line,) = usage(case(framework="tensorflow", intra_op_threads=3), case(framework="tensorflow"), RECORD).lines
     assert line == "tf.config.threading.set_intra_op_parallelism_threads(3)"
