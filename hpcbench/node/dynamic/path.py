@@ -6,7 +6,7 @@ Transactions on Information Theory 13, for the path through states), once for ev
 """
 
 import math
-from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 Times = Sequence[Mapping[int, float]]  # of each section: seconds by count of threads
 Switch = Callable[[int, int], float]  # seconds that a change from one count to another costs; asked of different ones
@@ -56,11 +56,12 @@ def changes(counts: Sequence[int]) -> List[Tuple[int, int]]:
     return [(counts[place - 1], count) for place, count in enumerate(counts)]
 
 
-def best_fixed(times: Times) -> Path:
-    """The best path that keeps one count, of those that every section has."""
+def best_fixed(times: Times, whole_s: Optional[Mapping[int, float]] = None) -> Path:
+    """The best path that keeps one count, of those that every section has. Where times are of a clock, `whole_s` are
+    those of whole steps by count, and decide: a stall that comes in another section each time is seen in them alone."""
     common = [count for count in times[0] if all(count in section for section in times)]
     totals = {count: sum(section[count] for section in times) for count in common}
-    count = min(totals, key=totals.__getitem__)
+    count = min(totals, key=(whole_s or totals).__getitem__)
     return Path((count,) * len(times), totals[count])
 
 

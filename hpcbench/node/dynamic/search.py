@@ -9,6 +9,7 @@ search over edge selectors", ICAPS). Unknown changes count as free until then, s
 
 import math
 import random
+from statistics import median
 from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 from . import path
@@ -83,13 +84,15 @@ class _Search:
         self.in_turn, self.side_by_side = SectionTimes(sections), SectionTimes(sections)
         self.times = self.in_turn
         self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
+        self.whole_s: Dict[int, List[float]] = {count: [] for count in counts}  # of steps with one count, all in turn
         self.steps, self.spent_s = 0, 0.0
         self.unknown_s = 0.0  # what a change costs that nobody has measured
 
     def run(self) -> Found:
         self._time_counts()
         self._choose_divided()
-        fixed = path.best_fixed([self.in_turn.seconds(section) for section in range(self.times.sections)])
+        whole_s = {count: median(times_s) for count, times_s in self.whole_s.items()}
+        fixed = path.best_fixed([self.in_turn.seconds(section) for section in range(self.times.sections)], whole_s)
         paths = [fixed]
         if len(self.counts) > 1 and (self.times.sections > 1 or self.divided):
             paths.append(self._time_changes([self.times.seconds(section) for section in range(self.times.sections)]))
@@ -117,6 +120,8 @@ class _Search:
             self.spent_s += sum(times_s)
             if turn:
                 times.add(counts, times_s)
+                if times is self.in_turn and len(set(counts)) == 1:
+                    self.whole_s[counts[0]].append(sum(times_s))
 
     @property
     def _spent(self) -> bool:

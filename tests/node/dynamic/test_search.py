@@ -44,6 +44,23 @@ def test_where_changes_cost_more_than_they_bring_one_count_is_the_answer() -> No
     assert found.dynamic == found.fixed
 
 
+def test_stalls_that_come_in_another_section_each_time_are_seen_in_whole_steps() -> None:
+    class Stalling(Exact):
+        """With four threads every section is faster, but for one in each step, which waits for a thread."""
+
+        steps = 0
+
+        def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> list[float]:
+            seen = super().time_step(counts, divided)
+            self.steps += 1
+            if counts[0] == 4:
+                seen[self.steps % len(seen)] += 0.05
+            return seen
+
+    found = search(Stalling([{1: 3e-3, 4: 1e-3}] * 4, 1e-4).time_step, 4, [1, 4])
+    assert found.fixed == path.Path((1, 1, 1, 1), pytest.approx(12e-3))
+
+
 def test_one_section_needs_no_change() -> None:
     found = search(Exact([{1: 2.0, 4: 1.0}], 0.1).time_step, 1, [1, 4])
     assert found.dynamic == found.fixed == path.Path((4,), 1.0)
@@ -65,7 +82,7 @@ def simulated_node(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-
 
 
 def test_on_simulated_nodes_the_answer_is_near_the_best_path_and_not_slower_than_fixed(simulated_node) -> None:  # type: ignore[no-untyped-def]
-    judged = [simulated_node.judge(seed) for seed in range(10)]
+    judged = [simulated_node.judge(seed, simulated_node.BUDGETS_S[1]) for seed in range(10)]
     assert max(each.loss for each in judged) < 0.02
     assert min(each.gain for each in judged) > 0.99
     assert sum(each.kept for each in judged) >= 5
