@@ -6,6 +6,9 @@ import pandas as pd
 
 from hpcbench.analysis.statistics import Interval
 
+UNKNOWN = "unknown"
+_NOTHING = 1000.0  # times the lower limit, an upper one says nothing
+
 
 def times(ratio: float) -> str:
     """`1.34x`, `12.3x`, `1,234x`, `0.0049x`."""
@@ -21,9 +24,16 @@ def percent(part: float) -> str:
     return f"{100 * part:.0f} %"
 
 
+def says_nothing(low: float, high: float) -> bool:
+    """Whether limits are so far apart that nobody should read them as figures."""
+    return low > 0 and high / low > _NOTHING
+
+
 def in_brackets(interval: Interval) -> str:
-    """`1.34x [1.29, 1.38]`; without limits, the ratio alone."""
+    """`1.34x [1.29, 1.38]`; without limits, the ratio alone, and `47x [unknown]` where they say nothing."""
     if interval.low is None or interval.high is None:
         return times(interval.estimate)
+    if says_nothing(interval.low, interval.high):
+        return f"{times(interval.estimate)} [{UNKNOWN}]"
     low, high = (times(limit).removesuffix("x") for limit in (interval.low, interval.high))
     return f"{times(interval.estimate)} [{low}, {high}]"

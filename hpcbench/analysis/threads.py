@@ -26,9 +26,9 @@ from hpcbench.analysis.statistics import Floats, Interval, median_interval, plau
 from hpcbench.analysis.summary import EFFECTIVE, Row
 from hpcbench.config.metrics import interval_columns
 from hpcbench.monitor.energy import J_PER_KWH
+from hpcbench.node.catalog import DYNAMIC, FIXED, NONE, SCHEDULE
 from hpcbench.node.sampling import SAMPLES
 
-NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 WAYS = (NONE, FIXED, DYNAMIC)
 # What is compared, the slower one first if all goes well.
 GAINS = ((NONE, FIXED), (FIXED, DYNAMIC), (NONE, DYNAMIC))
@@ -120,6 +120,14 @@ def overall(contexts: Sequence[Compared], slower: str, faster: str) -> Overall |
     median = interval_of_ratios(np.log([gain.estimate for gain in gains]))
     above, below = sum((gain.low or 0) > 1 for gain in gains), sum((gain.high or np.inf) < 1 for gain in gains)
     return Overall(median, len(gains), above, below)
+
+
+def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, int]:
+    """Of how many repetitions with dynamic threads a schedule was kept, and how many there were."""
+    if "threads_kept" not in repetitions:
+        return 0, 0
+    kept = repetitions["threads_kept"].dropna()
+    return int((kept == SCHEDULE).sum()), len(kept)
 
 
 def _in_short(contexts: list[Compared]) -> list[Compared]:

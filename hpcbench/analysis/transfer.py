@@ -24,7 +24,8 @@ from hpcbench.analysis.guidelines import TOLERANCE, following, mine, wilson
 from hpcbench.analysis.replicates import Key
 from hpcbench.analysis.settings import Settings
 from hpcbench.analysis.statistics import Interval, interval_of_values
-from hpcbench.analysis.threads import DYNAMIC, ways_of
+from hpcbench.analysis.threads import ways_of
+from hpcbench.node.catalog import DYNAMIC
 
 FEWEST_NETWORKS = 2
 _NETWORK = ["model", "parameter_count"]

@@ -20,6 +20,7 @@ from hpcbench.commands.common import err, not_empty, open_sweep, out, sweep_argu
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
+from hpcbench.commands.searched import answers_of_searches, default_of_search
 from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
@@ -136,11 +137,13 @@ def report(
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
-    results = results_of(records, metric, base)
+    results = results_of(records, metric, base or default_of_search(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
     elif not to_stdout:
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
+        for line in answers_of_searches(progresses):
+            out.print(line, markup=False, soft_wrap=True)
         terminal.print_report(results, top, out)
         print_threads(results, top, out)
         terminal.print_insights(insights(results), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import click
 from rich.markup import escape
@@ -22,9 +23,10 @@ from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
 from hpcbench.config.experiment import check_name, load_experiment
-from hpcbench.config.loading import load_yaml
+from hpcbench.config.loading import Document, load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.errors import UserError
+from hpcbench.plan.case import where_written
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.provenance.asked import Asked
@@ -96,6 +98,7 @@ def sweep(
         check_size(min(points, asked.limit or points), MOST_POINTS, document)
     chosen = again.site(local) if again and not site else choose_site(workspace, site, local)
     plan = make_plan(checked, document, chosen, asked.limit)
+    _check_schedules(plan, workspace, document)
     refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     nothing_runs = dry_run or render_only
@@ -117,6 +120,15 @@ def sweep(
     _check_slurm(plan, render_only)
     created = create(workspace, paths, plan, source, asked, template, ask_packages=not (again and nothing_runs))
     return _run(created, plan, workspace, render_only, wait)
+
+
+def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
+    """Raises UserError for a schedule that is not in the workspace. Elsewhere it may lie on the nodes alone."""
+    named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
+    for file in filter(None, named):
+        if not Path(file).is_absolute() and not (workspace.root / file).is_file():
+            what = f"there is no file {file} in the workspace, {workspace.root}"
+            raise document.error(what, where_written("schedule", document), "hpcbench tune finds one, where it gains")
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Again | None:

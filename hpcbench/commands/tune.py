@@ -14,7 +14,7 @@ from rich.text import Text
 from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
 from hpcbench.commands.sweep import MOST_POINTS, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import Document, load_yaml
+from hpcbench.config.loading import Document, first_message, load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
@@ -125,8 +125,7 @@ def _check_shapes(context: Context, experiment: Experiment, document: Document) 
         try:
             at_shape(context.cases[context.default], shape)
         except ValidationError as error:
-            what = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-            raise document.error(what, ("tune", "held_out", index)) from error
+            raise document.error(first_message(error), ("tune", "held_out", index)) from error
 
 
 def _on_this_machine(plan: Plan) -> Plan:

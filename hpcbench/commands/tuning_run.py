@@ -14,9 +14,9 @@ from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml
-from hpcbench.config.parameters import DYNAMIC
 from hpcbench.config.settings import apply_settings
 from hpcbench.lease import Lease
+from hpcbench.node.catalog import DYNAMIC
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.formats import value_in_words

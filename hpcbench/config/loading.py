@@ -230,6 +230,12 @@ def build(model: type[ModelT], document: Document) -> ModelT:
         raise schema_error(error, model, document) from error
 
 
+def first_message(error: ValidationError) -> str:
+    """What pydantic found first, without its own words around it."""
+    message: str = error.errors(include_url=False)[0]["msg"]
+    return message.removeprefix("Value error, ").removeprefix("Input ")
+
+
 def schema_error(
     error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = (), hint: str = ""
 ) -> UserError:
@@ -243,7 +249,7 @@ def schema_error(
     if finding["type"] == "missing":
         missing = finding["loc"]
         return document.error(f"'{dotted(tuple(missing))}' is missing", prefix + location[: len(missing) - 1])
-    message = finding["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = first_message(error)
     if isinstance(finding["input"], dict):
         return document.error(message, path, hint)
     return document.error(f"{_shown(finding['input'])} is not valid: {message}", path, hint)

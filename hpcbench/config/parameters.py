@@ -24,7 +24,6 @@ _OF_NETWORKS = (
     *catalog.SETTINGS,
 )
 
-DYNAMIC = "dynamic"  # threads by section of the network
 _OF_DYNAMIC = {
     "framework": ("pytorch",),
     "device": ("cpu",),
@@ -223,7 +222,7 @@ class Parameters(Model):
             raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
         if self.threads == "fixed" and not given:
             raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
-        if self.threads == DYNAMIC:
+        if self.threads == catalog.DYNAMIC:
             self._check_dynamic()
             return
         for name in _OF_SECTIONS:
@@ -282,7 +281,7 @@ class Parameters(Model):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
-        if content.get("threads") != DYNAMIC:  # it says of the numbers of threads what they say themselves
+        if content.get("threads") != catalog.DYNAMIC:  # it says of the numbers of threads what they say themselves
             content.pop("threads", None)
         if self.model is None:
             return content

@@ -15,6 +15,8 @@ DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
 EXECUTIONS = (EAGER, GRAPH, COMPILED)
+NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"  # threads: what nobody sets, a count for all, and one by section
+SCHEDULE = "schedule"  # what dynamic threads have kept where that gains, else FIXED
 
 
 class Framework(NamedTuple):

@@ -145,7 +145,7 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
 
 def _by_section(network: "Network", step: Callable[[], Any], planned: PlannedRun) -> Optional[Dict[str, Any]]:
     """Put threads by section of the network in force, where the case asks for them."""
-    if planned.parameters["threads"] != "dynamic":
+    if planned.parameters["threads"] != catalog.DYNAMIC:
         return None
     from .dynamic.arrangement import arrange  # needs torch
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.quantities import Quantity
-from hpcbench.analysis.ratios import times
+from hpcbench.analysis.ratios import UNKNOWN, says_nothing, times
 
 SCALED = ("s", "B", "")  # units that are written beside each number, where there is one
 
@@ -55,8 +55,10 @@ def percent(part: float) -> str:
 
 
 def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
-    """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where they are not known."""
-    return "" if pd.isna(low) or pd.isna(high) else f"{written(low)} - {written(high)}"
+    """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where there are none."""
+    if pd.isna(low) or pd.isna(high):
+        return ""
+    return UNKNOWN if says_nothing(low, high) else f"{written(low)} - {written(high)}"
 
 
 def formatter(quantity: Quantity) -> Callable[[float], str]:

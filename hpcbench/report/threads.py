@@ -13,8 +13,9 @@ from hpcbench.analysis.guidelines import TOLERANCE
 from hpcbench.analysis.ratios import in_brackets, percent, times
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import Interval
-from hpcbench.analysis.threads import DYNAMIC, FIXED, GAINS, NONE, WAYS, Compared, Way, overall
+from hpcbench.analysis.threads import GAINS, WAYS, Compared, Way, overall, schedules_kept
 from hpcbench.analysis.transfer import Transfer
+from hpcbench.node.catalog import DYNAMIC, FIXED, NONE
 from hpcbench.report.columns import NEVER, Column, as_table, fitting
 from hpcbench.report.formats import between, duration, figure
 from hpcbench.report.more import say_more
@@ -47,8 +48,14 @@ def sentences(results: Results) -> Iterator[str]:
             said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
             said += f", the median of {plural(gain.contexts, 'context')}"
             yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
+    kept, found = schedules_kept(results.repetitions)
+    if found:
+        said = f"With dynamic threads, {kept:,} of {plural(found, 'repetition')} kept a schedule"
+        yield said + ("." if kept == found else "; the others found one count of threads as good, and kept the best.")
     if test:
         yield _of_guidelines(test)
+    elif contexts:
+        yield "No guideline was tested: that takes several networks, and a rule that holds on the others."
     yield from _remarks([way for each in contexts for way in each.ways.values()])
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from pydantic import TypeAdapter, ValidationError
 
+from hpcbench.config.loading import first_message
 from hpcbench.contents import content
 from hpcbench.errors import UserError
 from hpcbench.node.keeping import write_whole
@@ -31,5 +32,5 @@ def read(paths: SweepPaths) -> list[Finding] | None:
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", where=str(paths.findings)) from error
     except ValueError as error:
-        told = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+        told = first_message(error) if isinstance(error, ValidationError) else error
         raise UserError(f"is damaged: {told}", where=str(paths.findings), hint="remove it, and resume") from error

@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from hpcbench.collect.records import Record
+from hpcbench.config.loading import first_message
 from hpcbench.node import outcomes
+from hpcbench.node.catalog import SCHEDULE
 from hpcbench.node.keeping import write_whole
 from hpcbench.plan.case import Case
 from hpcbench.tuning.bench import Bench, ending
@@ -19,8 +21,6 @@ from hpcbench.tuning.duel import Verdict, duel
 from hpcbench.tuning.finding import AtShape, BySection
 from hpcbench.tuning.sections import at_shape, following, measured_by_section
 from hpcbench.tuning.stages import Stage
-
-_SCHEDULE = "schedule"  # the answer of a repetition that has found one
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class SectionSearch:
         try:
             by_section = measured_by_section(self.cases[self.best], self.dynamic.parameters.section_depth)
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
-            why = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-            return BySection(None, why, 0.0, held_out_left=len(held_out))
+            return BySection(None, first_message(error), 0.0, held_out_left=len(held_out))
         record = self.bench.record(by_section, Stage.FULL)
         none = _why_none(record)
         if none is not None:
@@ -76,4 +75,4 @@ def _why_none(record: Record) -> str | None:
     if record["status"] != outcomes.COMPLETED:
         return ending(record)
     found = record["dynamic"] or {}
-    return None if found.get("answer") == _SCHEDULE else str(found.get("why"))
+    return None if found.get("answer") == SCHEDULE else str(found.get("why"))

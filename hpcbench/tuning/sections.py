@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hpcbench.config.parameters import DYNAMIC
+from hpcbench.node.catalog import DYNAMIC
 from hpcbench.plan.case import Case
 from hpcbench.tuning.space import changed
 

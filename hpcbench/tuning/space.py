@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcbench.config.loading import Document
-from hpcbench.config.parameters import CHOICES, DYNAMIC, Parameters
-from hpcbench.node.catalog import FRAMEWORKS
+from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.node.catalog import DYNAMIC, FRAMEWORKS
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.case import Case, case_id, where_written
 from hpcbench.plan.packing import Resources, resources_of

@@ -12,7 +12,8 @@ import pytest
 from hpcbench.analysis.cost import add_costs
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import by_case, case_table
-from hpcbench.analysis.threads import DYNAMIC, FIXED, NONE, Compared, compared, overall, ways_of
+from hpcbench.analysis.threads import Compared, compared, overall, ways_of
+from hpcbench.node.catalog import DYNAMIC, FIXED, NONE
 
 Matrix = Callable[..., Any]
 Table = Callable[..., pd.DataFrame]

@@ -36,6 +36,10 @@ MISTAKES = {
     "broken pattern": ({"expect": ["("]}, ["expect[0]", "not a regular expression"]),
     "metrics of a network": ({"metrics": {"rate": {"csv": "rate"}}}, ["metrics", "framework is command"]),
     "command of a network": ({"parameters": {"command": "./bench"}}, ["not pytorch"]),
+    "schedule that is not there": (
+        {"parameters": {"threads": "dynamic", "schedule": "nowhere.json"}},
+        ["parameters.schedule", "no file nowhere.json in the workspace", "hpcbench tune"],
+    ),
     "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["no framework has this name"]),
 }
 

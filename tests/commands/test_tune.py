@@ -58,6 +58,9 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     assert states == {"completed": len(command_line.records())}
     rows = command_line.report("second")
     assert sorted(row["tag_workers"] for row in rows) == ["1", "4"]
+    told = command_line("report", "second").stdout
+    assert "best       workers=4" in told
+    assert "Every measurement of the search" in told
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
     assert len(command_line.records()) == states["completed"]  # nothing was measured again
@@ -78,6 +81,7 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     _, told = search.communicate(timeout=60)
     assert search.returncode == 130
     assert "hpcbench resume cut" in told
+    assert "cut is a search that has not ended: hpcbench resume cut" in command_line("report", "cut").stdout
     before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
     assert "best       workers=4" in command_line("resume", "cut").stdout
     after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]

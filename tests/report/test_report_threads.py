@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.threads import DYNAMIC
+from hpcbench.analysis.statistics import Interval
+from hpcbench.node.catalog import DYNAMIC
 from hpcbench.report.charts import threads as charts
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE
+from hpcbench.report.formats import between
 from hpcbench.report.page.threads import threads_of
 from hpcbench.report.threads import columns_of, print_threads, sentences
 from tests.report.made_up_results import HOSTILE, TAG, case, results, shape, threads
@@ -55,6 +58,26 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     assert guideline.endswith("For 2 networks, no rule held on the others.")
     assert luck == "What the best fixed setting takes is told by repetitions that did not choose it."
     assert energy == "The energy of a step is not known: no sensor has told it."
+
+
+def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
+    own = {"cpus_per_task": 4}
+    found = results(case(0.1, threads="dynamic", **own), case(0.2, **own), repetitions=3)
+    said = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
+    assert said == []  # these tell nothing of it
+    found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
+    (said,) = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
+    assert said == (
+        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others found one count of threads as good, "
+        "and kept the best."
+    )
+
+
+def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
+    assert in_brackets(Interval(47.0, 1.9e-07, 1.2e9)) == "47x [unknown]"
+    assert in_brackets(Interval(1.3, 1.2, 1.4)) == "1.30x [1.20, 1.40]"
+    assert between(1e-9, 10.0, str) == "unknown"
+    assert between(0.0, 10.0, str) == "0.0 - 10.0"
 
 
 def test_single_repetitions_are_said_to_be_lucky() -> None:

@@ -6,12 +6,11 @@ from typing import Any, Dict, Optional, Sequence
 import torch
 
 from .. import schedule
+from ..catalog import FIXED, SCHEDULE
 from ..outcomes import Unsupported
 from ..schedule import Section
 from .finding import Finder, Subject, thread_limit
 from .sections import Step
-
-SCHEDULE, FIXED = "schedule", "fixed"
 
 
 def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:

@@ -10,7 +10,7 @@ from .branches import SideBySide, why_not
 from .file import Schedule, Section, fingerprint, read, refusal
 from .hooks import on_begin
 
-_MAKE_ANEW = "make a new one with `threads: dynamic`"
+_MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads: dynamic` and no `schedule`"
 
 
 def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]") -> "Applied":

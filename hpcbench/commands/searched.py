@@ -1,0 +1,44 @@
+"""What a search has found, above the report of its measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hpcbench.collect.progress import Progress
+from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.loading import load_yaml
+from hpcbench.config.settings import apply_settings
+from hpcbench.report.tuned import lines
+from hpcbench.submit.again import Again
+from hpcbench.submit.sweep import Sweep
+from hpcbench.tuning.kept import read
+from hpcbench.tuning.objective import objective_of
+
+
+def answers_of_searches(progresses: Sequence[Progress]) -> Iterator[str]:
+    """What each search among these sweeps has found, line by line, or that it has not ended."""
+    for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
+        found = read(sweep.paths)
+        if found is None:
+            yield f"{sweep.paths.name} is a search that has not ended: hpcbench resume {sweep.paths.name}"
+            continue
+        objective = objective_of(str((sweep.tuning or {}).get("metric")), _experiment(sweep))
+        for finding in found:
+            yield from lines(finding, objective.quantity)
+    if any(progress.sweep.tuning for progress in progresses):
+        yield "Every measurement of the search, brief ones among them:"
+
+
+def default_of_search(progresses: Sequence[Progress]) -> str | None:
+    """The case that a plain user gets, where the sweep is one search of one kind of work: what all is compared with."""
+    searches = [progress.sweep.paths for progress in progresses if progress.sweep.tuning]
+    if len(progresses) != 1 or not searches:
+        return None
+    found = read(searches[0]) or []
+    answer = found[0].answer if len(found) == 1 else None
+    return answer.default.case if answer and answer.default.value else None
+
+
+def _experiment(sweep: Sweep) -> Experiment:
+    again = Again.of(sweep.paths)
+    return load_experiment(apply_settings(load_yaml(again.experiment), list(again.asked.settings)))
