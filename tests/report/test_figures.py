@@ -54,6 +54,7 @@ def encodings(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield channel, encoding
 
 
+@pytest.mark.usefixtures("fonts")
 @pytest.mark.parametrize(
     ("name", "place"), [*((name, AS_FILE) for name in SHAPES), *((name, IN_PAPER) for name in IN_PAPERS)]
 )

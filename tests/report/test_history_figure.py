@@ -67,6 +67,7 @@ def rows(spec: dict[str, Any], mark: str, panel: int = 0) -> pd.DataFrame:
     return pd.DataFrame(spec["datasets"][layer(spec, mark, panel)["data"]["name"]])
 
 
+@pytest.mark.usefixtures("fonts")
 @pytest.mark.parametrize(
     ("name", "place"), [*((name, AS_FILE) for name in HISTORIES), *((name, IN_PAPER) for name in IN_PAPERS)]
 )
