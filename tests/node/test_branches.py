@@ -27,8 +27,9 @@ from hpcbench.node.schedule import (  # noqa: E402
     cpus,
     fingerprint,
 )
-from hpcbench.node.schedule.branches import DIRECTIONS, SideBySide, directions  # noqa: E402
+from hpcbench.node.schedule.branches import SideBySide  # noqa: E402
 from hpcbench.node.schedule.lanes import Lanes  # noqa: E402
+from hpcbench.node.schedule.recurrent import DIRECTIONS, directions  # noqa: E402
 
 
 class Noting(nn.Module):

@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 import torch
 from torch import nn
 
-from ..schedule.branches import SideBySide, directions
+from ..schedule.branches import SideBySide
+from ..schedule.recurrent import directions
 
 TURNS = 5
 

@@ -12,7 +12,7 @@ from ..checkup import quota
 from ..checkup.system import System
 from ..schedule import Schedule, Section
 from . import branching, path, verification
-from .estimates import SectionTimes
+from .details import Checked, details
 from .proof import Interval, Proof, TimeSteps, prove
 from .search import Found, Settings, search
 from .sections import Refused, Sections, Step
@@ -88,13 +88,6 @@ class _Whole:
         return [time.perf_counter() - start]
 
 
-class _Checked(NamedTuple):
-    """Sections that can be trusted, and what was seen of their threads."""
-
-    sections: Sections
-    busy: List[verification.Busy]
-
-
 class Finder:
     """Looks for the schedule of a subject. `budget_s` is for the search, and again for the proof: seconds of steps."""
 
@@ -125,7 +118,7 @@ class Finder:
     def _search_whole(self) -> Found:
         return search(_Whole(self.step).time_step, 1, self.counts, self.settings)
 
-    def _checked(self) -> _Checked:
+    def _checked(self) -> Checked:
         """Raises Refused where counts by section would mean nothing."""
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
@@ -143,7 +136,7 @@ class Finder:
         except BaseException:
             sections.close()
             raise
-        return _Checked(sections, busy)
+        return Checked(sections, busy)
 
     def _branches(self) -> Mapping[str, Sequence[str]]:
         """Of modules that seem to be faster with them side by side. With gradients there are none."""
@@ -161,7 +154,7 @@ class Finder:
         finally:
             sections.step = self.step
 
-    def _prove(self, found: Found, checked: _Checked) -> Answer:
+    def _prove(self, found: Found, checked: Checked) -> Answer:
         made = self._schedule(found, checked.sections)
         fixed = self._with_fixed(found.fixed.counts[0])
         proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
@@ -205,7 +198,7 @@ class Finder:
         return time_steps
 
     def _keep_fixed(
-        self, found: Found, why: str, checked: Optional[_Checked] = None, proof: Optional[Proof] = None
+        self, found: Found, why: str, checked: Optional[Checked] = None, proof: Optional[Proof] = None
     ) -> Answer:
         return self._answer(why, found, checked, proof, None)
 
@@ -213,53 +206,9 @@ class Finder:
         self,
         why: Optional[str],
         found: Found,
-        checked: Optional[_Checked],
+        checked: Optional[Checked],
         proof: Optional[Proof],
         made: Optional[Schedule],
     ) -> Answer:
-        details = self._details(found, checked, proof)
-        return Answer(made, why, found.fixed.counts[0], proof.gain if proof else None, details)
-
-    def _details(self, found: Found, checked: Optional[_Checked], proof: Optional[Proof]) -> Dict[str, Any]:
-        """Intervals are (median, low, high); errors are standard errors in seconds."""
-        times = found.times
-        return {
-            "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
-            "measured": dict(proof._asdict(), gain=list(proof.gain)) if proof else None,
-            "sections": _told_sections(found, checked),
-            "changes": [
-                dict(before=before, after=after, **times.change(before, after)._asdict())
-                for before, after in times.changes()
-            ],
-            "search_steps": found.steps,
-            "profile_s": time.monotonic() - self.began,
-        }
-
-
-def _told_sections(found: Found, checked: Optional[_Checked]) -> List[Dict[str, Any]]:
-    if checked is None:
-        return []
-    return [
-        {
-            **place._asdict(),
-            "branches": checked.sections.branches(number),
-            "times_s": _told_times(found.in_turn, number),
-            "side_by_side_s": _told_times(found.side_by_side, number),
-            "chosen": found.dynamic.counts[number],
-            "side_by_side": number in found.divided,
-            "busy": _told_busy(checked.busy, number, False),
-            "busy_side_by_side": _told_busy(checked.busy, number, True),
-        }
-        for number, place in enumerate(checked.sections.begins)
-    ]
-
-
-def _told_times(times: SectionTimes, section: int) -> Dict[str, Any]:
-    """(seconds, error) by count."""
-    return {str(count): list(times.of(section, count)) for count in times.seconds(section)}
-
-
-def _told_busy(busy: Sequence[verification.Busy], section: int, side_by_side: bool) -> Dict[str, int]:
-    """Threads seen to compute, by count."""
-    told = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
-    return {str(each.threads): each.seen for each in told}
+        told = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
+        return Answer(made, why, found.fixed.counts[0], proof.gain if proof else None, told)

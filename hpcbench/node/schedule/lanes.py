@@ -11,6 +11,7 @@ import torch
 from . import cpus
 
 Task = Callable[[], Any]
+Run = Callable[[Sequence[Task]], List[Any]]
 
 
 class Lanes:

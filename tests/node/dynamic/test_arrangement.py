@@ -22,21 +22,10 @@ from hpcbench.node.dynamic import arrangement, finding, verification  # noqa: E4
 from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.run import run  # noqa: E402
+from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 Make = Callable[..., Any]
-
-
-class Sleeping(torch.nn.Module):
-    """Takes so long with one thread, and so long with two."""
-
-    def __init__(self, *seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-
-    def forward(self, batch: Any) -> Any:
-        time.sleep(self.seconds[torch.get_num_threads() - 1])
-        return batch
 
 
 @pytest.fixture(autouse=True)

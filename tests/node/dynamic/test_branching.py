@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 from hpcbench.node.dynamic.branching import candidates, worth_a_try  # noqa: E402
 from hpcbench.node.schedule import cpus  # noqa: E402
-from hpcbench.node.schedule.branches import DIRECTIONS  # noqa: E402
+from hpcbench.node.schedule.recurrent import DIRECTIONS  # noqa: E402
 
 
 class Sleeping(nn.Linear):

@@ -14,18 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node import apply_schedule, find_schedule  # noqa: E402 - they need torch
 from hpcbench.node.dynamic import finding, verification  # noqa: E402
 from hpcbench.node.schedule import applied, read, write  # noqa: E402
-
-
-class Sleeping(torch.nn.Module):
-    """Takes so long with one thread, and so long with two."""
-
-    def __init__(self, *seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-
-    def forward(self, batch: Any) -> Any:
-        time.sleep(self.seconds[torch.get_num_threads() - 1])
-        return batch
+from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
