@@ -75,11 +75,15 @@ def title(cases: pd.DataFrame) -> str:
 
 
 def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
-    """What tells the cases of each kind of work from those of all others: `lstm inference`, and counts where it takes
-    them: `mlp with 1,000 parameters and 2,000 operations an item`."""
+    """What tells the cases of each kind of work from those of all others: `lstm inference`, and where it takes more
+    the user's own words, `lstm with network=wide`, else counts: `mlp with 1,000 parameters and 2,000 operations an
+    item`."""
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
+    tagged = [(*name, *told) for name, told in zip(names, _tags(works), strict=True)]
+    if len(set(names)) < len(names) == len(set(tagged)):
+        names = tagged
     for column, unit in _COUNTS.items():
         values = defaultdict(set)
         for name, first in zip(names, firsts, strict=True):
@@ -89,6 +93,20 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
             for name, first in zip(names, firsts, strict=True)
         ]
     return [" with ".join(filter(None, (title, " and ".join(counts)))) for title, *counts in names]
+
+
+def _tags(works: Sequence[pd.DataFrame]) -> list[tuple[str, ...]]:
+    """Of each kind of work the tags that all of its cases share, and others do not have so."""
+    firsts = pd.DataFrame([cases.iloc[0] for cases in works])
+    shown = [
+        name
+        for name in varying(firsts, [column for column in map(str, firsts) if column.startswith(TAG)])
+        if all(cases[name].astype(str).nunique(dropna=False) == 1 for cases in works)
+    ]
+    return [
+        tuple(f"{plain(name)}={cell(value)}" for name, value in zip(shown, row, strict=True))
+        for row in firsts[shown].itertuples(index=False)
+    ]
 
 
 def _in_words(work: pd.Series[Any], words: list[str]) -> str:

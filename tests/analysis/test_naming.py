@@ -162,6 +162,21 @@ def test_a_short_title_says_in_what_work_differs() -> None:
     assert short_titles([]) == []
 
 
+def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
+    wide, narrow = ({"tag_kind": kind, "parameter_count": count} for kind, count in (("wide", 300), ("narrow", 100)))
+    assert short_titles([cases(wide, wide), cases(narrow)]) == ["kind=wide", "kind=narrow"]
+    inference = {**wide, "task": "inference"}
+    assert short_titles([cases(wide), cases(narrow), cases(inference)]) == [
+        "training with kind=wide",
+        "training with kind=narrow",
+        "inference with kind=wide",
+    ]
+    assert short_titles([cases(wide, {**wide, "tag_kind": "other"}), cases(narrow)]) == [
+        "300 parameters",
+        "100 parameters",
+    ]  # where the tag is a choice among the cases
+
+
 def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
     works = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
     assert short_titles(works) == [
