@@ -97,16 +97,14 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
 
 def _tags(works: Sequence[pd.DataFrame]) -> list[tuple[str, ...]]:
     """Of each kind of work the tags that all of its cases share, and others do not have so."""
-    firsts = pd.DataFrame([cases.iloc[0] for cases in works])
+    firsts = [cases.iloc[0] for cases in works]
+    frame = pd.DataFrame(firsts)
     shown = [
         name
-        for name in varying(firsts, [column for column in map(str, firsts) if column.startswith(TAG)])
+        for name in varying(frame, [column for column in map(str, frame) if column.startswith(TAG)])
         if all(cases[name].astype(str).nunique(dropna=False) == 1 for cases in works)
     ]
-    return [
-        tuple(f"{plain(name)}={cell(value)}" for name, value in zip(shown, row, strict=True))
-        for row in firsts[shown].itertuples(index=False)
-    ]
+    return [tuple(f"{plain(name)}={cell(first[name])}" for name in shown) for first in firsts]
 
 
 def _in_words(work: pd.Series[Any], words: list[str]) -> str:

@@ -60,9 +60,11 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
         return Objective(_NAMED[name])
     plain, _, way = name.partition(":")
     metric = experiment.metrics.get(plain)
-    if metric is None or way not in ("", "higher", "lower"):
+    if metric is None:
         hint = nearest(plain, [*_NAMED, *experiment.metrics])
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
+    if way not in ("", "higher", "lower"):
+        raise UserError(f"what is to be best of '{plain}' is said as :higher or :lower", where=f"--metric {name}")
     better = way or metrics.better(metric.model_dump())
     if better is None:
         raise UserError(

@@ -52,3 +52,5 @@ def test_a_metric_without_a_direction_is_asked_for_one() -> None:
         objective_of("score", experiment)
     with pytest.raises(UserError, match="no metric 'speed'"):
         objective_of("speed", experiment)
+    with pytest.raises(UserError, match=":higher or :lower"):
+        objective_of("score:up", experiment)
