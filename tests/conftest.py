@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import hypothesis
 import pytest
@@ -227,11 +227,27 @@ def _made_by(tool: str) -> Path:
     """The folder or file that a script of tools/ makes for the tests, or finds made, and prints."""
     made = subprocess.run(["flock", TOOLS / tool, TOOLS / tool], capture_output=True, text=True)  # one worker at a time
     if made.returncode:
-        reason = f"tools/{tool} cannot work here: {made.stderr.strip()}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        unavailable(f"tools/{tool} cannot work here: {made.stderr.strip()}")
     return Path(made.stdout.strip())
+
+
+def unavailable(reason: str) -> NoReturn:
+    """What a test needs cannot be had here, which in CI is a failure."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def debian() -> Callable[[str], None]:
+    """Installs a package of Debian."""
+
+    def install(package: str) -> None:
+        done = subprocess.run([TOOLS / "packages", package], capture_output=True, text=True)
+        if done.returncode:
+            unavailable(f"{package} cannot be installed here: {done.stderr.strip()}")
+
+    return install
 
 
 @pytest.fixture(scope="session")

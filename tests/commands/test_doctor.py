@@ -93,8 +93,9 @@ def test_a_silent_slurm_is_no_problem_of_a_local_site_that_was_named_with_a_fake
         assert "Slurm" not in {finding["group"] for finding in told["places"][0]["findings"]}
 
 
-@pytest.mark.skipif(shutil.which("scontrol") is None, reason="needs Slurm's commands")
-def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at(command_line, tmp_path):
+@pytest.mark.system
+def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at(command_line, debian, tmp_path):
+    debian("slurm-client")
     (tmp_path / "slurm.conf").write_text("ClusterName=gone\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=9\n")
     silent = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
     said = command_line(*QUICK, env=silent, expect=1).stdout

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog, preload
+from hpcbench.node import catalog
 
 NOTHING = dict.fromkeys(catalog.SETTINGS)
 LONG = pytest.mark.long
@@ -49,18 +49,20 @@ def test_onednn_computes_where_it_is_on_and_not_where_it_is_off(run: Callable[..
 
 @pytest.mark.system
 @pytest.mark.parametrize("framework", EVERY)
-def test_an_allocator_serves_the_whole_process(run: Callable[..., Any], framework: str) -> None:
-    if preload.missing({"openmp": None, "allocator": "jemalloc"}, {}):
-        pytest.skip("no jemalloc here; not run: the allocator of a framework")
+def test_an_allocator_serves_the_whole_process(
+    run: Callable[..., Any], debian: Callable[[str], None], framework: str
+) -> None:
+    debian("libjemalloc2")
     assert Path(run(framework, allocator="jemalloc")[1]["allocator"]).name == "libjemalloc.so.2"
     assert run(framework)[1]["allocator"].startswith(("libc.", "libc-"))
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("framework", ["pytorch", "mxnet"])
-def test_an_openmp_runtime_takes_the_place_of_the_frameworks_own(run: Callable[..., Any], framework: str) -> None:
-    if preload.missing({"openmp": "llvm", "allocator": None}, {}):
-        pytest.skip("no LLVM OpenMP here; not run: the OpenMP runtime of a framework")
+def test_an_openmp_runtime_takes_the_place_of_the_frameworks_own(
+    run: Callable[..., Any], debian: Callable[[str], None], framework: str
+) -> None:
+    debian("libomp5")
     found = run(framework, openmp="llvm", wait_policy="passive")[1]
     assert (found["openmp"], found["wait_policy"], found["threads"]) == ("libomp.so.5", "passive", 1)
     assert run(framework)[1]["openmp"].startswith("libgomp")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hpcbench.node.variables import for_worker
-from tests.conftest import TOOLS
+from tests.conftest import unavailable
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: libraries preloaded before it")
 CPUS = len(os.sched_getaffinity(0))
@@ -31,22 +31,6 @@ print(time.process_time() - start)
 """
 
 
-def skip(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def debian() -> Callable[[str], None]:
-    def install(package: str) -> None:
-        done = subprocess.run([TOOLS / "packages", package], capture_output=True, text=True)
-        if done.returncode:
-            skip(f"{package} cannot be installed here: {done.stderr.strip()}")
-
-    return install
-
-
 @pytest.fixture(scope="session")
 def intels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables by which Intel's runtime is found."""
@@ -54,7 +38,7 @@ def intels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     words = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), "intel-openmp"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
-        skip(f"intel-openmp cannot be downloaded here: {done.stderr.strip()}")
+        unavailable(f"intel-openmp cannot be downloaded here: {done.stderr.strip()}")
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)

@@ -7,8 +7,6 @@ import shutil
 
 import pytest
 
-REAL = shutil.which("sbatch")
-
 
 @pytest.fixture
 def sbatch(cluster, tmp_path):
@@ -17,7 +15,8 @@ def sbatch(cluster, tmp_path):
     def replaced(text):
         folder = tmp_path / "bin"
         folder.mkdir(exist_ok=True)
-        (folder / "sbatch").write_text(f"#!/bin/bash\nREAL={REAL}\n{text}\n")
+        # Not looked up before: the cluster may have installed it just now.
+        (folder / "sbatch").write_text(f"#!/bin/bash\nREAL={shutil.which('sbatch')}\n{text}\n")
         (folder / "sbatch").chmod(0o755)
         return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
