@@ -135,7 +135,7 @@ class Tuner:
         self._conducted(whole_grid(notebook, settings, measure.repetitions), bench, context)
         if found.best in notebook.failed:
             return finding
-        grid = against_grid(context, found, notebook.effects(), bench, self.objective)
+        grid = against_grid(context, found, notebook, bench, self.objective)
         return replace(finding, grid=grid, grid_seconds=grid.seconds)
 
     def _conducted(self, steps: Search[Result], bench: Bench, context: Context) -> Result:

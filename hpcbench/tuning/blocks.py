@@ -82,9 +82,13 @@ class Notebook:
         """The settings that were measured, and did not fail."""
         return sorted({each.setting for _, each in self._measured} - self.failed)
 
+    def measured(self, stage: Stage) -> list[Measured]:
+        """What completed at this stage, but for settings that failed later."""
+        return [each for of, each in self._measured if of is stage and each.setting not in self.failed]
+
     def times(self, setting: int, stage: Stage) -> int:
         """How often it completed at this stage."""
-        return sum(each.setting == setting and of is stage for of, each in self._measured)
+        return sum(each.setting == setting for each in self.measured(stage))
 
     def effects(self, stage: Stage | None = None) -> Effects:
         """What they cost, by all measurements or those of one stage. Raises ValueError where there is none."""

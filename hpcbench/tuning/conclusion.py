@@ -8,11 +8,14 @@ from typing import Any, Protocol
 
 from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
 from hpcbench.plan.case import Case
+from hpcbench.tuning.blocks import Notebook
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.finding import Answer, Failure, Finding, Grid, Setting
+from hpcbench.tuning.grid import CHOSEN, FOUND, beside_chosen
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
+from hpcbench.tuning.stages import Stage
 from hpcbench.tuning.usage import usage
 
 
@@ -86,14 +89,17 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
 
 
 def against_grid(
-    context: Context, found: Found, effects: Effects, measured: Measurements, objective: Objective
+    context: Context, found: Found, notebook: Notebook, measured: Measurements, objective: Objective
 ) -> Grid:
-    """How the setting that was found does among all; `measured` are the measurements of the grid alone."""
-    winner = effects.order()[0]
-    more, half = effects.costs[found.best] - effects.costs[winner], effects.half_width(found.best, winner, LEVEL)
+    """How the setting that was found does among all; notebook and measurements are those of the grid alone."""
+    effects, beside = notebook.effects(), beside_chosen(notebook.measured(Stage.FULL), found.best)
+    slower = Interval(1.0, None, None)
+    if beside:
+        more = beside.costs[FOUND] - beside.costs[CHOSEN]
+        slower = _around(more, beside.half_width(FOUND, CHOSEN, LEVEL))
     return Grid(
-        best=_setting(context, context.cases[winner], measured, objective),
-        slower=_around(more, half),
+        best=_setting(context, context.cases[effects.order()[0]], measured, objective),
+        slower=slower,
         beats=beaten(effects, found.best),
         of=len(effects.costs) - 1,
         seconds=measured.seconds,

@@ -21,7 +21,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Grid:
-    """What the full grid says: `slower` is how many times as much the setting that was found costs as the best."""
+    """What the full grid says: `slower` is how many times as much the setting that was found costs as what the grid
+    chooses, told by measurements that did not choose it; `best` is what all of them choose."""
 
     best: Setting
     slower: Interval

@@ -49,7 +49,7 @@ def search(
     if not notebook.settings:
         return None
     finalists = yield from halve(notebook, notebook.settings, FINALISTS)
-    winner = yield from _final(notebook, finalists, default)
+    winner = yield from _final(notebook, finalists)
     if winner is None:
         return None
     if winner == default:
@@ -72,9 +72,9 @@ def _most_pairs(settings: int, repetitions: int) -> int:
     return max(repetitions, min(3 * repetitions, int(DUEL * settings * repetitions)))
 
 
-def _final(notebook: Notebook, finalists: Collection[int], default: int) -> Search[int | None]:
-    """The best of the finalists, each measured as the experiment asks, with the default beside them."""
-    left = {*finalists, default}
+def _final(notebook: Notebook, finalists: Collection[int]) -> Search[int | None]:
+    """The best of the finalists, each measured as the experiment asks."""
+    left = set(finalists)
     for _ in range(FINALS):
         yield from notebook.measure(left, Stage.FULL)
         left -= notebook.failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Mapping
 from statistics import median
 
@@ -11,7 +12,8 @@ import pytest
 from benchmarks.simulated_settings import made_up, searched
 from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
 from hpcbench.tuning.duel import FEWEST, Verdict, duel
-from hpcbench.tuning.grid import whole_grid
+from hpcbench.tuning.effects import Measured, fit
+from hpcbench.tuning.grid import CHOSEN, FOUND, beside_chosen, whole_grid
 from hpcbench.tuning.halving import halve
 from hpcbench.tuning.search import FINALISTS, search
 from hpcbench.tuning.stages import Stage
@@ -84,7 +86,7 @@ def test_a_search_finds_the_best_of_quiet_settings_and_is_certain() -> None:
     assert found.verdict.gain.estimate == pytest.approx(1.0 + 0.1 * (35 % 24), rel=0.03)
     finals = set(machine.measured(Stage.FULL))
     assert len(finals) <= FINALISTS + 1
-    assert 7 in finals  # the default stands beside them
+    assert 7 in finals  # the default is in the duel
 
 
 def test_where_the_default_is_best_it_stays() -> None:
@@ -160,3 +162,20 @@ def test_a_large_space_is_searched_with_a_surrogate() -> None:
     assert trial.regret < 0.05
     assert trial.beats > 0.98
     assert trial.part < 0.05
+
+
+def test_what_the_grid_chooses_is_told_by_blocks_that_did_not_choose_it() -> None:
+    generator = random.Random(3)
+    ratios = []
+    for _ in range(40):  # grids of settings that are all the same, of which the best seems better than any
+        measured = [Measured(setting, block, generator.gauss(0, 0.05)) for setting in range(24) for block in range(6)]
+        beside = beside_chosen(measured, 5)
+        assert beside is not None
+        ratios.append(beside.costs[FOUND] - beside.costs[CHOSEN])
+        assert fit(measured).costs[5] - min(fit(measured).costs.values()) >= 0
+    assert abs(sum(ratios) / len(ratios)) < 0.015
+    exact = [Measured(setting, block, 0.1 * setting) for setting in range(3) for block in range(2)]
+    beside = beside_chosen(exact, 2)
+    assert beside is not None
+    assert beside.costs[FOUND] - beside.costs[CHOSEN] == pytest.approx(0.2)
+    assert beside_chosen(exact[::2], 0) is None
