@@ -118,9 +118,9 @@ def _beside_grid(finding: Finding) -> str:
 def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
     if grid.best.case == found.case:
         return f"its best is the same: {_setting(grid.best, quantity)}"
-    took = f"{in_brackets(grid.slower)} the cost of the grid's best"
+    took = f"{in_brackets(grid.slower)} the cost of what the grid chooses"
     beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')}"
-    return f"{took}, {_setting(grid.best, quantity)}; {beats}"
+    return f"{took}, at last {_setting(grid.best, quantity)}; {beats}"
 
 
 def _usage(answer: Answer) -> Iterator[str]:
