@@ -50,7 +50,8 @@ def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> in
         err.print(f"warning: {warning}", markup=False)
     now = datetime.datetime.now().astimezone()
     if as_json:
-        click.echo(json.dumps(progress_as_json(progress, now), indent=1))
+        search = {"search": _search_in_words(found)} if found.tuning else {}
+        click.echo(json.dumps({**progress_as_json(progress, now), **search}, indent=1))
     else:
         _print(progress, now)
     return 0
