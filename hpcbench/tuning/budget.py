@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hpcbench.tuning.duel import FEWEST
+from hpcbench.tuning.scout import ALL
+from hpcbench.tuning.search import FINALISTS, FINALS
 from hpcbench.tuning.space import Context
 
 PART = 0.25  # of the full grid that a search should take at most
@@ -14,6 +17,14 @@ PAIRS = 2  # for each repetition of the experiment: of a schedule beside the bes
 def most_measurements(contexts: Sequence[Context], repetitions: int, held_out: int, *, exhaustive: bool) -> int:
     """In all contexts, with schedules at `held_out` other shapes, and the full grid where it is asked for."""
     grid = repetitions * sum(len(context.cases) for context in contexts)
+    searches = sum(_of_search(len(context.cases), repetitions) for context in contexts)
     schedules = sum(context.dynamic is not None for context in contexts)
     of_schedules = schedules * (1 + (1 + held_out) * 2 * PAIRS * repetitions)
-    return math.ceil((PART + exhaustive) * grid) + of_schedules
+    return searches + exhaustive * grid + of_schedules
+
+
+def _of_search(settings: int, repetitions: int) -> int:
+    """A part of the grid, and for small ones as many as there can be: of all settings briefly, half as many again in the
+    halvings, the finals, and the duel."""
+    small = min(settings, ALL) * 3 // 2 + FINALISTS * FINALS + 2 * max(FEWEST, repetitions)
+    return max(small, math.ceil(PART * settings * repetitions))
