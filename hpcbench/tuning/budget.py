@@ -24,7 +24,7 @@ def most_measurements(contexts: Sequence[Context], repetitions: int, held_out: i
 
 
 def _of_search(settings: int, repetitions: int) -> int:
-    """A part of the grid, and for small ones as many as there can be: of all settings briefly, half as many again in the
-    halvings, the finals, and the duel."""
+    """A part of the grid, and for small ones as many as there can be: of all settings briefly, half as many again to
+    halve them, the finals, and the duel."""
     small = min(settings, ALL) * 3 // 2 + FINALISTS * FINALS + 2 * max(FEWEST, repetitions)
     return max(small, math.ceil(PART * settings * repetitions))
