@@ -89,12 +89,14 @@ def _cells(trials: Sequence[Trial]) -> list[str]:
 def real(only: Sequence[str]) -> None:
     cpus = len(hardware.usable_cpus())
     print(f"\nReal networks with PyTorch, {hardware.cpu_model()}, {cpus} CPUs, Python {platform.python_version()}\n")
-    titles = ("experiment", "settings", "over best", "time", "beats", "gain")
+    titles = ("experiment", "settings", "over the grid's choice", "time", "beats", "gain")
+    findings = []
     print(f"{titles[0]:<20}" + "".join(f"{title:>24}" for title in titles[1:]))
     for name in only or NETWORKS:
         with tempfile.TemporaryDirectory() as folder:
-            finding = _tuned(name, Path(folder), cpus)
-        print(f"{name:<20}" + "".join(f"{cell:>24}" for cell in _told(finding)), flush=True)
+            findings.append(_tuned(name, Path(folder), cpus))
+        print(f"{name:<20}" + "".join(f"{cell:>24}" for cell in _told(findings[-1])), flush=True)
+    print(f"\n{_reached(findings)}")
 
 
 def _tuned(name: str, folder: Path, cpus: int) -> dict[str, Any]:
@@ -106,6 +108,16 @@ def _tuned(name: str, folder: Path, cpus: int) -> dict[str, Any]:
     (finding,) = json.loads((folder / "results" / "tuned" / "tuning.json").read_text())
     found: dict[str, Any] = finding
     return found
+
+
+def _reached(findings: Sequence[dict[str, Any]]) -> str:
+    grids = [finding["grid"] for finding in findings]
+    near = sum(grid["slower"][0] < 1 + NEAR for grid in grids)
+    quick = sum(finding["seconds"] <= QUARTER * finding["grid_seconds"] for finding in findings)
+    most = sum(grid["beats"] >= MOST * grid["of"] for grid in grids)
+    reached = {f"within {NEAR:.0%} of the grid's choice": near, f"in {QUARTER:.0%} of its time": quick}
+    reached[f"beats {MOST:.0%} of the settings"] = most
+    return "; ".join(f"{goal}: {count} of {len(findings)}" for goal, count in reached.items())
 
 
 def _told(finding: dict[str, Any]) -> list[str]:
