@@ -53,11 +53,15 @@ def search(
     if winner is None:
         return None
     if winner == default:
+        effects = notebook.effects()  # before, for one more failure shall not make it unknown
         yield from _known(notebook, default)
-        return Found(winner, winner, None, notebook.effects())
+        return Found(winner, winner, None, effects)
     notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
     verdict = yield from duel(notebook, winner, default, _most_pairs(len(settings), repetitions))
-    return Found(winner if verdict.certain else default, winner, verdict, notebook.effects())
+    best = winner if verdict.certain else default
+    if best in notebook.failed:  # both have failed at last: nothing is known to work
+        return None
+    return Found(best, winner, verdict, notebook.effects())
 
 
 def _known(notebook: Notebook, setting: int) -> Search[None]:

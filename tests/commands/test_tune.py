@@ -61,6 +61,7 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     told = command_line("report", "second").stdout
     assert "best       workers=4" in told
     assert "Every measurement of the search" in told
+    assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
     assert len(command_line.records()) == states["completed"]  # nothing was measured again

@@ -123,6 +123,33 @@ def test_a_default_that_fails_by_chance_is_not_lost_to_something_slower() -> Non
     assert found.effects.order()[0] == 0
 
 
+class FailingLate(Machine):
+    """From a block on, everything fails."""
+
+    def __init__(self, costs: Mapping[int, float | None], block: int) -> None:
+        super().__init__(costs, wobble)
+        self.block = block
+
+    def _cost(self, setting: int) -> float | None:
+        return None if len(self.blocks) >= self.block else super()._cost(setting)
+
+
+def test_where_both_fail_in_the_duel_nothing_is_recommended() -> None:
+    whole = Machine({0: 1.5, 1: 1.0, 2: 1.6}, wobble)
+    conduct(search(Notebook(0), range(3), 0, 6), whole)
+    first_pair = next(n for n, block in enumerate(whole.blocks, 1) if sorted(block.settings) == [0, 1])
+    assert conduct(search(Notebook(0), range(3), 0, 6), FailingLate(whole.costs, first_pair)) is None
+
+
+def test_a_default_that_is_best_and_fails_at_last_is_still_the_answer() -> None:
+    whole = Machine({0: 1.0, 1: 2.0, 2: 3.0}, wobble)
+    conduct(search(Notebook(0), range(3), 0, 6), whole)
+    found = conduct(search(Notebook(0), range(3), 0, 6), FailingLate(whole.costs, len(whole.blocks)))
+    assert found is not None
+    assert found.best == 0
+    assert 0 in found.effects.costs
+
+
 def test_where_all_fail_nothing_is_found() -> None:
     assert conduct(search(Notebook(0), range(3), 0, 6), Machine(dict.fromkeys(range(3)))) is None
 
