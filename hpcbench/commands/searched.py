@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpcbench.collect.progress import Progress
-from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import load_yaml
-from hpcbench.config.settings import apply_settings
+from hpcbench.config.experiment import load_experiment
 from hpcbench.report.tuned import lines
 from hpcbench.submit.again import Again
-from hpcbench.submit.sweep import Sweep
 from hpcbench.tuning.kept import read
 from hpcbench.tuning.objective import objective_of
 
@@ -22,7 +19,8 @@ def answers_of_searches(progresses: Sequence[Progress]) -> Iterator[str]:
         if found is None:
             yield f"{sweep.paths.name} is a search that has not ended: hpcbench resume {sweep.paths.name}"
             continue
-        objective = objective_of(str((sweep.tuning or {}).get("metric")), _experiment(sweep))
+        experiment = load_experiment(Again.of(sweep.paths).document())
+        objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)
         for finding in found:
             yield from lines(finding, objective.quantity)
     if any(progress.sweep.tuning for progress in progresses):
@@ -37,8 +35,3 @@ def default_of_search(progresses: Sequence[Progress]) -> str | None:
     found = read(searches[0]) or []
     answer = found[0].answer if len(found) == 1 else None
     return answer.default.case if answer and answer.default.value else None
-
-
-def _experiment(sweep: Sweep) -> Experiment:
-    again = Again.of(sweep.paths)
-    return load_experiment(apply_settings(load_yaml(again.experiment), list(again.asked.settings)))

@@ -13,8 +13,6 @@ from hpcbench.commands.awaiting import wait_for_search
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import load_yaml
-from hpcbench.config.settings import apply_settings
 from hpcbench.lease import Lease
 from hpcbench.node.catalog import DYNAMIC
 from hpcbench.plan.case import Case
@@ -49,7 +47,7 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
     for a sweep that does not say enough.
     """
     again, how = Again.of(sweep.paths), sweep.tuning or {}
-    document = apply_settings(load_yaml(again.experiment), list(again.asked.settings))
+    document = again.document()
     experiment = load_experiment(document)
     objective = objective_of(str(how.get("metric")), experiment)
     plan = make_plan(experiment, document, again.site(local=True))

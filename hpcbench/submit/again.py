@@ -10,6 +10,7 @@ from typing import Any
 
 import hpcbench
 from hpcbench.config.loading import load_yaml
+from hpcbench.config.settings import apply_settings
 from hpcbench.config.site import Site, load_site
 from hpcbench.contents import content
 from hpcbench.environments.resolve import Resolved
@@ -50,6 +51,10 @@ class Again:
     @property
     def experiment(self) -> Path:
         return self.sweep.paths.jobs / "experiment.yaml"
+
+    def document(self) -> dict[str, Any]:
+        """The experiment as it was asked for, with what `--set` said. Raises UserError where it cannot be read."""
+        return apply_settings(load_yaml(self.experiment), list(self.asked.settings))
 
     @property
     def origin(self) -> Origin:
