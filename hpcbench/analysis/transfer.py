@@ -60,7 +60,8 @@ class Transfer(NamedTuple):
 
 def transfer(cases: pd.DataFrame) -> Transfer | None:
     """None where there are no two networks, or no rule holds that could be followed."""
-    fixed = cases[ways_of(cases) != DYNAMIC]
+    # The numbers of threads say what the way says, and would else be compared within each way alone.
+    fixed = cases[ways_of(cases) != DYNAMIC].drop(columns="threads", errors="ignore")
     networks = fixed[fixed["time_median_s"].notna()].groupby(_NETWORK, dropna=False, sort=False)
     if networks.ngroups < FEWEST_NETWORKS:
         return None

@@ -67,6 +67,20 @@ def test_dynamic_cases_are_no_part_of_the_grid_that_rules_are_of(matrix: Matrix)
     assert found.beats.estimate == 1
 
 
+def test_what_nobody_has_set_is_part_of_the_grid_of_the_others(matrix: Matrix) -> None:
+    """As the planner fills the column `threads`."""
+
+    def times(threads: str, intra_op_threads: int | None, **others: Any) -> list[float] | None:
+        if (threads == "none") != (intra_op_threads is None):
+            return None
+        return [(intra_op_threads or 0.5) * factor for factor in (0.999, 1.0, 1.001)]
+
+    found = transfer(matrix(times, **{**AXES, "threads": ["none", "fixed"]}).cases)
+    assert found is not None
+    assert {each.words for each in found.followed} == {"intra_op_threads unset (the framework's own choice)"}
+    assert found.beats.estimate == 1
+
+
 def test_one_network_has_no_other_to_mine_on(matrix: Matrix) -> None:
     assert transfer(matrix(steady(four_is_best), **{**AXES, "parameter_count": [100]}).cases) is None
 
