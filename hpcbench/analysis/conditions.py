@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.analysis.levels import UNSET, text
+from hpcbench.analysis.statistics import Floats
 from hpcbench.config.parameters import TAG
 
 THREADS = ("intra_op_threads", "inter_op_threads")
@@ -34,7 +35,7 @@ class Condition(NamedTuple):
         column = cases[self.column]
         if self.of is not None:
             numbers = column.astype(float).to_numpy()
-            return np.asarray(numbers == self.value * cases[self.of].astype(float).to_numpy(), dtype=bool)
+            return np.asarray(numbers == self.value * _known(cases, self.of), dtype=bool)
         if self.value is None:
             return column.isna().to_numpy(dtype=bool)
         return column.astype(object).eq(self.value).to_numpy(dtype=bool)
@@ -48,6 +49,15 @@ class Condition(NamedTuple):
         if self.value is None:
             return f"{name} {UNSET} (the framework's own choice)" if self.column in THREADS else f"{name} {UNSET}"
         return f"{name} = {text(self.value)}"
+
+
+def _known(cases: pd.DataFrame, name: str) -> Floats:
+    """A column that threads may be as many as. An affinity leaves a process the cores that its threads need: of these
+    they would be as many whatever their number."""
+    column = cases[name].astype(float)
+    narrowed = name == CORES and "affinity" in cases
+    known = column.where(cases["affinity"].isna()) if narrowed else column
+    return np.asarray(known, dtype=np.float64)
 
 
 def conditions(cases: pd.DataFrame, tunables: Sequence[str]) -> Iterator[Condition]:

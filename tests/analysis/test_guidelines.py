@@ -100,6 +100,8 @@ def test_as_many_threads_as_physical_cores(matrix: Matrix) -> None:
     cases = matrix(steady(lambda **p: 1.0 if p["intra_op_threads"] == cores[p["cpus_per_task"]] else 2.0), **axes).cases
     cases["physical_cores_per_task"] = cases["cpus_per_task"].map(cores).astype("Int64")
     assert mine(cases)[0].words == "intra_op_threads = physical cores"
+    cases["affinity"] = "scatter"  # which leaves as many cores as there are threads
+    assert not any("physical" in each.words for each in mine(cases))
 
 
 def test_with_too_few_contexts_nothing_is_told(matrix: Matrix) -> None:
