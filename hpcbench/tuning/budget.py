@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hpcbench.tuning.duel import FEWEST
 from hpcbench.tuning.scout import ALL
-from hpcbench.tuning.search import FINALISTS, FINALS
+from hpcbench.tuning.search import FINALISTS, FINALS, most_pairs
 from hpcbench.tuning.space import Context
 
 PART = 0.25  # of the full grid that a search should take at most
@@ -24,7 +24,7 @@ def most_measurements(contexts: Sequence[Context], repetitions: int, held_out: i
 
 
 def _of_search(settings: int, repetitions: int) -> int:
-    """A part of the grid, and for small ones as many as there can be: of all settings briefly, half as many again to
+    """A part of the grid, and no less than its stages take: as many as are all measured briefly, half as many again to
     halve them, the finals, and the duel."""
-    small = min(settings, ALL) * 3 // 2 + FINALISTS * FINALS + 2 * max(FEWEST, repetitions)
-    return max(small, math.ceil(PART * settings * repetitions))
+    stages = min(settings, ALL) * 3 // 2 + FINALISTS * FINALS + 2 * max(FEWEST, most_pairs(settings, repetitions))
+    return max(stages, math.ceil(PART * settings * repetitions))

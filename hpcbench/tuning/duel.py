@@ -2,7 +2,8 @@
 
 What chose the challenger is not used again: the best of many is also the luckiest. From the third pair on, the interval
 is looked at after each, and each look is at a level that leaves less than one wrong answer in a hundred to the whole
-duel (Bonferroni's bound, over the looks there can be).
+duel (Bonferroni's bound, over the looks there can be). To fail once may be chance: a champion that does has another
+chance, for what takes its place is recommended.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from hpcbench.tuning.effects import Effects, Measured, fit
 from hpcbench.tuning.stages import Stage
 
 FEWEST = 3  # pairs before anything is said
+CHANCES = 2  # of the champion to complete
 WRONG = 0.01  # how often a duel may be won by what is not better
 NEGLIGIBLE = 0.01  # a gain that nobody cares about
 
 
 class Verdict(NamedTuple):
-    """`gain` is how many times as good the challenger is, with its 95 % interval; None where one of them failed.
-
-    `certain` says that it is better.
-    """
+    """`gain` is how many times as good the challenger is, with its 95 % interval, known from so many `pairs`; None
+    where one of them failed. `certain` says that it is better."""
 
     gain: Interval | None
     certain: bool
@@ -34,20 +34,28 @@ class Verdict(NamedTuple):
 
 
 def duel(notebook: Notebook, challenger: int, champion: int, most: int) -> Search[Verdict]:
-    """Measure both in pairs, `most` of them but at least FEWEST. One that fails has lost."""
+    """Measure both in pairs, `most` of them but at least FEWEST. A challenger that fails has lost, and so has a
+    champion that fails at each of its chances; one that has completed is judged by that, and counts as good."""
     most = max(most, FEWEST)
     pairs: list[Measured] = []
-    verdict = Verdict(None, False, 0)
-    for pair in range(1, most + 1):
+    verdict, failures = Verdict(None, False, 0), 0
+    while verdict.pairs < most and failures < CHANCES:
         logs = yield from notebook.measure((challenger, champion), Stage.FULL)
-        if len(logs) < 2:
-            return Verdict(None, challenger in logs, pair)
-        pairs += [Measured(setting, pair, log) for setting, log in logs.items()]
-        if pair >= FEWEST:
+        if challenger not in logs:
+            return Verdict(None, False, verdict.pairs)
+        if champion not in logs:
+            failures += 1
+            if verdict.pairs or failures < CHANCES:
+                notebook.failed.discard(champion)
+            continue
+        count = verdict.pairs + 1
+        pairs += [Measured(setting, count, log) for setting, log in logs.items()]
+        verdict = Verdict(None, False, count)
+        if count >= FEWEST:
             verdict = judge(fit(pairs), notebook.effects(Stage.FULL), challenger, champion, most - FEWEST + 1)
-            if verdict.certain or _is_negligible(verdict.gain):
-                break
-    return verdict
+        if verdict.certain or _is_negligible(verdict.gain):
+            break
+    return verdict if verdict.pairs else Verdict(None, True, 0)
 
 
 def judge(pairs: Effects, full: Effects, challenger: int, champion: int, looks: int) -> Verdict:

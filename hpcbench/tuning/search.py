@@ -38,7 +38,8 @@ class Found:
 def search(
     notebook: Notebook, settings: Collection[int], default: int, repetitions: int, scout: Scout | None = None
 ) -> Search[Found | None]:
-    """The best of these settings, which hold the default; None where every one failed.
+    """The best of these settings, which hold the default; None where every one failed. Where all finalists fail, when
+    they are measured for longer, the best of the others are the next.
 
     With a scout, only what it looked at is compared. `repetitions` are those of a setting in the full grid.
     """
@@ -46,22 +47,21 @@ def search(
         yield from notebook.measure(settings, Stage.SHORT)
     else:
         yield from scout.look(notebook, default)
-    if not notebook.settings:
-        return None
-    finalists = yield from halve(notebook, notebook.settings, FINALISTS)
-    winner = yield from _final(notebook, finalists)
-    if winner is None:
-        return None
-    if winner == default:
-        effects = notebook.effects()  # before, for one more failure shall not make it unknown
-        yield from _known(notebook, default)
-        return Found(winner, winner, None, effects)
-    notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
-    verdict = yield from duel(notebook, winner, default, _most_pairs(len(settings), repetitions))
-    best = winner if verdict.certain else default
-    if best in notebook.failed:  # both have failed at last: nothing is known to work
-        return None
-    return Found(best, winner, verdict, notebook.effects())
+    while notebook.settings:
+        finalists = yield from halve(notebook, notebook.settings, FINALISTS)
+        winner = yield from _final(notebook, finalists)
+        if winner is None:
+            continue
+        if winner == default:
+            effects = notebook.effects()  # before, for one more failure shall not make it unknown
+            yield from _known(notebook, default)
+            return Found(winner, winner, None, effects)
+        notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
+        verdict = yield from duel(notebook, winner, default, most_pairs(len(settings), repetitions))
+        best = winner if verdict.certain else default
+        if best in notebook.settings:  # not where both have failed
+            return Found(best, winner, verdict, notebook.effects())
+    return None
 
 
 def _known(notebook: Notebook, setting: int) -> Search[None]:
@@ -70,7 +70,7 @@ def _known(notebook: Notebook, setting: int) -> Search[None]:
         yield from notebook.measure([setting], Stage.FULL)
 
 
-def _most_pairs(settings: int, repetitions: int) -> int:
+def most_pairs(settings: int, repetitions: int) -> int:
     """Of a duel: as many as the experiment has repetitions; where the full grid is large, up to three times as many, as
     far as that is so small a part of it for each of both that the whole search stays below a quarter of it."""
     return max(repetitions, min(3 * repetitions, int(DUEL * settings * repetitions)))

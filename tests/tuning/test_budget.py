@@ -26,3 +26,5 @@ def test_a_small_grid_takes_what_all_stages_can_take() -> None:
     parameters = Parameters.model_validate({"framework": "pytorch", "model": "mlp"})
     case = Case(case_id(parameters, {}), 0, parameters, {}, SlurmOptions())
     assert most_measurements([Context((case,) * 2, 0, ())], 1, 0, exhaustive=False) == 3 + 6 + 6
+    duel = 2 * 8  # of 64 settings and 3 repetitions, as many pairs as are 4.5 % of the grid
+    assert most_measurements([Context((case,) * 64, 0, ())], 3, 0, exhaustive=False) == 96 + 6 + duel
