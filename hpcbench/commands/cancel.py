@@ -46,14 +46,14 @@ def cancel(context: click.Context, sweep: str) -> int:
 
 
 def _cancel_search(sweep: Sweep) -> int:
-    from hpcbench.submit.search_job import in_queue
+    from hpcbench.submit.queue import searching
     from hpcbench.submit.slurm import adopt_orphans
     from hpcbench.submit.slurm import cancel as cancel_arrays
 
     # The job itself holds the sweep's lock while it searches: the journal is only added to.
     journal = Journal.read(sweep.paths)
     adopt_orphans(journal)
-    jobs = in_queue(sweep, journal)
+    jobs = searching(sweep.paths.name, journal)
     cancel_arrays(jobs, journal)
     err.print(f"cancelled {plural(len(jobs), 'job')}")
     return 0

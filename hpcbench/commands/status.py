@@ -16,8 +16,8 @@ from hpcbench.commands.watching import watch as watch_sweep
 from hpcbench.report.progress import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.progress_groups import lines
 from hpcbench.report.progress_json import as_json as progress_as_json
-from hpcbench.submit.journal import Journal
-from hpcbench.submit.sweep import Sweep, load
+from hpcbench.submit.search_state import search_state
+from hpcbench.submit.sweep import load
 
 EPILOG = """\b
 Examples:
@@ -27,7 +27,8 @@ Examples:
   hpcbench status --watch | tee log           a line for each change and each failure
   hpcbench status --watch --json   a line of JSON for each change of counts, nodes, reasons or failures
 
-Exit status: 0 all is well; 1 with --watch: some repetition did not complete; 2 a mistake; 130 interrupted.
+Exit status: 0 all is well; 1 with --watch: some repetition did not complete, or a search
+has no answer; 2 a mistake; 130 interrupted.
 """
 
 
@@ -50,7 +51,7 @@ def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> in
         err.print(f"warning: {warning}", markup=False)
     now = datetime.datetime.now().astimezone()
     if as_json:
-        search = {"search": _search_in_words(found)} if found.tuning else {}
+        search = {"search": search_state(found).words} if found.tuning else {}
         click.echo(json.dumps({**progress_as_json(progress, now), **search}, indent=1))
     else:
         _print(progress, now)
@@ -66,25 +67,10 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "tried again": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
-        "search": _search_in_words(progress.sweep),
+        "search": search_state(progress.sweep).words if progress.sweep.tuning else "",
     }
     for name, words in told.items():
         if words:
             out.print(f"  {name + ':':13} {words}", soft_wrap=True)
     for line in lines(progress):
         out.print(line, soft_wrap=True)
-
-
-def _search_in_words(sweep: Sweep) -> str:
-    """Whether a search has ended, and which job of Slurm searches; nothing for a sweep of all of its cases."""
-    if sweep.tuning is None:
-        return ""
-    if sweep.paths.findings.is_file():
-        return f"ended; what it found: hpcbench resume {sweep.paths.name}"
-    if sweep.tuning.get("scheduler") != "slurm":
-        return f"not ended; go on with: hpcbench resume {sweep.paths.name}"
-    from hpcbench.submit.search_job import in_queue
-
-    jobs = in_queue(sweep, Journal.read(sweep.paths))
-    told = "; ".join(f"job {job} is {state}" for job, state in jobs.items())
-    return told or f"not ended, and no job searches; go on with: hpcbench resume {sweep.paths.name}"

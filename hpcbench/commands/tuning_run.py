@@ -22,11 +22,12 @@ from hpcbench.report.plural import plural
 from hpcbench.report.tuned import in_words, lines
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
+from hpcbench.submit.queue import searching
 from hpcbench.submit.sweep import Sweep
-from hpcbench.tuning.bench import Bench, Runs, ending
+from hpcbench.tuning.bench import Bench, Runs
 from hpcbench.tuning.blocks import Notebook, Result, Search, conduct
 from hpcbench.tuning.budget import PAIRS, most_measurements
-from hpcbench.tuning.conclusion import against_grid, conclude
+from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.finding import Finding
 from hpcbench.tuning.grid import whole_grid
 from hpcbench.tuning.kept import keep, read
@@ -78,15 +79,15 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
 
 
 def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> None:
-    from hpcbench.submit.search_job import in_queue, submit_search  # submitit
+    from hpcbench.submit.search_job import submit_search  # submitit
     from hpcbench.submit.slurm import adopt_orphans, check_available
 
     check_available()
     journal = Journal.read(sweep.paths)
     adopt_orphans(journal)
-    queued = in_queue(sweep, journal)
-    for job, state in queued.items():
-        err.print(f"job {job} searches it, and is {state}")
+    queued = searching(sweep.paths.name, journal)
+    for job, entry in queued.items():
+        err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
         job = submit_search(sweep, plan, measurements, workspace, journal, lease)
         err.print(f"job {job} searches it", soft_wrap=True)
@@ -118,7 +119,7 @@ class Tuner:
         notebook = Notebook(measure.shuffle_seed)
         steps = search(notebook, settings, context.default, measure.repetitions, scout)
         found = self._conducted(steps, bench, context)
-        finding = conclude(context, found, notebook.failed, bench, self.objective, measure.repetitions)
+        finding = conclude(context, found, bench, self.objective, measure.repetitions)
         if found is None:
             return finding
         if context.dynamic:
@@ -131,10 +132,7 @@ class Tuner:
         err.print(f"the full grid: {plural(len(settings) * measure.repetitions, 'measurement')}", soft_wrap=True)
         bench, notebook = bench.afresh(), Notebook(measure.shuffle_seed)
         self._conducted(whole_grid(notebook, settings, measure.repetitions), bench, context)
-        if found.best in notebook.failed:
-            return finding
-        grid = against_grid(context, found, notebook, bench, self.objective)
-        return replace(finding, grid=grid, grid_seconds=grid.seconds)
+        return with_grid(finding, context, found.best, notebook, bench, self.objective)
 
     def _conducted(self, steps: Search[Result], bench: Bench, context: Context) -> Result:
         return conduct(steps, lambda block: bench.block(context.cases, block))
@@ -151,7 +149,7 @@ class Tuner:
     def _outcome(self, stage: Stage, record: Record) -> str:
         cost, causes = self.objective.cost_of(record), disturbed_by(record)
         if cost is None:
-            return ending(record)
+            return self.objective.why_unknown(record)
         value = value_in_words(self.objective.quantity, self.objective.value_of(cost))
         return f"{value}, measured {stage.word}{f', disturbed: {causes}' if causes else ''}"
 

@@ -18,6 +18,7 @@ from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 from hpcbench.submit.journal import lock_of
 from hpcbench.submit.queue import NoAnswerError
+from hpcbench.submit.search_state import has_ended, search_state
 from hpcbench.submit.sweep import Sweep
 
 FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
@@ -41,9 +42,13 @@ def wait_for(sweep: Sweep) -> int:
 
 
 def watch(sweep: Sweep, display: Display) -> int:
-    """Show a sweep until nothing more will happen to it; return 0 where every repetition has completed, else 1."""
+    """Show a sweep until nothing more will happen to it; return 0 where every repetition has completed, or the search
+    has an answer, else 1."""
     with _farewell(sweep), display:
         progress = _watch(sweep, display)
+    if sweep.tuning is not None:
+        err.print(f"{sweep.paths.name}: {search_state(sweep).words}", soft_wrap=True, markup=False)
+        return int(not has_ended(sweep))
     status = int(any(run.state != outcomes.COMPLETED for run in progress.runs))
     if status:
         err.print(_left(progress), soft_wrap=True, markup=False)
@@ -66,7 +71,7 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
             warned.add(warning)
         pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
         display.show(progress, datetime.datetime.now().astimezone(), pause)
-        if all(run.ended for run in progress.runs):
+        if all(run.ended for run in progress.runs) and has_ended(sweep):
             return progress
         under_way = _is_under_way(progress, now_s - changed_s)
         if idle and not under_way:
@@ -81,7 +86,16 @@ def _is_under_way(progress: Progress, quiet_s: float) -> bool:
     lags = UNKNOWN in states and quiet_s < LAG_S
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
     follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {outcomes.NEVER_STARTED}
-    return bool(lags or states & {*ACTIVE} or follows or is_held(lock_of(progress.sweep.paths.jobs)))
+    held = is_held(lock_of(progress.sweep.paths.jobs))
+    return bool(lags or states & {*ACTIVE} or follows or held or _is_searched(progress.sweep))
+
+
+def _is_searched(sweep: Sweep) -> bool:
+    """Whether a search goes on, which may have no repetition yet."""
+    try:
+        return not has_ended(sweep) and search_state(sweep).goes_on
+    except NoAnswerError:
+        return True
 
 
 def _survey(sweep: Sweep, display: Display) -> Progress:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.loading import load_yaml
+from hpcbench.config.loading import Document, load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.config.site import Site, load_site
 from hpcbench.contents import content
@@ -52,7 +52,7 @@ class Again:
     def experiment(self) -> Path:
         return self.sweep.paths.jobs / "experiment.yaml"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """The experiment as it was asked for, with what `--set` said. Raises UserError where it cannot be read."""
         return apply_settings(load_yaml(self.experiment), list(self.asked.settings))
 

@@ -15,6 +15,7 @@ from hpcbench.submit.journal import Journal
 TIMEOUT_S = 60
 OVERTIME_S = 600  # that a job may take beyond its limit: KillWait and OverTimeLimit of slurm.conf(5), roughly
 FOLLOW_ON = "follow-on"  # the batch of the small job that submits what is left
+SEARCH = "search"  # the batch of the job in which a search runs
 NO_NODES = "None assigned"
 Element = tuple[str, int]  # array job id, index
 
@@ -32,6 +33,18 @@ class QueueEntry:
     reason: str = ""
     nodes: str = ""
     exit_code: str = ""  # as sacct has it, CODE:SIGNAL
+
+    @property
+    def in_words(self) -> str:
+        """Its state; while it is pending, with the reason."""
+        state = self.state.lower()
+        why = states.in_words(self.reason) if states.phase_of(self.state) == states.PENDING else ""
+        return f"{state}: {why}" if why else state
+
+    @property
+    def waits_for_ever(self) -> bool:
+        """Whether it does not start until somebody does something."""
+        return states.phase_of(self.state) == states.PENDING and states.never_starts(self.reason)
 
     @property
     def could_not_log(self) -> bool:
@@ -100,6 +113,12 @@ def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
         if batch == FOLLOW_ON and not ended and state != "COMPLETING":
             follow_on[array_id] = states.in_words(reason) if states.never_starts(reason) else ""
     return Queue(entries, tuple(bare), follow_on)
+
+
+def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
+    """The jobs of a search that have not ended, by their ids. Raises UserError where squeue does not answer."""
+    entries = ask(sweep, [SEARCH], journal).entries
+    return {array: entry for (array, _), entry in entries.items() if not entry.ended}
 
 
 def find_by_name(name: str, uid: int) -> str | None:

@@ -8,14 +8,12 @@ from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
 from hpcbench.plan.plan import Plan
 from hpcbench.submit.journal import Journal
-from hpcbench.submit.queue import ask
+from hpcbench.submit.queue import SEARCH
 from hpcbench.submit.script import LOG, checked, resource_options
 from hpcbench.submit.slurm import Array, submit
 from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import OF_SEARCH, script_of_hpcbench
 from hpcbench.workspace import SweepPaths, Workspace
-
-SEARCH = "search"
 
 
 def submit_search(
@@ -25,6 +23,7 @@ def submit_search(
     where it says no."""
     content = render(plan, measurements, sweep.paths, workspace)
     try:
+        sweep.paths.logs(SEARCH).mkdir(parents=True, exist_ok=True)  # of a bare sbatch
         with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
             file.write(content)
     except OSError as error:
@@ -53,9 +52,3 @@ def _time(plan: Plan, measurements: int) -> str:
     wanted_s = measurements * resources.limit_s
     partition = plan.site.partitions.get(resources.slurm.partition or plan.site.default_partition or "")
     return time_text(min(wanted_s, (partition and partition.max_time_s) or wanted_s))
-
-
-def in_queue(sweep: Sweep, journal: Journal) -> dict[str, str]:
-    """The jobs of a search that have not ended, and their states. Raises UserError where squeue does not answer."""
-    entries = ask(sweep.paths.name, [SEARCH], journal).entries
-    return {array: entry.state.lower() for (array, _), entry in entries.items() if not entry.ended}

@@ -178,6 +178,29 @@ def test_a_pipe_gets_a_line_for_each_change_and_each_failure(world: World) -> No
     ]
 
 
+def test_a_search_is_watched_until_it_has_an_answer_also_before_its_first_repetition(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = world.planned(0)
+    sweep.description["tuning"] = {"metric": "throughput", "scheduler": "local"}
+    world.events = {3: lambda: world.paths.findings.write_text("[]")}
+    world.paths.results.mkdir(parents=True)
+    with locked(sweep.paths.jobs):
+        assert watching.watch(sweep, Log(console(terminal=False))) == 0
+    assert len(world.pauses) == 3
+    assert "sweep-1: ended; what it found: hpcbench resume sweep-1" in capsys.readouterr().err
+
+
+def test_a_search_that_nobody_goes_on_with_is_not_watched_for_ever(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = world.planned(1)
+    sweep.description["tuning"] = {"metric": "throughput", "scheduler": "local"}
+    world.ends(0)
+    assert watching.watch(sweep, Log(console(terminal=False))) == 1
+    assert "not ended, and nobody searches; go on with: hpcbench resume sweep-1" in capsys.readouterr().err
+
+
 def test_a_terminal_gets_a_view_that_is_drawn_once_for_each_answer_and_stays(world: World) -> None:
     sweep, shown = world.planned(2), console(terminal=True)
     world.run(0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 
 import pytest
@@ -56,7 +57,8 @@ def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, s
     submitted = cluster("tune", rates, "--metric", "rate", "--name", "found")
     assert "searches it" in submitted.stderr
     assert "see: hpcbench status found" in submitted.stderr
-    until(cluster, "ended; what it found: hpcbench resume found")
+    watched = cluster("status", "found", "--watch")
+    assert "found: ended; what it found: hpcbench resume found" in watched.stderr
     told = cluster("resume", "found")
     assert "best       workers=4: 4." in told.stdout
     (job,) = {line.split("|")[0] for line in ended(slurm) if line.startswith("found.search.")}
@@ -70,7 +72,7 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
     while len(cluster.records()) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
     cluster("cancel", "found")
-    until(cluster, "not ended, and no job searches")
+    until(cluster, "not ended, and nobody searches")
     before = len([record for record in cluster.records() if record["status"] == "completed"])
     awaited = cluster("resume", "found", "--wait")
     assert "searches it" in awaited.stderr
@@ -82,8 +84,27 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
 def test_a_job_that_waits_is_not_submitted_twice(cluster, rates):
     cluster("tune", rates, "--metric", "rate", "--name", "found", "--set", "slurm.options={hold: true}")
     assert "pending" in cluster("status", "found").stdout
-    assert "searches it, and is pending" in cluster("resume", "found").stderr
+    assert "searches it, and is pending: " in cluster("resume", "found").stderr
     cluster("cancel", "found")
+
+
+def test_a_job_that_never_starts_is_not_waited_for(cluster, rates):
+    held = ("--set", "slurm.options={hold: true}")
+    done = cluster("tune", rates, "--metric", "rate", "--name", "found", *held, "--wait", expect=1)
+    assert "(JobHeldUser)" in done.stderr
+    assert "(JobHeldUser)" in cluster("status", "found", "--watch", expect=1).stderr
+    cluster("cancel", "found")
+    assert "nobody searches" in cluster("status", "found", "--watch", expect=1).stderr
+
+
+def test_a_bare_sbatch_of_its_script_searches(cluster, rates):
+    later = ("--set", "slurm.options={begin: now+1hour}")
+    cluster("tune", rates, "--metric", "rate", "--name", "found", *later)
+    cluster("cancel", "found")
+    script = cluster.workspace / "jobs" / "found" / "search.sh"
+    subprocess.run(["sbatch", "--begin=now", script], env=cluster.variables, check=True, cwd="/", capture_output=True)
+    until(cluster, "ended; what it found: hpcbench resume found")
+    assert "best       workers=4: 4." in cluster("resume", "found").stdout
 
 
 def test_cases_of_several_nodes_are_refused(cluster, rates):

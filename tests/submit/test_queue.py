@@ -262,3 +262,23 @@ def test_an_array_is_found_by_its_name_with_fake_slurm_commands(
     folder = fake_commands(squeue=squeue, sacct=sacct)
     assert find_by_name("study-1.job-001.ab12", 1000) == found
     assert "--name=study-1.job-001.ab12" in (folder / "squeue.called").read_text()
+
+
+@pytest.mark.parametrize(
+    ("entry", "words", "for_ever"),
+    [
+        (QueueEntry("RUNNING", False, "None", "n1"), "running", False),
+        (QueueEntry("PENDING", False, "None"), "pending", False),
+        (QueueEntry("PENDING", False, "BrandNewReason"), "pending: BrandNewReason", False),
+        (QueueEntry("BRAND_NEW", False, "JobHeldUser"), "brand_new", False),
+    ],
+)
+def test_an_element_says_how_it_stands(entry: QueueEntry, words: str, for_ever: bool) -> None:
+    assert (entry.in_words, entry.waits_for_ever) == (words, for_ever)
+
+
+def test_what_is_held_waits_for_ever() -> None:
+    held = QueueEntry("PENDING", False, "JobHeldUser")
+    assert held.waits_for_ever
+    assert held.in_words.startswith("pending: ")
+    assert held.in_words.endswith("(JobHeldUser)")

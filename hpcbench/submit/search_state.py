@@ -1,0 +1,36 @@
+"""How a search stands: whether it has an answer, or somebody looks for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hpcbench.lease import is_held
+from hpcbench.submit.journal import Journal, lock_of
+from hpcbench.submit.queue import searching
+from hpcbench.submit.sweep import Sweep
+
+
+class SearchState(NamedTuple):
+    """`words` also tell the command that goes on. `goes_on` says that more will happen by itself."""
+
+    words: str
+    goes_on: bool = False
+
+
+def has_ended(sweep: Sweep) -> bool:
+    """Whether there is an answer; so of every sweep that is no search."""
+    return sweep.tuning is None or sweep.paths.findings.is_file()
+
+
+def search_state(sweep: Sweep) -> SearchState:
+    """Raises UserError where squeue does not answer."""
+    name = sweep.paths.name
+    if has_ended(sweep):
+        return SearchState(f"ended; what it found: hpcbench resume {name}")
+    jobs = searching(name, Journal.read(sweep.paths)) if (sweep.tuning or {}).get("scheduler") == "slurm" else {}
+    if jobs:
+        words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
+        return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))
+    if is_held(lock_of(sweep.paths.jobs)):
+        return SearchState("an hpcbench searches", True)
+    return SearchState(f"not ended, and nobody searches; go on with: hpcbench resume {name}")
