@@ -17,13 +17,13 @@ import pytest
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: branches side by side")
 from torch import nn  # noqa: E402
+from torch.nn.utils import prune  # noqa: E402
 
 from hpcbench.node.schedule import (  # noqa: E402
     FORWARD,
     Schedule,
     Section,
     apply_schedule,
-    branches,
     cpus,
     fingerprint,
 )
@@ -123,6 +123,26 @@ def test_the_directions_have_the_weights_of_the_layer_also_when_these_change() -
         ours = module(batch)[0]
         side_by_side.put({})
         torch.testing.assert_close(module(batch)[0], ours)
+
+
+def test_where_other_weights_were_put_in_their_place_the_layer_does_it_itself() -> None:
+    module = nn.LSTM(3, 5, bidirectional=True)
+    side_by_side, batch = apart(module, DIRECTIONS), torch.randn(4, 2, 3)
+    others = {name: torch.randn(each.shape) for name, each in module.state_dict().items()}
+    with torch.no_grad():
+        module.load_state_dict(others, assign=True)
+        ours = module(batch)[0]
+        side_by_side.put({})
+        torch.testing.assert_close(ours, module(batch)[0])
+
+
+def test_a_layer_whose_weights_are_computed_has_no_directions() -> None:
+    module = nn.LSTM(3, 5, bidirectional=True)
+    nn.utils.parametrizations.weight_norm(module, "weight_hh_l0")
+    assert directions(module) is None
+    pruned = nn.LSTM(3, 5, bidirectional=True)
+    prune.l1_unstructured(pruned, "weight_ih_l0", 0.5)
+    assert directions(pruned) is None
 
 
 def test_only_recurrent_layers_as_they_are_have_directions() -> None:
@@ -273,13 +293,19 @@ def test_the_child_of_a_fork_computes_the_branches_in_turn(module: Any) -> None:
 def test_where_threads_cannot_be_started_nothing_is_left_on_the_model(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_more(*shape: int) -> Any:
-        raise RuntimeError("can't start new thread")
+    start, before = threading.Thread.start, threading.active_count()
 
-    monkeypatch.setattr(branches, "Lanes", no_more)
+    def only_one(thread: threading.Thread) -> None:
+        if threading.active_count() > before:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", only_one)
     made = Schedule(fingerprint(module), (Section("", FORWARD, 4, ("0", "1")),), {})
     with pytest.raises(RuntimeError, match="new thread"):
         apply_schedule(module, made)
+    assert threading.active_count() == before  # the one that did start waits for nobody
+    assert torch.get_num_threads() == 4
     assert not any(each._forward_pre_hooks or "forward" in each.__dict__ for each in module.modules())
     monkeypatch.undo()
     apply_schedule(

@@ -4,7 +4,7 @@ Branches are the two directions of a recurrent layer, or children of a module th
 Where they cannot compute apart (gradients, autocast, packed sequences, a GPU) the module's own forward is called.
 """
 
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -30,7 +30,7 @@ class SideBySide:
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._apart: Dict[str, _Apart] = {}
+        self._apart: List[_Apart] = []
         self._lanes: Dict[Tuple[int, int], Lanes] = {}
         self._wanted: Wanted = {}
 
@@ -38,19 +38,27 @@ class SideBySide:
         """Let these modules have their branches side by side, and no others."""
         if wanted == self._wanted:
             return
-        for each in self._apart.values():
-            each.remove()
+        self._wanted = dict(wanted)
+        try:
+            self._take_off()
+            self._put_on(wanted)
+        except BaseException:  # there may be no more threads to start
+            self.put({})
+            raise
+
+    def _take_off(self) -> None:
+        while self._apart:
+            self._apart.pop().remove()
+
+    def _put_on(self, wanted: Wanted) -> None:
         shapes = {path: _shape(len(branches), threads) for path, (branches, threads) in wanted.items()}
         for shape in set(self._lanes) - set(shapes.values()):  # idle threads count, too, for how long others spin
             self._lanes.pop(shape).close()
         for shape in set(shapes.values()) - set(self._lanes):
             self._lanes[shape] = Lanes(*shape)
         modules = dict(self._model.named_modules())
-        self._apart = {
-            path: _Apart(modules[path], branches, self._lanes[shapes[path]].run)
-            for path, (branches, _) in wanted.items()
-        }
-        self._wanted = dict(wanted)
+        for path, (branches, _) in wanted.items():
+            self._apart.append(_Apart(modules[path], branches, self._lanes[shapes[path]].run))
 
 
 def _shape(branches: int, threads: int) -> Tuple[int, int]:
@@ -63,12 +71,12 @@ class _Apart(StandIn):
     """A module with its branches side by side, where they can be."""
 
     def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:
-        super().__init__(module)
         self._compute = (
             Directions(module, run)
             if tuple(branches) == directions(module)
-            else Children(module, branches, run, self._own)
+            else Children(module, branches, run, module.forward)
         )
+        super().__init__(module)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         if self._in_force and not named and _can_part(inputs) and self._compute.takes(*inputs):

@@ -22,10 +22,16 @@ class Lanes:
         self._everyone = threading.Barrier(number)
         self._pool = ThreadPoolExecutor(number, "branch")
         before = torch.get_num_threads()
-        settled = [self._pool.submit(self._settle) for _ in range(number)]
-        for each in settled:
-            each.result()
-        torch.set_num_threads(before)  # the last count that any thread sets is also that of threads to come
+        try:
+            settled = [self._pool.submit(self._settle) for _ in range(number)]
+            for each in settled:
+                each.result()
+        except BaseException:  # there may be no more threads to start: those that did wait for them
+            self._everyone.abort()
+            self.close()
+            raise
+        finally:
+            torch.set_num_threads(before)  # the last count that any thread sets is also that of threads to come
 
     def _settle(self) -> None:
         self._everyone.wait()  # so that each thread has one of these tasks

@@ -1,7 +1,7 @@
 """Both directions of a recurrent layer, side by side."""
 
 from functools import partial
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
 from torch import nn
@@ -14,22 +14,29 @@ _WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 
 def directions(module: nn.Module) -> Optional[Tuple[str, ...]]:
-    """The branches of a recurrent layer that reads its input in both directions; None for any other module."""
-    own = any(isinstance(module, kind) and type(module).forward is kind.forward for kind in _RECURRENT)
-    return DIRECTIONS if own and module.bidirectional else None
+    """The branches of a recurrent layer that reads its input in both directions; None for any other module, and for one
+    whose weights are computed anew at each step, as by torch.nn.utils.parametrize."""
+    own: Any = module if isinstance(module, _RECURRENT) else None
+    if own is None or not own.bidirectional or not any(type(own).forward is kind.forward for kind in _RECURRENT):
+        return None
+    return DIRECTIONS if all(isinstance(weight, nn.Parameter) for weight in _weights(own)) else None
 
 
 class Directions:
     """A recurrent layer as two for each of its layers, which have the same weights."""
 
     def __init__(self, module: Any, run: Run) -> None:
-        self._module, self._run = module, run
+        self._module, self._run, self._weights = module, run, _weights(module)
         self._layers = [
             (_one_way(module, layer, ""), _one_way(module, layer, "_reverse")) for layer in range(module.num_layers)
         ]
 
     def takes(self, *inputs: Any) -> bool:
-        return len(inputs) <= 2 and not (self._module.training and self._module.dropout)
+        return len(inputs) <= 2 and not (self._module.training and self._module.dropout) and self._are_its_weights()
+
+    def _are_its_weights(self) -> bool:
+        """They are not where others were put in their place, as by load_state_dict(..., assign=True)."""
+        return all(one is other for one, other in zip(self._weights, _weights(self._module)))
 
     def remove(self) -> None:
         """Nothing stands in the layer itself."""
@@ -54,6 +61,10 @@ class Directions:
         if isinstance(states[0], tuple):
             return batch, tuple(torch.cat(each) for each in zip(*states))
         return batch, torch.cat(states)
+
+
+def _weights(module: Any) -> List[Any]:
+    return [weight for layer in module.all_weights for weight in layer]
 
 
 def _one_way(module: Any, layer: int, direction: str) -> Any:
