@@ -128,6 +128,11 @@ def best_attempt(ordered: list[Record]) -> Record | None:
     return chosen[-1] if chosen else None
 
 
+def ending(record: Record) -> str:
+    """How it ended, with the reason where there is one."""
+    return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+
+
 def is_disturbed(record: Record) -> bool:
     """Whether somebody else used the machine while it was measured."""
     return (record["interference"] or {}).get("verdict") == DISTURBED

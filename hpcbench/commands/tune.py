@@ -137,7 +137,8 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
     """What would be searched."""
     for each in searched:
         out.print(Text(each.title, style="bold"), soft_wrap=True)
-        levels = {name: dict.fromkeys(or_unset(point[name]) for point in each.points) for name in each.names}
+        points = each.points
+        levels = {name: dict.fromkeys(or_unset(point[name]) for point in points) for name in each.names}
         for name, values in levels.items():
             out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
         default = in_words(each.values(each.cases[each.default]))

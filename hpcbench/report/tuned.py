@@ -69,7 +69,7 @@ def _gain(answer: Answer, quantity: Quantity) -> str:
     if answer.winner == answer.default:
         return "none: nothing seemed better than the default"
     if answer.gain is None:
-        failed = "the default could not be measured" if answer.certain else "the one that seemed best failed at last"
+        failed = "the default could not be measured" if answer.certain else "the default or what seemed best failed"
         return f"not known: {failed}"
     if answer.certain:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
@@ -83,21 +83,23 @@ def _may_gain(gain: Interval) -> bool:
 
 
 def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
-    if found.schedule is None:
-        yield f"  sections   one count of threads for all of them: {found.why}"
+    if not found.certain or found.gain is None:
+        yield f"  sections   one count of threads for all of them: {_why_one_count(found, quantity)}"
         if found.held_out_left:
-            yield f"             {plural(found.held_out_left, 'held-out shape')} not measured, for there is no schedule"
+            yield f"             {plural(found.held_out_left, 'held-out shape')} not measured, for no schedule is kept"
         return
-    gain = "not known: one of both failed" if found.gain is None else in_brackets(found.gain)
-    if not found.certain:
-        unsure = f"that a schedule is {quantity.better} is not certain, {gain}"
-        yield f"  sections   one count of threads for all of them: {unsure}"
-        return
-    yield f"  sections   {gain} {quantity.better} with threads by section than the best fixed setting: {found.schedule}"
+    gain = f"{in_brackets(found.gain)} {quantity.better}"
+    yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
     yield f"             in a program: with apply_schedule(model, {found.schedule!r}): ..."
     for each in found.held_out:
         stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
         yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
+
+
+def _why_one_count(found: BySection, quantity: Quantity) -> str:
+    if found.gain is None:
+        return str(found.why)
+    return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}"
 
 
 def _measuring(finding: Finding) -> str:
@@ -118,6 +120,8 @@ def _beside_grid(finding: Finding) -> str:
 def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
     if grid.best.case == found.case:
         return f"its best is the same: {_setting(grid.best, quantity)}"
+    if grid.slower is None:
+        return f"the setting that was found failed in it; its best is {_setting(grid.best, quantity)}"
     took = f"{in_brackets(grid.slower)} the cost of what the grid chooses"
     beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')}"
     return f"{took}, at last {_setting(grid.best, quantity)}; {beats}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hpcbench.collect.progress import PLANNED, RunProgress
-from hpcbench.collect.records import Record, is_disturbed
+from hpcbench.collect.records import Record, ending, is_disturbed
 from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
 from hpcbench.config.experiment import Measure
@@ -99,9 +99,10 @@ class Bench:
         """A record of it that completed."""
         return next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is not None)
 
-    def why_failed(self, case: Case) -> str:
-        """How it ended where it did not complete."""
-        return ending(next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is None))
+    def failures(self, case: Case) -> list[str]:
+        """Of its measurements that say nothing of what it costs: why."""
+        records = [record for _, record in self._records.get(case.id, ())]
+        return [self.objective.why_unknown(each) for each in records if self.objective.cost_of(each) is None]
 
     @property
     def seconds(self) -> float:
@@ -118,11 +119,15 @@ class Bench:
         """How many of them somebody else has disturbed."""
         return sum(is_disturbed(record) for records in self._records.values() for _, record in records)
 
-    def expected_s(self, case: Case) -> float | None:
-        """What a full measurement of it takes; of one that has none, what others do. None where there is none."""
-        every = [_full(records) for records in self._records.values()]
-        found = _full(self._records[case.id]) or [seconds for each in every for seconds in each]
-        return statistics.median(found) if found else None
+    def expected_s(self, cases: Sequence[Case]) -> float | None:
+        """What a full measurement of each of them takes, all together; of one that has none, what others do. None
+        where there is none."""
+        known = {case: _full(records) for case, records in self._records.items()}
+        every = [seconds for each in known.values() for seconds in each]
+        if not every:
+            return None
+        usual_s = statistics.median(every)
+        return sum(statistics.median(known.get(case.id) or [usual_s]) for case in cases)
 
 
 def _says_nothing(record: Record) -> bool:
@@ -130,11 +135,6 @@ def _says_nothing(record: Record) -> bool:
     error = record["error"] or {}
     waited = record["status"] == outcomes.SKIPPED and error.get("type") == outcomes.SKIPPED
     return waited or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
-
-
-def ending(record: Record) -> str:
-    """How a measurement ended, with the reason where there is one."""
-    return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
 
 
 def _full(records: Sequence[tuple[Stage, Record]]) -> list[float]:

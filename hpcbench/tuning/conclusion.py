@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
@@ -40,37 +41,38 @@ class Measurements(Protocol):
     def example(self, case: Case) -> Mapping[str, Any]:
         """A record of it that completed."""
 
-    def expected_s(self, case: Case) -> float | None:
-        """What a full measurement takes; None where that is not known."""
+    def expected_s(self, cases: Sequence[Case]) -> float | None:
+        """What a full measurement of each takes, all together; None where that is not known."""
 
-    def why_failed(self, case: Case) -> str:
-        """In words."""
+    def failures(self, case: Case) -> list[str]:
+        """Of its measurements that say nothing of what it costs: why."""
 
 
 def conclude(
     context: Context,
     found: Found | None,
-    failed: Collection[int],
     measured: Measurements,
     objective: Objective,
     repetitions: int,
 ) -> Finding:
-    """What the search has found, before any grid was measured; `failed` are the settings that did not complete."""
-    expected = [seconds for seconds in map(measured.expected_s, context.cases) if seconds is not None]
+    """What the search has found, before any grid was measured."""
+    expected_s = measured.expected_s(context.cases)
     return Finding(
         title=context.title,
         settings=len(context.cases),
         answer=_answer(context, found, measured, objective) if found else None,
-        failed=tuple(_failure(context, context.cases[number], measured) for number in sorted(failed)),
+        failed=_failures(context, measured),
         seconds=measured.seconds,
         measurements=measured.measurements,
         disturbed=measured.disturbed,
-        grid_seconds=repetitions * sum(expected) if expected else None,
+        grid_seconds=None if expected_s is None else repetitions * expected_s,
     )
 
 
-def _failure(context: Context, case: Case, measured: Measurements) -> Failure:
-    return Failure(case.id, context.values(case), measured.why_failed(case))
+def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
+    """Of each setting the first."""
+    of_cases = [(case, measured.failures(case)) for case in context.cases]
+    return tuple(Failure(case.id, context.values(case), whys[0]) for case, whys in of_cases if whys)
 
 
 def _answer(context: Context, found: Found, measured: Measurements, objective: Objective) -> Answer:
@@ -88,22 +90,30 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
     )
 
 
-def against_grid(
-    context: Context, found: Found, notebook: Notebook, measured: Measurements, objective: Objective
-) -> Grid:
-    """How the setting that was found does among all; notebook and measurements are those of the grid alone."""
-    effects, beside = notebook.effects(), beside_chosen(notebook.measured(Stage.FULL), found.best)
-    slower = Interval(1.0, None, None)
-    if beside:
-        more = beside.costs[FOUND] - beside.costs[CHOSEN]
-        slower = _around(more, beside.half_width(FOUND, CHOSEN, LEVEL))
-    return Grid(
+def with_grid(
+    finding: Finding, context: Context, best: int, notebook: Notebook, measured: Measurements, objective: Objective
+) -> Finding:
+    """The finding with how the `best` that it tells does among all; notebook and measurements are those of the grid
+    alone."""
+    failed = {each.case: each for each in (*_failures(context, measured), *finding.failed)}
+    finding = replace(finding, failed=tuple(failed.values()))
+    if not notebook.settings:
+        return finding
+    effects = notebook.effects()
+    grid = Grid(
         best=_setting(context, context.cases[effects.order()[0]], measured, objective),
-        slower=slower,
-        beats=beaten(effects, found.best),
+        slower=_slower(notebook, best) if best in effects.costs else None,
+        beats=beaten(effects, best) if best in effects.costs else 0,
         of=len(effects.costs) - 1,
-        seconds=measured.seconds,
     )
+    return replace(finding, grid=grid, grid_seconds=measured.seconds)
+
+
+def _slower(notebook: Notebook, setting: int) -> Interval:
+    beside = beside_chosen(notebook.measured(Stage.FULL), setting)
+    if not beside:
+        return Interval(1.0, None, None)
+    return _around(beside.costs[FOUND] - beside.costs[CHOSEN], beside.half_width(FOUND, CHOSEN, LEVEL))
 
 
 def _around(logarithm: float, half: float) -> Interval:

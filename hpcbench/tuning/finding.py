@@ -22,13 +22,13 @@ class Setting:
 @dataclass(frozen=True)
 class Grid:
     """What the full grid says: `slower` is how many times as much the setting that was found costs as what the grid
-    chooses, told by measurements that did not choose it; `best` is what all of them choose."""
+    chooses, told by measurements that did not choose it, and None where it failed; `best` is what all of them choose.
+    """
 
     best: Setting
-    slower: Interval
+    slower: Interval | None
     beats: int
     of: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AtShape:
 @dataclass(frozen=True)
 class BySection:
     """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
-    says why there is none; then `held_out_left` shapes were not measured. It is to be used where its gain is `certain`.
+    says why there is none. It is to be used where its gain is `certain`; else `held_out_left` shapes were not measured.
     `seconds` is what its measurements took."""
 
     schedule: str | None
@@ -81,7 +81,7 @@ class BySection:
 
 @dataclass(frozen=True)
 class Failure:
-    """A setting that did not complete, and how it ended."""
+    """A setting that did not complete, or not each time, and why."""
 
     case: str
     parameters: Mapping[str, Any]

@@ -10,6 +10,7 @@ import numpy as np
 
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.statistics import median_of
+from hpcbench.collect.records import ending
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
 from hpcbench.errors import UserError, nearest
@@ -37,6 +38,15 @@ class Objective:
         if value is None or value <= 0:
             return None
         return 1 / value if self.quantity.more_is_better and not self.is_throughput else value
+
+    def why_unknown(self, record: Mapping[str, Any]) -> str:
+        """Why a repetition has no cost, in words."""
+        if record["status"] != COMPLETED:
+            return ending(dict(record))
+        value = self._value(record)
+        if value is None:
+            return f"it has no {self.quantity.title}"
+        return f"its {self.quantity.title} is {value:g}, and a search compares numbers above 0"
 
     def _value(self, record: Mapping[str, Any]) -> float | None:
         if self.quantity not in (THROUGHPUT, TIME):

@@ -67,7 +67,10 @@ class Space:
 
 def _levels(values: Sequence[Any]) -> Levels:
     """The values, each once: numbers in their order, after what is not set; else as they come."""
-    known = [value for index, value in enumerate(values) if value not in values[:index]]
+    known: list[Any] = []
+    for value in values:
+        if value not in known:
+            known.append(value)
     if all(_is_number(value) for value in known if value is not None):
         known.sort(key=lambda value: (value is not None, value or 0))
     return tuple(known)

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hpcbench.collect.records import Record
+from hpcbench.collect.records import Record, ending
 from hpcbench.config.loading import first_message
 from hpcbench.node import outcomes
 from hpcbench.node.catalog import SCHEDULE
 from hpcbench.node.keeping import write_whole
 from hpcbench.plan.case import Case
-from hpcbench.tuning.bench import Bench, ending
+from hpcbench.tuning.bench import Bench
 from hpcbench.tuning.blocks import Notebook, conduct
 from hpcbench.tuning.duel import Verdict, duel
 from hpcbench.tuning.finding import AtShape, BySection
@@ -37,7 +37,7 @@ class SectionSearch:
     def run(self, held_out: Sequence[Mapping[str, Any]]) -> BySection:
         """What threads by section gain over the best fixed setting."""
         try:
-            by_section = measured_by_section(self.cases[self.best], self.dynamic.parameters.section_depth)
+            by_section = measured_by_section(self.cases[self.best], self.dynamic)
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
             return BySection(None, first_message(error), 0.0, held_out_left=len(held_out))
         record = self.bench.record(by_section, Stage.FULL)
@@ -47,8 +47,18 @@ class SectionSearch:
         file = self._kept(record)
         scheduled = following(by_section, file)
         verdict = self._beside(self.cases[self.best], scheduled)
+        if verdict.gain is None:
+            return BySection(None, self._why_failed(scheduled), self.bench.seconds, held_out_left=len(held_out))
+        if not verdict.certain:
+            return BySection(file, None, self.bench.seconds, verdict.gain, held_out_left=len(held_out))
         shapes = [self._at_shape(scheduled, shape) for shape in held_out]
-        return BySection(file, None, self.bench.seconds, verdict.gain, verdict.certain, tuple(shapes))
+        return BySection(file, None, self.bench.seconds, verdict.gain, True, tuple(shapes))
+
+    def _why_failed(self, scheduled: Case) -> str:
+        """Why the two could not be compared."""
+        for_it, for_fixed = self.bench.failures(scheduled), self.bench.failures(self.cases[self.best])
+        which = "a schedule was found, and following it" if for_it else "the best fixed setting, beside a schedule,"
+        return f"{which} failed: {(for_it or for_fixed)[0]}"
 
     def _kept(self, record: Record) -> str:
         """The schedule of a record as a file; its path in the workspace."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hpcbench.node.catalog import DYNAMIC
 from hpcbench.plan.case import Case
 from hpcbench.tuning.space import changed
 
-_OF_ONE_COUNT = ("intra_op_threads", "instances", "execution", "compile_mode", "schedule")  # a schedule has its own
+_OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # a schedule has its own
+_ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of threads by section
 
 
-def measured_by_section(best: Case, section_depth: int | None = None) -> Case:
-    """The best setting with a count of threads for each section, which a repetition of it has to find."""
-    return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), "threads": DYNAMIC, "section_depth": section_depth})
+def measured_by_section(best: Case, dynamic: Case) -> Case:
+    """The best setting with a count of threads for each section, which a repetition of it has to find: of as many
+    threads at most, and in sections as deep, as the experiment asks for by a `dynamic` case."""
+    asked = {name: getattr(dynamic.parameters, name) for name in _ASKED}
+    return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), **asked})
 
 
 def following(by_section: Case, schedule: str) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -119,10 +120,15 @@ def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
 
 def _context(cases: Sequence[Case]) -> Context:
     fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
-    dynamic = next((case for case in cases if case.parameters.threads == DYNAMIC), None)
+    dynamic = max((case for case in cases if case.parameters.threads == DYNAMIC), key=_limit, default=None)
     first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
     every = {case.id: case for case in (plain(first), *map(plain, fixed), *fixed)}
     return Context(tuple(every.values()), 0, _differing(list(every.values())), dynamic)
+
+
+def _limit(dynamic: Case) -> float:
+    """How many threads a section may have; a search with more of them tries fewer, too."""
+    return dynamic.parameters.intra_op_threads or math.inf
 
 
 def _asked(case: Case) -> Resources:

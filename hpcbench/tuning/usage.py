@@ -54,9 +54,9 @@ def _preloads(case: Case) -> bool:
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
     """What differs from the default, and is neither a variable, nor a CPU, nor a line."""
-    for name in ("framework", "environment", "dtype", "batch_size", "execution"):
+    for name in ("framework", "environment", "dtype", "batch_size", "execution", "compile_mode"):
         value = getattr(case.parameters, name)
-        own_line = name == "execution" and case.parameters.framework == "pytorch"
+        own_line = name in ("execution", "compile_mode") and case.parameters.framework == "pytorch"
         if value != getattr(default.parameters, name) and not own_line:
             yield name, value
 

@@ -87,11 +87,13 @@ def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
 
 def test_a_default_that_could_not_be_measured() -> None:
     assert "the default could not be measured" in told(replace(FINDING, answer=replace(ANSWER, gain=None)))
+    lost = replace(ANSWER, best=DEFAULT, gain=None, certain=False)
+    assert "not known: the default or what seemed best failed" in told(replace(FINDING, answer=lost))
 
 
 def test_the_full_grid_says_how_good_it_is() -> None:
     better = Setting("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
-    grid = Grid(better, Interval(1.02, 1.0, 1.04), 21, 23, 3000.0)
+    grid = Grid(better, Interval(1.02, 1.0, 1.04), 21, 23)
     text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
     assert (
         "full grid  1.02x [1.00, 1.04] the cost of what the grid chooses, at last intra_op_threads=4: 153 items/s"
@@ -100,6 +102,8 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
     assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
+    failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0)))
+    assert "full grid  the setting that was found failed in it; its best is intra_op_threads=4: 153 items/s" in failed
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
@@ -126,6 +130,17 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
 
 
+def test_a_schedule_that_is_not_kept_says_why() -> None:
+    unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
+    why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
+    assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
+        f"  sections   one count of threads for all of them: {why}",
+        "             2 held-out shapes not measured, for no schedule is kept",
+    ]
+    failed = BySection(None, "a schedule was found, and following it failed: timeout", 90.0)
+    assert "for all of them: a schedule was found, and" in told(replace(FINDING, by_section=failed))
+
+
 def test_what_nobody_sets_is_not_told() -> None:
     assert in_words({"instances": 1, "intra_op_threads": None}) == "nothing set"
     assert in_words({"instances": 2, "intra_op_threads": 4, "batch_size": 32}) == (
@@ -142,6 +157,4 @@ def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     none = BySection(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
-    assert "2 held-out shapes not measured, for there is no schedule" in left
-    unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), False)
-    assert "that a schedule is faster is not certain, 1.01x [0.98, 1.04]" in told(replace(FINDING, by_section=unsure))
+    assert "2 held-out shapes not measured, for no schedule is kept" in left

@@ -46,6 +46,17 @@ def test_what_did_not_complete_costs_nothing_that_is_known(record) -> None:
     assert Objective(TIME).cost_of(record) is None
 
 
+def test_why_a_repetition_has_no_cost_is_told() -> None:
+    experiment = Experiment.model_validate({"name": "e", "metrics": {"loss": {"regex": r"(\S+)"}}})
+    objective = objective_of("loss:lower", experiment)
+    assert objective.why_unknown({**OF_COMMAND, "metrics": {"loss": {"value": -3.2}}}) == (
+        "its loss is -3.2, and a search compares numbers above 0"
+    )
+    assert objective.why_unknown(OF_COMMAND) == "it has no loss"
+    assert objective.why_unknown({"status": "failed", "error": {"message": "it fell"}}) == "failed: it fell"
+    assert objective.why_unknown({"status": "timeout", "error": None}) == "timeout"
+
+
 def test_a_metric_without_a_direction_is_asked_for_one() -> None:
     experiment = Experiment.model_validate({"name": "e", "metrics": {"score": {"regex": r"(\d+)"}}})
     with pytest.raises(UserError, match="score:higher"):

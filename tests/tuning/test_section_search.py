@@ -37,6 +37,9 @@ class FakeBench:
     def record(self, case: Case, stage: Any) -> dict[str, Any]:
         return {**self.found, "case_id": case.id}
 
+    def failures(self, case: Case) -> list[str]:
+        return ["timeout"] if self.cost(case) is None else []
+
     def block(self, cases: Sequence[Case], block: Block) -> list[Outcome]:
         self.turns += 1
         costs = {number: self.cost(cases[number]) for number in block.settings}
@@ -72,9 +75,29 @@ def test_a_schedule_that_gains_is_kept_in_a_file_and_tried_at_other_shapes(searc
 
 
 def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searched) -> None:
-    found = searched(lambda case: 1.0)
+    tried = []
+
+    def cost(case: Case) -> float:
+        tried.append(case.parameters.batch_size)
+        return 1.0
+
+    found = searched(cost, {"batch_size": 4})
     assert not found.certain
     assert found.schedule is not None
+    assert (found.held_out, found.held_out_left) == ((), 1)
+    assert 4 not in tried
+
+
+@pytest.mark.parametrize(
+    ("failing", "why"),
+    [
+        (True, "a schedule was found, and following it failed: timeout"),
+        (False, "the best fixed setting, beside a schedule, failed: timeout"),
+    ],
+)
+def test_where_one_of_both_fails_nothing_is_claimed(searched, failing: bool, why: str) -> None:
+    found = searched(lambda case: None if bool(case.parameters.schedule) is failing else 1.0)
+    assert (found.schedule, found.why, found.certain) == (None, why, False)
 
 
 def test_without_a_schedule_the_reason_is_told(searched, tmp_path: Path) -> None:

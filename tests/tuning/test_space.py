@@ -143,6 +143,13 @@ def test_threads_by_section_are_searched_at_the_depth_that_the_experiment_asks_f
     assert without.dynamic is None
 
 
+def test_of_several_limits_of_threads_by_section_the_widest_is_searched(space) -> None:
+    (context,) = space(parameters={**LSTM, "threads": "dynamic"}, matrix={"intra_op_threads": [2, 4, 3]})
+    assert context.dynamic.parameters.intra_op_threads == 4
+    (context,) = space(parameters={**LSTM, "threads": "dynamic"}, matrix={"intra_op_threads": [2, None, 3]})
+    assert context.dynamic.parameters.intra_op_threads is None
+
+
 def test_several_depths_are_refused(space) -> None:
     with pytest.raises(UserError, match="searched at one section_depth, and the cases ask for 1 and 2"):
         space(parameters={**LSTM, "threads": "dynamic"}, matrix={"section_depth": [1, 2]})

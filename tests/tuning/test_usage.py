@@ -54,6 +54,9 @@ def test_jax_has_as_many_threads_as_cpus() -> None:
 def test_what_has_no_variable_is_told_as_it_is() -> None:
     compiled = usage(case(framework="tensorflow", execution="eager"), case(framework="tensorflow"), RECORD)
     assert compiled.others == {"execution": "eager"}
+    keras = {"framework": "keras-torch", "execution": "compiled"}
+    compiled = usage(case(**keras, compile_mode="max-autotune"), case(framework="keras-torch"), RECORD)
+    assert compiled.others == {"execution": "compiled", "compile_mode": "max-autotune"}
     assert usage(case(dtype="bfloat16", batch_size=8), case(), RECORD).others == {"dtype": "bfloat16", "batch_size": 8}
     assert usage(case(execution="compiled"), case(), RECORD).others == {}
 

@@ -1,0 +1,92 @@
+"""From measurements to what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hpcbench.analysis.quantities import THROUGHPUT
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.plan.case import Case, case_id
+from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.conclusion import conclude, with_grid
+from hpcbench.tuning.finding import Finding
+from hpcbench.tuning.grid import whole_grid
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.space import Context
+
+
+def case(threads: int | None) -> Case:
+    given = {"framework": "pytorch", "model": "lstm", "cpus_per_task": 4, "intra_op_threads": threads}
+    parameters = Parameters.model_validate(given)
+    return Case(case_id(parameters, {}), 0, parameters, {}, SlurmOptions())
+
+
+CONTEXT = Context((case(None), case(1), case(2)), 0, ("intra_op_threads",))
+OBJECTIVE = Objective(THROUGHPUT)
+
+
+class Measured:
+    """Ten measurements of ten seconds, of which some failed."""
+
+    measurements, disturbed, seconds = 10, 0, 100.0
+
+    def __init__(self, failed: Mapping[int, Sequence[str]]) -> None:
+        self.failed = {CONTEXT.cases[number].id: list(whys) for number, whys in failed.items()}
+
+    def costs(self, case: Case) -> list[float]:
+        return [0.1, 0.1]
+
+    def example(self, case: Case) -> Mapping[str, Any]:
+        raise AssertionError("no setting was found")
+
+    def expected_s(self, cases: Sequence[Case]) -> float | None:
+        return 10.0 * len(cases)
+
+    def failures(self, case: Case) -> list[str]:
+        return self.failed.get(case.id, [])
+
+
+def searched(failed: Mapping[int, Sequence[str]]) -> Finding:
+    return conclude(CONTEXT, None, Measured(failed), OBJECTIVE, 6)
+
+
+def grid(finding: Finding, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]]) -> Finding:
+    """What is told when the setting 1 was found, and the grid has these costs."""
+
+    def measure(block: Block) -> list[Outcome]:
+        return [Outcome(setting, costs[setting]) for setting in block.settings]
+
+    notebook = Notebook(0)
+    conduct(whole_grid(notebook, range(3), 2), measure)
+    return with_grid(finding, CONTEXT, 1, notebook, Measured(failed), OBJECTIVE)
+
+
+def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
+    found = searched({0: ["timeout", "failed: it fell"]})
+    assert [(each.parameters, each.why) for each in found.failed] == [({"intra_op_threads": None}, "timeout")]
+    assert found.grid_seconds == 180.0
+
+
+def test_the_grid_tells_what_beats_the_setting_that_was_found() -> None:
+    found = grid(searched({}), {0: 3.0, 1: 1.1, 2: 1.0}, {})
+    assert found.grid is not None
+    assert found.grid.best.parameters == {"intra_op_threads": 2}
+    assert (found.grid.beats, found.grid.of) == (1, 2)
+    assert found.grid.slower is not None
+    assert round(found.grid.slower.estimate, 6) == 1.1
+    assert found.grid_seconds == 100.0
+
+
+def test_a_setting_that_fails_in_the_grid_is_told_and_not_compared() -> None:
+    found = grid(searched({0: ["timeout"]}), {0: 3.0, 1: None, 2: 1.0}, {1: ["out of memory"]})
+    assert found.grid is not None
+    assert (found.grid.slower, found.grid.beats, found.grid.of) == (None, 0, 1)
+    assert [each.why for each in found.failed] == ["out of memory", "timeout"]
+
+
+def test_where_the_whole_grid_fails_there_is_none() -> None:
+    found = grid(searched({}), {0: None, 1: None, 2: None}, {number: ["timeout"] for number in range(3)})
+    assert found.grid is None
+    assert len(found.failed) == 3
