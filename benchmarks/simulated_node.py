@@ -114,7 +114,7 @@ def judge(seed: int, budget_s: float) -> Judged:
     fixed_counts, dynamic = (found.fixed.counts, frozenset[int]()), (found.dynamic.counts, found.divided)
     answer, steps, spent_s = fixed_counts, found.steps, found.spent_s
     kept = False
-    if dynamic != fixed_counts:
+    if found.is_by_section:
         proof = prove(
             partial(node.time_steps, *fixed_counts),
             partial(node.time_steps, *dynamic),

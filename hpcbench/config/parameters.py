@@ -30,6 +30,7 @@ _OF_DYNAMIC = {
     "execution": ("eager",),
     "strategy": ("single",),
     "task": ("inference", "training"),
+    "wait_policy": ("passive",),  # what spins looks as if it computed
 }
 _OF_SECTIONS = ("schedule", "section_depth")
 

@@ -40,16 +40,24 @@ def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
     parameters = planned.parameters
     if parameters["oversubscribe"]:
         return None
-    quota = tightest(system)
     for name in ("intra_op_threads", "inter_op_threads"):
         threads = parameters[name] or 0
         if threads > len(system.cpus):
             usable = (counted(len(system.cpus), "CPU"), listed(system.cpus))
             return _refused(name, threads, "may use %s (%s)" % usable)
-        if quota and threads * planned.instances > math.ceil(quota.cpus):
-            limit = "has %.3g CPUs' worth of time, by the quota of /%s" % (quota.cpus, quota.folder)
-            return _refused(name, threads * planned.instances, limit)
+        over = over_quota(name, threads * planned.instances, system)
+        if over:
+            return over
     return None
+
+
+def over_quota(name: str, threads: int, system: System) -> Optional[str]:
+    """Why there is no CPU time for so many threads; None where there is."""
+    quota = tightest(system)
+    if quota is None or threads <= math.ceil(quota.cpus):
+        return None
+    limit = "has %.3g CPUs' worth of time, by the quota of /%s" % (quota.cpus, quota.folder)
+    return _refused(name, threads, limit)
 
 
 def _refused(name: str, threads: int, limit: str) -> str:

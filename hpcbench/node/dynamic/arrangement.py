@@ -7,9 +7,11 @@ import torch
 
 from .. import schedule
 from ..catalog import FIXED, SCHEDULE
+from ..checkup.system import this_system
+from ..machine import over_quota
 from ..outcomes import Unsupported
 from ..schedule import Section
-from .finding import Finder, Subject, thread_limit
+from .finding import Finder, Subject
 from .sections import Step
 
 
@@ -21,7 +23,7 @@ def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     """
     file = network.problem.parameters["schedule"]
     if file is not None:
-        return _apply_file(network, file)
+        return _apply_file(network, file, network.problem.parameters["oversubscribe"])
     found = Finder(_subject(network, step), budget_s).find()
     if found.schedule is None:
         torch.set_num_threads(found.fixed_threads)
@@ -66,24 +68,20 @@ def _other_step(network: Any) -> Optional[Step]:
     return lambda: network.predict(inputs)
 
 
-def _apply_file(network: Any, file: str) -> Dict[str, Any]:
+def _apply_file(network: Any, file: str, oversubscribe: bool) -> Dict[str, Any]:
     try:
         found = schedule.read(file)
-        _check_room(found.sections)
-        schedule.apply_schedule(network.model, found)
+        most = max(section.threads for section in found.sections)
+        over = None if oversubscribe else over_quota("the schedule %s" % file, most, this_system())
+        if over:
+            raise Unsupported(over)
+        schedule.apply_schedule(network.model, file)
     except OSError as error:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
     why = "the case names the file %s" % file
     return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": _effective(found.sections)}
-
-
-def _check_room(sections: Sequence[Section]) -> None:
-    """Raises ValueError for more threads than the quota of CPU time allows."""
-    most, limit = max(section.threads for section in sections), thread_limit(None)
-    if most > limit:
-        raise ValueError("the schedule has %d threads, and this process may use %d CPUs" % (most, limit))
 
 
 def _effective(sections: Sequence[Section]) -> Dict[str, Any]:

@@ -108,7 +108,7 @@ class Finder:
                 checked.sections.close()
         except Refused as reason:
             return self._keep_fixed(self._search_whole(), str(reason))
-        if found.dynamic.counts == found.fixed.counts and not found.divided:
+        if not found.is_by_section:
             return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
         return self._prove(found, checked)
 
@@ -123,6 +123,10 @@ class Finder:
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
+            if verification.threads_spin_for_ever():
+                raise Refused(
+                    "idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed"
+                )
             busy: List[verification.Busy] = []
             for count in sorted({1, self.counts[-1]}):
                 busy += verification.busy_threads(sections, count)

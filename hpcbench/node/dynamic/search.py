@@ -51,6 +51,11 @@ class Found(NamedTuple):
     in_turn: SectionTimes  # with all branches one after another
     side_by_side: SectionTimes  # of sections with branches alone
 
+    @property
+    def is_by_section(self) -> bool:
+        """Whether anything changes from section to section; one count for all needs no schedule."""
+        return len(set(self.dynamic.counts)) > 1 or bool(self.divided)
+
 
 def search(
     time_step: TimeStep,

@@ -15,6 +15,7 @@ from .sections import Sections
 
 FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
 SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP_BLOCKTIME), those of libgomp for less
+IDLE_S = 0.05  # in which those that spin for ever are seen
 BUSY = 0.1  # of the section's time, and no less than
 BUSY_S = 0.005  # in all its steps: a thread has computed
 TASKS = "/proc/self/task"
@@ -72,6 +73,14 @@ class _Watch:
         for thread in set(used) - set(self.beside):
             seconds = used[thread]
             used_s[thread] = used_s.get(thread, 0.0) + seconds
+
+
+def threads_spin_for_ever() -> bool:
+    """Whether threads of this process compute where nobody has asked for anything."""
+    time.sleep(SETTLE_S)
+    began_s = time.process_time()
+    time.sleep(IDLE_S)
+    return time.process_time() - began_s > IDLE_S / 2
 
 
 def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()) -> List[Busy]:

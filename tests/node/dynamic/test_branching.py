@@ -117,6 +117,16 @@ class Random(Sleeping):
         return super().forward(batch) + torch.randn(4)
 
 
+def test_outputs_that_are_whole_numbers_are_compared_as_they_are() -> None:
+    class Choice(nn.ModuleList):
+        def forward(self, batch: Any) -> Any:
+            one, other = (branch(batch) for branch in self)
+            return one, other.argmax(-1), other[:0]
+
+    model = Choice([Sleeping(0.02), Sleeping(0.02)])
+    assert worth_a_try(model, step_of(model), 2) == {"": ("0", "1")}
+
+
 @pytest.mark.parametrize("kind", [Spoiling, Random])
 def test_branches_whose_result_depends_on_their_order_are_not(kind: Any) -> None:
     model = Sum([kind(0.02), Sleeping(0.02)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -181,6 +184,19 @@ def test_a_model_that_obeys_is_not_suspected(monkeypatch: pytest.MonkeyPatch) ->
     sections = Sections(model, step_of(model, (512, 256)))
     busy = verification.busy_threads(sections, 1)
     assert [each.seen for each in busy] == [1, 1]
+
+
+@pytest.mark.parametrize(("policy", "spin"), [("ACTIVE", True), ("PASSIVE", False)])
+def test_threads_that_spin_for_ever_are_seen(policy: str, spin: bool) -> None:
+    lines = [
+        "import sys, torch",
+        "from hpcbench.node.dynamic import verification",
+        "torch.set_num_threads(2)",
+        "torch.ones(1000, 1000).exp().sum()",
+        "sys.exit(int(verification.threads_spin_for_ever()))",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env={**os.environ, "OMP_WAIT_POLICY": policy})
+    assert done.returncode == int(spin)
 
 
 def test_short_sections_join_the_one_before_them() -> None:
