@@ -28,6 +28,6 @@ def start(planned: PlannedRun, command: List[str]) -> int:
 
 
 def _places(planned: PlannedRun) -> List[List[int]]:
-    parameters = planned.parameters
-    cpus = topology.read(this_system())
-    return affinity.places(cpus, planned.instances, parameters["intra_op_threads"], parameters["affinity"])
+    intra_op, inter_op = (planned.parameters[name] for name in ("intra_op_threads", "inter_op_threads"))
+    threads = max(intra_op, inter_op or 0) if intra_op else None
+    return affinity.places(topology.read(this_system()), planned.instances, threads, planned.parameters["affinity"])

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import shutil
+from statistics import median
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..monitor.appending import appending, write_all
@@ -13,6 +14,7 @@ from .planned import PlannedRun
 SCHEMA = 3
 TIMELINES = "timelines"  # the folder beside that of the records, with a file for each of theirs
 _UNSEEN = watched.Seen()
+_UNEQUAL = 0.1  # by which ranks that work alone may differ before it is told
 
 
 class Place(NamedTuple):
@@ -114,7 +116,7 @@ def assemble(
         "gpus": first.get("gpus"),
         "nodes": _distinct([rank["node"] for rank in ranks]),
         "ranks": [_rank_summary(rank) for rank in ranks],
-        "warnings": sorted({warning for fact in facts for warning in fact["warnings"]}),
+        "warnings": _warnings(facts, planned, completed),
         "slurm": provenance.slurm_facts(environment),
         "environment": _seen_by_worker(ranks) or provenance.allowed_variables(environment),
         "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
@@ -144,6 +146,19 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str
     else:
         samples["times_s"] = [max(times) for times in zip(*columns)]
     return samples
+
+
+def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> List[str]:
+    """Of all ranks, each once. Those that work alone take equally many steps: where they differ in speed, the slower
+    ones have had the machine to themselves for a while."""
+    warnings = {warning for fact in facts for warning in fact["warnings"]}
+    if completed and _work_alone(planned):
+        medians = [median(fact["samples"]["times_s"]) for fact in facts]
+        slower = max(medians) / min(medians) - 1 if min(medians) else 0.0
+        if slower > _UNEQUAL:
+            told = "the slowest rank takes %.0f %% longer for a step than the fastest" % (100 * slower)
+            warnings.add("%s, and has had the machine to itself at last: the throughput is a bit too high" % told)
+    return sorted(warnings)
 
 
 def _work_alone(planned: PlannedRun) -> bool:

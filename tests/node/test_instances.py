@@ -92,7 +92,12 @@ def test_a_machine_that_is_too_small_says_so_before_it_says_anything_else(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "expected"), [({}, CPUS), ({"affinity": "compact", "intra_op_threads": 1}, CPUS[:1])]
+    ("parameters", "expected"),
+    [
+        ({}, CPUS),
+        ({"affinity": "compact", "intra_op_threads": 1}, CPUS[:1]),
+        ({"affinity": "compact", "intra_op_threads": 1, "inter_op_threads": 2, "cpus_per_task": 2}, CPUS[:2]),
+    ],
 )
 def test_the_affinity_stands_before_the_framework_is_imported(
     make_folder: Callable[..., Any], fake_torch: FakeTorch, parameters: dict[str, Any], expected: list[int]

@@ -83,7 +83,18 @@ def test_the_rates_of_instances_add_up_since_each_trains_alone_too(
 ) -> None:
     samples = [{**make_facts()["samples"], "times_s": [time_s]} for time_s in (1.0, 3.0)]
     ranks = [make_rank(rank, facts=make_facts(samples=each)) for rank, each in enumerate(samples)]
-    assert assemble(ranks, task=task, instances=2, cpus_per_task=2)["samples"]["times_s"] == [1.5]
+    made = assemble(ranks, task=task, instances=2, cpus_per_task=2)
+    assert made["samples"]["times_s"] == [1.5]
+    (warning,) = made["warnings"]
+    assert warning.startswith("the slowest rank takes 200 % longer for a step than the fastest")
+
+
+def test_ranks_that_are_about_as_fast_are_no_reason_to_warn(
+    assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]
+) -> None:
+    samples = [{**make_facts()["samples"], "times_s": [time_s]} for time_s in (1.0, 1.05)]
+    ranks = [make_rank(rank, facts=make_facts(samples=each)) for rank, each in enumerate(samples)]
+    assert assemble(ranks, instances=2, cpus_per_task=2)["warnings"] == []
 
 
 def test_a_replica_whose_step_is_shorter_than_the_clock_can_tell_keeps_the_record(times_of: Callable[..., Any]) -> None:
