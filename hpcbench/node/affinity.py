@@ -8,7 +8,7 @@ hardware thread of a core idle.
 from itertools import zip_longest
 from typing import Dict, List, Optional, Sequence
 
-from .topology import Cpu
+from .topology import Cpu, cores_first
 
 COMPACT, SCATTER, NUMA, CORES = "compact", "scatter", "numa", "cores"
 
@@ -21,7 +21,7 @@ def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: 
     """
     parts = _within_nodes(cpus, instances, threads) if policy == NUMA else _parts(_order(cpus, policy), instances)
     if policy in (SCATTER, NUMA):  # the threads of an instance share cores last
-        parts = [_second_threads_last(part) for part in parts]
+        parts = [cores_first(part) for part in parts]
     wanted = threads if policy else None
     return [sorted(cpu.number for cpu in part[:wanted]) for part in parts]
 
@@ -50,15 +50,6 @@ def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
     for core in cores:
         nodes.setdefault(core[0].node, []).append(core)
     return [core for turn in zip_longest(*nodes.values()) for core in turn if core]
-
-
-def _second_threads_last(part: Sequence[Cpu]) -> List[Cpu]:
-    """One hardware thread of each core before the second of any; else the order stays."""
-    taken: Dict[int, int] = {}
-    turns = {}
-    for cpu in part:
-        turns[cpu] = taken[cpu.core] = taken.get(cpu.core, 0) + 1
-    return sorted(part, key=turns.__getitem__)
 
 
 def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:

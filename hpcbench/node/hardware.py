@@ -49,16 +49,6 @@ def usable_cpus() -> List[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def cores_first(cpus: List[int]) -> List[int]:
-    """`cpus` with one of each core before the second of any (hyperthreads), so that the first few share no core."""
-    taken: Dict[str, int] = {}
-    turns = {}
-    for cpu in cpus:
-        core = _core_of(cpu) or "cpu%d" % cpu
-        turns[cpu] = taken[core] = taken.get(core, 0) + 1
-    return sorted(cpus, key=turns.__getitem__)
-
-
 def physical_cores(cpus: List[int]) -> Optional[int]:
     """How many cores these CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
     cores = {_core_of(cpu) for cpu in cpus}

@@ -3,7 +3,7 @@
 After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
 """
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Sequence
 
 from .checkup.system import System, numbered
 
@@ -21,6 +21,16 @@ def read(system: System) -> List[Cpu]:
     """The usable CPUs of a machine. Where the kernel does not tell, each is a core, and all are at one node."""
     nodes = _nodes(system)
     return [Cpu(cpu, _core(system, cpu), _socket(system, cpu), nodes.get(cpu, 0)) for cpu in system.cpus]
+
+
+def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
+    """One hardware thread of each core before the second of any, so that the first few share no core; else the order
+    stays."""
+    taken: Dict[int, int] = {}
+    turns = {}
+    for cpu in cpus:
+        turns[cpu] = taken[cpu.core] = taken.get(cpu.core, 0) + 1
+    return sorted(cpus, key=turns.__getitem__)
 
 
 def _core(system: System, cpu: int) -> int:

@@ -78,29 +78,6 @@ def test_physical_cores_are_those_that_the_cpus_are_on(
     assert hardware.physical_cores(cpus) == cores
 
 
-@pytest.mark.parametrize(
-    ("siblings", "cpus", "ordered"),
-    [
-        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], [0, 2, 1, 3]),
-        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 1, 4, 5], [0, 1, 4, 5]),
-        ({1: "0-1", 2: "2-3", 3: "2-3"}, [1, 2, 3], [1, 2, 3]),
-        ({0: "0-3", 1: "0-3", 2: "0-3", 3: "0-3", 4: "4-7", 5: "4-7"}, [0, 1, 2, 3, 4, 5], [0, 4, 1, 5, 2, 3]),
-        ({}, [3, 5, 8], [3, 5, 8]),
-    ],
-    ids=["neighbours", "far apart", "one is not ours", "four in a core", "unknown"],
-)
-def test_the_first_cpus_are_of_different_cores(
-    monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str], cpus: list[int], ordered: list[int]
-) -> None:
-    topology(monkeypatch, siblings)
-    assert hardware.cores_first(cpus) == ordered
-
-
-@linux
-def test_all_cpus_of_this_machine_are_among_those_ordered_by_core() -> None:
-    assert sorted(hardware.cores_first(hardware.usable_cpus())) == hardware.usable_cpus()
-
-
 @linux
 def test_the_loopback_has_an_interface_and_a_foreign_address_none() -> None:
     assert hardware.interface_of("127.0.0.1") == "lo"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from hpcbench.node import topology
 from hpcbench.node.topology import Cpu
 
@@ -36,3 +38,19 @@ def test_a_machine_that_tells_nothing_has_a_core_for_each_cpu_and_one_node(lay: 
 
 def test_a_socket_that_a_virtual_machine_calls_minus_one_is_the_first(lay: Callable[..., Any]) -> None:
     assert topology.read(lay(files({0: ("0", -1)}, {}), cpus=[0])) == [Cpu(0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("cores", "ordered"),
+    [
+        ({0: 0, 1: 0, 2: 2, 3: 2}, [0, 2, 1, 3]),
+        ({0: 0, 1: 1, 4: 0, 5: 1}, [0, 1, 4, 5]),
+        ({1: 0, 2: 2, 3: 2}, [1, 2, 3]),
+        ({0: 0, 1: 0, 2: 0, 3: 0, 4: 4, 5: 4}, [0, 4, 1, 5, 2, 3]),
+        ({3: 3, 5: 5, 8: 8}, [3, 5, 8]),
+    ],
+    ids=["neighbours", "far apart", "one is not ours", "four in a core", "one thread each"],
+)
+def test_the_first_cpus_are_of_different_cores(cores: dict[int, int], ordered: list[int]) -> None:
+    cpus = [Cpu(number, core, 0, 0) for number, core in cores.items()]
+    assert [cpu.number for cpu in topology.cores_first(cpus)] == ordered

@@ -9,7 +9,7 @@ import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...monitor import host
-from .. import gpus, hardware
+from .. import gpus, hardware, topology
 from ..peak import MachinePeaks, Peak
 from . import memory, quota
 from .finding import NOTE, OK, WARNING, Finding
@@ -69,7 +69,9 @@ def look(system: System, pythons: Sequence[str], progress: Progress = silent) ->
 
 def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> Measured:
     """Each CPU on a core of its own: a second hyperthread has no arithmetic of its own. Raises NotMeasured."""
-    cpus = hardware.cores_first(system.cpus)[: hardware.physical_cores(system.cpus)]
+    placed = topology.read(system)
+    cores = {cpu.core for cpu in placed}
+    cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
     whole = quota.tightest(system)
     most = min(len(cpus), max(1, int(whole.cpus))) if whole else len(cpus)
     by = [(library, python) for library in ("numpy", "torch") for python in dict.fromkeys(pythons)]

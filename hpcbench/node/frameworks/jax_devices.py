@@ -6,7 +6,8 @@ from typing import Any, List, Optional
 
 import jax
 
-from .. import gpus, hardware
+from .. import gpus, hardware, topology
+from ..checkup.system import System
 from ..outcomes import Unsupported
 from ..problem import Problem
 from . import requirements
@@ -23,7 +24,8 @@ def restrict_cpus(intra_op: Optional[int]) -> None:
         return
     if intra_op > len(cpus):
         raise Unsupported("JAX takes a thread for each CPU: it cannot have %d on %d" % (intra_op, len(cpus)))
-    os.sched_setaffinity(0, hardware.cores_first(cpus)[:intra_op])
+    placed = topology.cores_first(topology.read(System(cpus)))
+    os.sched_setaffinity(0, [cpu.number for cpu in placed[:intra_op]])
 
 
 def cpus_of_task() -> List[int]:

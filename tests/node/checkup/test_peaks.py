@@ -81,8 +81,9 @@ def test_hyperthreads_of_made_up_cores_are_not_measured(lay: Any, monkeypatch: p
         return {"flops_per_s": {"float32": 1.0}, "bytes_per_s": 1.0, "by": "numpy"}
 
     monkeypatch.setattr(peaks, "_ask", answer)
-    monkeypatch.setattr(hardware, "_core_of", lambda cpu: f"{cpu // 2}")
-    measured = peaks.of_cpus(lay({}, list(range(8))), ["python"])
+    siblings = "sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
+    cores = {siblings % cpu: f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}" for cpu in range(8)}
+    measured = peaks.of_cpus(lay(cores, list(range(8))), ["python"])
     assert asked == [[0], [0, 2], [0, 2, 4, 6]]
     assert [peak.cpus for peak in measured.peaks] == [1, 2, 4]
 
