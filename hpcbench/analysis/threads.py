@@ -9,6 +9,7 @@ speed. It is certain where its interval is above 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -122,12 +123,13 @@ def overall(contexts: Sequence[Compared], slower: str, faster: str) -> Overall |
     return Overall(median, len(gains), above, below)
 
 
-def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, int]:
-    """Of how many repetitions with dynamic threads a schedule was kept, and how many there were."""
+def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, Counter[str]]:
+    """How many repetitions that looked for a schedule have kept one, and how many a single count, by the reason."""
     if "threads_kept" not in repetitions:
-        return 0, 0
-    kept = repetitions["threads_kept"].dropna()
-    return int((kept == SCHEDULE).sum()), len(kept)
+        return 0, Counter()
+    dynamic = repetitions[repetitions["threads_kept"].notna() & repetitions["schedule"].isna()]
+    kept = dynamic["threads_kept"] == SCHEDULE
+    return int(kept.sum()), Counter(dynamic.loc[~kept, "threads_kept_why"])
 
 
 def _in_short(contexts: list[Compared]) -> list[Compared]:

@@ -48,10 +48,9 @@ def sentences(results: Results) -> Iterator[str]:
             said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
             said += f", the median of {plural(gain.contexts, 'context')}"
             yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
-    kept, found = schedules_kept(results.repetitions)
-    if found:
-        said = f"With dynamic threads, {kept:,} of {plural(found, 'repetition')} kept a schedule"
-        yield said + ("." if kept == found else "; the others found one count of threads as good, and kept the best.")
+    kept, others = schedules_kept(results.repetitions)
+    if kept or others:
+        yield _of_schedules(kept, others)
     if test:
         yield _of_guidelines(test)
     elif contexts:
@@ -129,6 +128,14 @@ def _energies(contexts: Sequence[Compared]) -> list[Column]:
     return found
 
 
+def _of_schedules(kept: int, others: Counter[str]) -> str:
+    said = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
+    if not others:
+        return f"{said}."
+    ((why, often),) = others.most_common(1)
+    return f"{said}; the others kept the best one count, {often:,} of them for this reason: {why}."
+
+
 def _of_guidelines(test: Transfer) -> str:
     rules = Counter(each.words for each in test.followed)
     (rule, _), *others = rules.most_common()
@@ -152,11 +159,13 @@ def _share(share: Interval) -> str:
 
 def _remarks(ways: Sequence[Way]) -> Iterator[str]:
     """How far luck has part in what is told, and why there is no energy."""
-    chosen = [way for way in ways if way.chosen_of > 1]
-    if any(way.is_lucky for way in chosen):
-        yield "Of single repetitions the best fixed setting is partly the luckiest: take more to know what it gains."
-    elif chosen:
-        yield "What the best fixed setting takes is told by repetitions that did not choose it."
+    for name in WAYS:
+        chosen = [way for way in ways if way.name == name and way.chosen_of > 1]
+        best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
+        if any(way.is_lucky for way in chosen):
+            yield f"Of single repetitions the {best} setting is partly the luckiest: take more to know what it gains."
+        elif chosen:
+            yield f"What the {best} setting takes is told by repetitions that did not choose it."
     reasons = dict.fromkeys(way.no_energy for way in ways if way.no_energy)
     if reasons and not any(way.energy_j for way in ways):
         yield f"The energy of a step is not known: {next(iter(reasons))}."

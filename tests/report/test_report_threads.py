@@ -66,10 +66,11 @@ def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
     said = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
     assert said == []  # these tell nothing of it
     found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
+    found.repetitions["threads_kept_why"] = [None, "no change is worth it", "no change is worth it", None, None, None]
     (said,) = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
     assert said == (
-        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others found one count of threads as good, "
-        "and kept the best."
+        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others kept the best one count, 2 of them for "
+        "this reason: no change is worth it."
     )
 
 
