@@ -277,7 +277,11 @@ def chromium() -> Path:
 @pytest.fixture(scope="session")
 def fonts() -> Path:
     """The folder of Liberation's fonts, which are installed: with DejaVu's alone, figures are a few percent wider."""
-    return _made_by("fonts")
+    import vl_convert
+
+    folder = _made_by("fonts")
+    vl_convert.register_font_directory(str(folder))  # a figure may have been drawn in this process before
+    return folder
 
 
 @pytest.fixture
