@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def best_attempt(ordered: list[Record]) -> Record | None:
     return chosen[-1] if chosen else None
 
 
-def ending(record: Record) -> str:
+def ending(record: Mapping[str, Any]) -> str:
     """How it ended, with the reason where there is one."""
     return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
 

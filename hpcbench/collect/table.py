@@ -103,11 +103,15 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def _threads_kept(record: Record) -> dict[str, Any]:
+    dynamic = record.get("dynamic") or {}
+    return {"threads_kept": dynamic.get("answer"), "threads_kept_why": dynamic.get("why")}
+
+
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
     threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
     interference, settings = record["interference"] or {}, record.get("settings") or {}
-    dynamic = record.get("dynamic") or {}
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -137,8 +141,7 @@ def _row(record: Record) -> dict[str, Any]:
         "effective_intra_op_threads": threads.get("intra_op"),
         "effective_inter_op_threads": threads.get("inter_op"),
         **{f"effective_{name}": settings.get(name) for name in EFFECTIVE},
-        "threads_kept": dynamic.get("answer"),
-        "threads_kept_why": dynamic.get("why"),
+        **_threads_kept(record),
         "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),
         "flops_per_item": work.get("flops_per_item"),

@@ -30,9 +30,8 @@ def wait_for_search(sweep: Sweep) -> list[Finding] | None:
             told, changed_s = state.words, now_s
         if idle and not state.goes_on:
             return read(sweep.paths)
-        idle = (
-            not state.goes_on
-        )  # looked at once more: what it has found may be written a moment after it has left the queue
+        # Looked at once more: what it has found may be written a moment after it has left the queue.
+        idle = not state.goes_on
         time.sleep(pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s))
 
 

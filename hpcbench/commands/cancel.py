@@ -8,6 +8,7 @@ from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err, sweep_argument, workspace_of
 from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
+from hpcbench.submit.queue import searching
 from hpcbench.submit.sweep import Sweep, load
 
 EPILOG = """\b
@@ -46,7 +47,6 @@ def cancel(context: click.Context, sweep: str) -> int:
 
 
 def _cancel_search(sweep: Sweep) -> int:
-    from hpcbench.submit.queue import searching
     from hpcbench.submit.slurm import adopt_orphans
     from hpcbench.submit.slurm import cancel as cancel_arrays
 

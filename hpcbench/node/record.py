@@ -153,8 +153,8 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool)
     ones have had the machine to themselves for a while."""
     warnings = {warning for fact in facts for warning in fact["warnings"]}
     if completed and _work_alone(planned):
-        medians = [median(fact["samples"]["times_s"]) for fact in facts]
-        slower = max(medians) / min(medians) - 1 if min(medians) else 0.0
+        medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
+        slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
         if slower > _UNEQUAL:
             told = "the slowest rank takes %.0f %% longer for a step than the fastest" % (100 * slower)
             warnings.add("%s, and has had the machine to itself at last: the throughput is a bit too high" % told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,20 +34,20 @@ class Objective:
 
     def cost_of(self, record: Mapping[str, Any]) -> float | None:
         """What a repetition cost, less being better: seconds for an item or a step, or the metric, or its inverse
-        where more of it is better. None where it did not complete, or has nothing of the kind above 0."""
+        where more of it is better. None where it did not complete, or has no finite number above 0 of the kind."""
         value = self._value(record) if record["status"] == COMPLETED else None
-        if value is None or value <= 0:
+        if value is None or not 0 < value < math.inf:
             return None
         return 1 / value if self.quantity.more_is_better and not self.is_throughput else value
 
     def why_unknown(self, record: Mapping[str, Any]) -> str:
         """Why a repetition has no cost, in words."""
         if record["status"] != COMPLETED:
-            return ending(dict(record))
+            return ending(record)
         value = self._value(record)
         if value is None:
             return f"it has no {self.quantity.title}"
-        return f"its {self.quantity.title} is {value:g}, and a search compares numbers above 0"
+        return f"its {self.quantity.title} is {value:g}, and a search compares finite numbers above 0"
 
     def _value(self, record: Mapping[str, Any]) -> float | None:
         if self.quantity not in (THROUGHPUT, TIME):

@@ -26,7 +26,8 @@ def test_two_instances_share_two_cpus_and_their_rates_add_up(command_line: Any) 
         assert len({cpu for (cpu,) in record["affinity"]}) == instances, "each on a CPU of its own"
         assert record["work"]["items_per_step"] == 8 * instances
         assert record["threads"]["intra_op"] == 1
-        assert not any("intra-op threads share" in warning for warning in record["warnings"])
+        # On a machine that others use, too, one instance may be slower than the other, and that is told.
+        assert [each for each in record["warnings"] if not each.startswith("the slowest rank takes")] == []
     for row in command_line.report():
         rate = float(row["items_per_step"]) / float(row["time_median_s"])
         assert float(row["throughput_items_per_s"]) == pytest.approx(rate)

@@ -50,8 +50,10 @@ def test_why_a_repetition_has_no_cost_is_told() -> None:
     experiment = Experiment.model_validate({"name": "e", "metrics": {"loss": {"regex": r"(\S+)"}}})
     objective = objective_of("loss:lower", experiment)
     assert objective.why_unknown({**OF_COMMAND, "metrics": {"loss": {"value": -3.2}}}) == (
-        "its loss is -3.2, and a search compares numbers above 0"
+        "its loss is -3.2, and a search compares finite numbers above 0"
     )
+    for value in (-3.2, 0.0, float("nan"), float("inf")):
+        assert objective.cost_of({**OF_COMMAND, "metrics": {"loss": {"value": value}}}) is None
     assert objective.why_unknown(OF_COMMAND) == "it has no loss"
     assert objective.why_unknown({"status": "failed", "error": {"message": "it fell"}}) == "failed: it fell"
     assert objective.why_unknown({"status": "timeout", "error": None}) == "timeout"
