@@ -19,10 +19,12 @@ def content(path: Path) -> bytes:
     return found
 
 
-def lines(file: IO[bytes]) -> Iterator[bytes]:
+def lines(file: IO[bytes], *, whole: bool = False) -> Iterator[bytes]:
     """The lines of a file from here on, without their ends; of one that is too long the beginning only, which is no
-    JSON."""
+    JSON. Only `whole` ones are those that have ended: somebody may be writing the last one."""
     while line := file.readline(MOST_BYTES):
+        if whole and not line.endswith(b"\n") and len(line) < MOST_BYTES:
+            return
         yield line.rstrip(b"\r\n")
         while len(line) == MOST_BYTES and not line.endswith(b"\n"):  # the rest of a line that is too long
             line = file.readline(MOST_BYTES)

@@ -69,18 +69,21 @@ class Lease:
             )
 
 
+class TakenError(UserError):
+    """Another one holds the lock."""
+
+
 @contextmanager
-def lease(lock: Path, what: str) -> Iterator[Lease]:
-    """Hold a lock, in a folder that is there. Raises UserError, with who holds it, where another one does.
+def lease(lock: Path, what: str, patience_s: float = 0) -> Iterator[Lease]:
+    """Hold a lock, in a folder that is there. Raises TakenError, with who holds it, where another one does, and still
+    does so after `patience_s`.
 
     It waits, for WATCH_S at most, for what a dead holder left behind, and for a sign of life of one who may be dead.
     """
     with _errors_told(lock):
         descriptor = _open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        with _errors_told(lock):
-            locked = _lock(descriptor, lock, what)
-            claim = _claim(lock, what, locked)
+        claim = _patiently_claimed(descriptor, lock, what, patience_s)
         with _kept(lock, claim):
             yield Lease(lock, what, descriptor, claim)
     finally:
@@ -101,6 +104,18 @@ def is_held(lock: Path) -> bool:
 
 def _holder_file(lock: Path) -> Path:
     return lock.with_name(f"{lock.name}.holder")
+
+
+def _patiently_claimed(descriptor: int, lock: Path, what: str, patience_s: float) -> _Claim | None:
+    last_s = time.monotonic() + patience_s
+    while True:
+        try:
+            with _errors_told(lock):
+                return _claim(lock, what, _lock(descriptor, lock, what))
+        except TakenError:
+            if time.monotonic() >= last_s:
+                raise
+            time.sleep(LOOK_S)
 
 
 def _lock(descriptor: int, lock: Path, what: str) -> bool:
@@ -241,13 +256,13 @@ def _open(file: Path, flags: int) -> int:
     return descriptor
 
 
-def _taken(lock: Path, what: str, found: Holder, *, locked: bool = False) -> UserError:
+def _taken(lock: Path, what: str, found: Holder, *, locked: bool = False) -> TakenError:
     hint = "wait until it is done"
     if found.is_stopped:
         hint = f"that process stands still: go on with it in its shell (fg), or end it: kill -9 {found.pid}"
     elif locked and not found.is_here:  # NFS 3 keeps the lock of a machine that died until it starts again
         hint += f"; if {found.host or 'its machine'} is down and stays so, remove {lock} and try again"
-    return UserError(_working(found, what), where=lock.parent.name, hint=hint)
+    return TakenError(_working(found, what), where=lock.parent.name, hint=hint)
 
 
 def _working(found: Holder, what: str) -> str:

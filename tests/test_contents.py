@@ -33,9 +33,17 @@ def test_what_is_larger_is_refused(file: Path) -> None:
         content(Path("/dev/zero"))
 
 
-def lines_of(file: Path) -> list[bytes]:
+def lines_of(file: Path, *, whole: bool = False) -> list[bytes]:
     with file.open("rb") as opened:
-        return list(lines(opened))
+        return list(lines(opened, whole=whole))
+
+
+def test_of_whole_lines_the_last_one_that_has_no_end_yet_is_left_out(file: Path) -> None:
+    file.write_bytes(b"one\ntwo\nthr")
+    assert lines_of(file) == [b"one", b"two", b"thr"]
+    assert lines_of(file, whole=True) == [b"one", b"two"]
+    file.write_bytes(b"0123456789a\ntwo")
+    assert lines_of(file, whole=True) == [b"0123456789"]
 
 
 def test_lines_come_without_their_ends(file: Path) -> None:

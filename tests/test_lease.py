@@ -22,7 +22,7 @@ import pytest
 from hpcbench import lease as module
 from hpcbench.errors import UserError
 from hpcbench.holder import parse, this_process
-from hpcbench.lease import lease
+from hpcbench.lease import TakenError, lease
 from hpcbench.locks import as_standard_input
 from hpcbench.submit import slurm
 
@@ -66,7 +66,7 @@ def process(lock: Path, body: str, before: str = "") -> subprocess.Popen[str]:
     """A Python that runs `body` while it holds the lock as `held`."""
     program = f"""{before}
 import pathlib, sys, subprocess
-from hpcbench.lease import lease
+from hpcbench.lease import TakenError, lease
 from hpcbench.locks import as_standard_input
 with lease(pathlib.Path(sys.argv[1]), "this sweep") as held:
     {body}
@@ -105,6 +105,26 @@ def elsewhere(lock: Path) -> Path:
     return file
 
 
+@pytest.mark.usefixtures("patient")
+def test_who_has_patience_gets_it_when_the_holder_lets_go(lock: Path) -> None:
+    with held_elsewhere(lock) as holder:
+        assert holder.stdin
+        threading.Timer(0.5, holder.stdin.close).start()  # its input() ends
+        with lease(lock, "this sweep", patience_s=60.0) as held:
+            held.check()
+            assert holder.wait(60) is not None
+
+
+@pytest.mark.usefixtures("patient")
+def test_whose_patience_ends_is_told_who_holds_it(lock: Path) -> None:
+    with (
+        held_elsewhere(lock) as holder,
+        pytest.raises(TakenError, match=f"process {holder.pid}"),
+        lease(lock, "this sweep", patience_s=0.3),
+    ):
+        pass
+
+
 def test_who_holds_it_is_told_to_another_one(lock: Path) -> None:
     with held_elsewhere(lock) as holder, pytest.raises(UserError) as caught, lease(lock, "this sweep"):
         pass
@@ -126,7 +146,7 @@ def test_it_can_be_had_again_and_leaves_only_the_file_of_the_lock(lock: Path) ->
 LOOP = """
 import os, pathlib, sys, time
 from hpcbench.errors import UserError
-from hpcbench.lease import lease
+from hpcbench.lease import TakenError, lease
 lock, inside, had = pathlib.Path(sys.argv[1]), sys.argv[1] + ".inside", 0
 while had < 40:
     try:
@@ -296,7 +316,7 @@ def test_of_many_that_find_the_same_holder_dead_one_follows_with_their_machines_
     done.touch()
     said = [taker.communicate()[1] for taker in takers]
     assert sorted(taker.returncode for taker in takers) == [0, 1, 1, 1]
-    assert sum("UserError: study-1: " in err for err in said) == 3
+    assert sum("TakenError: study-1: " in err for err in said) == 3
 
 
 def test_one_that_was_stopped_so_long_that_another_followed_notices_it_with_two_machines_faked(

@@ -117,7 +117,8 @@ def sweep(
     if dry_run:
         show(plan, workspace, paths, environments, template)
         return 0
-    _check_slurm(plan, render_only)
+    if not render_only:
+        check_slurm(plan)
     created = create(workspace, paths, plan, source, asked, template, ask_packages=not (again and nothing_runs))
     return _run(created, plan, workspace, render_only, wait)
 
@@ -156,10 +157,11 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
     return given
 
 
-def _check_slurm(plan: Plan, render_only: bool) -> None:
+def check_slurm(plan: Plan) -> None:
+    """Raises UserError where the plan is for Slurm, and there is none to submit to."""
     from hpcbench.submit.slurm import check_available  # submitit, which a dry run does not need
 
-    if plan.site.scheduler == "slurm" and not render_only:
+    if plan.site.scheduler == "slurm":
         check_available()
 
 

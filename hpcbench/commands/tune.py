@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
-from hpcbench.commands.sweep import MOST_POINTS, sweep_name
+from hpcbench.commands.sweep import MOST_POINTS, check_slurm, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import Document, first_message, load_yaml
 from hpcbench.config.settings import apply_settings
@@ -47,10 +47,9 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 @click.option("--name", help="Name of the sweep that holds what is measured.  [default: EXPERIMENT-DATE-TIME]")
 @click.option(
     "--metric",
-    default="throughput",
-    show_default=True,
     metavar="METRIC",
-    help="What is to be best: throughput, time (of a step), or a metric of a command, as NAME:higher.",
+    help="What is to be best: throughput, time (of a step), or a metric of a command, as NAME:higher.  [default: "
+    "throughput; of commands, their first metric, else time]",
 )
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
@@ -63,7 +62,7 @@ def tune(
     site: str | None,
     settings: tuple[str, ...],
     name: str | None,
-    metric: str,
+    metric: str | None,
     exhaustive: bool,
     local: bool,
     wait: bool,
@@ -75,7 +74,7 @@ def tune(
     better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
     """
     from hpcbench.commands.tuning_run import go_on
-    from hpcbench.tuning.objective import objective_of
+    from hpcbench.tuning.objective import objective_of, usual_metric
     from hpcbench.tuning.space import contexts
 
     workspace = workspace_of(context)
@@ -86,6 +85,7 @@ def tune(
     plan = make_plan(checked, document, choose_site(workspace, site, local))
     refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
+    metric = metric or usual_metric(plan.cases, checked)
     searched = contexts(plan.cases, objective_of(metric, checked), document)
     _check_choice(searched, checked, document)
     for each in searched:
@@ -100,6 +100,7 @@ def tune(
     if dry_run:
         _show(searched, checked)
         return 0
+    check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")

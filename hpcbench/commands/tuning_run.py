@@ -30,7 +30,7 @@ from hpcbench.tuning.budget import PAIRS, most_measurements
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.finding import Finding
 from hpcbench.tuning.grid import whole_grid
-from hpcbench.tuning.kept import keep, read
+from hpcbench.tuning.kept import all_answered, keep, read
 from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.scout import ALL, Space, Surrogate
 from hpcbench.tuning.search import search
@@ -38,6 +38,8 @@ from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.tuning.space import Context, contexts
 from hpcbench.tuning.stages import Stage
 from hpcbench.workspace import Workspace
+
+PATIENCE_S = 60.0  # of the job that searches
 
 
 def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool = False) -> int:
@@ -55,11 +57,11 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
     searched = contexts(plan.cases, objective, document)
     exhaustive = bool(how.get("exhaustive"))
     found = read(sweep.paths)
-    in_job = how.get("scheduler") == "slurm" and not here
+    in_job = sweep.is_searched_by_job and not here
     if found is None and in_job:
         shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
         most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-        with locked(sweep.paths.jobs) as lease:
+        with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
             _submit(sweep, plan, most, workspace, lease)
         if not wait:
             err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
@@ -69,13 +71,14 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
             err.print(f"no answer; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 1
     elif found is None:
-        with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
+        # Whoever has submitted the job may still hold the sweep.
+        with locked(sweep.paths.jobs, PATIENCE_S if here else 0) as lease, resumable(sweep.paths.name):
             found = Tuner(sweep, experiment, objective, exhaustive, lease).tune(searched)
     for finding in found:
         for line in lines(finding, objective.quantity):
             out.print(Text(line), soft_wrap=True)
     err.print(f"every measurement: hpcbench report {sweep.paths.name}", soft_wrap=True)
-    return int(any(finding.answer is None for finding in found))
+    return int(not all_answered(found))
 
 
 def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> None:

@@ -47,8 +47,8 @@ def watch(sweep: Sweep, display: Display) -> int:
     with _farewell(sweep), display:
         progress = _watch(sweep, display)
     if sweep.tuning is not None:
-        err.print(f"{sweep.paths.name}: {search_state(sweep).words}", soft_wrap=True, markup=False)
-        return int(not has_ended(sweep))
+        err.print(f"{sweep.paths.name}: {_state_of_search(sweep)}", soft_wrap=True, markup=False)
+        return int(not _is_answered(sweep))
     status = int(any(run.state != outcomes.COMPLETED for run in progress.runs))
     if status:
         err.print(_left(progress), soft_wrap=True, markup=False)
@@ -96,6 +96,20 @@ def _is_searched(sweep: Sweep) -> bool:
         return not has_ended(sweep) and search_state(sweep).goes_on
     except NoAnswerError:
         return True
+
+
+def _is_answered(sweep: Sweep) -> bool:
+    from hpcbench.tuning.kept import all_answered, read  # late: it brings numpy
+
+    found = read(sweep.paths)
+    return found is not None and all_answered(found)
+
+
+def _state_of_search(sweep: Sweep) -> str:
+    try:
+        return search_state(sweep).words
+    except NoAnswerError as error:
+        return error.what
 
 
 def _survey(sweep: Sweep, display: Display) -> Progress:

@@ -34,8 +34,8 @@ class PlannedRun(NamedTuple):
 
     @property
     def instances(self) -> int:
-        """Processes that each of them starts in its place; 1 where it does the work itself."""
-        return int(self.parameters["instances"])
+        """Processes that each of them starts in its place; 1 where it does the work itself, as in all older sweeps."""
+        return int(self.parameters.get("instances", 1))
 
     @property
     def ranks(self) -> int:

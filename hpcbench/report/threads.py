@@ -35,19 +35,23 @@ def print_threads(results: Results, top: int, console: Console) -> None:
     console.print(Text("threads by way", style="italic"))
     console.print(as_table(fitting(columns_of(contexts[:top], results.guideline_test), console.width)))
     say_more(len(contexts) - top, console, "--html", "context")
-    for sentence in sentences(results):
+    for sentence in (*gains(results), *sentences(results)):
         console.print(Text(sentence), soft_wrap=True)
 
 
-def sentences(results: Results) -> Iterator[str]:
-    """What the ways gain over all contexts, how guidelines do on other networks, and what the numbers rest on."""
-    contexts, test = results.thread_contexts, results.guideline_test
-    for slower, faster in GAINS:
-        gain = overall(contexts, slower, faster)
+def gains(results: Results) -> Iterator[str]:
+    """What the ways gain over each other, over all contexts; dynamic over none first."""
+    for slower, faster in GAINS[::-1]:
+        gain = overall(results.thread_contexts, slower, faster)
         if gain:
             said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
             said += f", the median of {plural(gain.contexts, 'context')}"
             yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
+
+
+def sentences(results: Results) -> Iterator[str]:
+    """How often a schedule was kept, how guidelines do on other networks, and what the numbers rest on."""
+    contexts, test = results.thread_contexts, results.guideline_test
     kept, others = schedules_kept(results.repetitions)
     if kept or others:
         yield _of_schedules(kept, others)
@@ -67,10 +71,10 @@ def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Colu
         ways = [each.ways.get(name) for each in contexts]
         if any(ways):
             columns += _of_way(name, ways)
-    for pair in GAINS[::-1]:  # the first to be read is that of dynamic over none
-        gains = [each.gains.get(pair) for each in contexts]
-        if any(gains):
-            columns += _of_gain(*pair, gains)
+    for pair in GAINS[::-1]:
+        ratios = [each.gains.get(pair) for each in contexts]
+        if any(ratios):
+            columns += _of_gain(*pair, ratios)
     return [*columns, *_shares(contexts, test), *_energies(contexts)]
 
 
@@ -96,11 +100,11 @@ def _setting(way: Way | None) -> str:
     return ", ".join(f"{count} {name.split('_')[0]}" for name, count in way.setting.items()) if way else "-"
 
 
-def _of_gain(slower: str, faster: str, gains: Sequence[Interval | None]) -> list[Column]:
-    ratio = tuple(times(gain.estimate) if gain else "-" for gain in gains)
-    limits = tuple(between(gain.low, gain.high, times) if gain else "" for gain in gains)
+def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> list[Column]:
+    told = tuple(times(ratio.estimate) if ratio else "-" for ratio in ratios)
+    limits = tuple(between(ratio.low, ratio.high, times) if ratio else "" for ratio in ratios)
     gives_way = _OF_FIXED if faster == FIXED else NEVER
-    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", ratio, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
+    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", told, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
 
 
 def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:

@@ -20,9 +20,9 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     """The finding, line by line; the first is its title."""
     yield finding.title
     if finding.answer is None:
-        yield "  no setting could be measured"
+        yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
     else:
-        yield from _answer(finding.answer, quantity)
+        yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
     if finding.by_section:
         yield from _by_section(finding.by_section, quantity)
     yield f"  measuring  {_measuring(finding)}"
@@ -37,15 +37,16 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield from _usage(finding.answer)
 
 
-def _answer(answer: Answer, quantity: Quantity) -> Iterator[str]:
+def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]:
     known = answer.certain or answer.winner == answer.default
     yield f"  {'best      ' if known else 'stay with '} {_setting(answer.best, quantity)}"
     if answer.best != answer.default:
         yield f"  default    {_setting(answer.default, quantity)}"
-    yield f"  gain       {_gain(answer, quantity)}"
+    if not alone:
+        yield f"  gain       {_gain(answer, quantity)}"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
-        yield f"  it beats   {others} ({percent(answer.share_beaten)})"
+        yield f"  it beats   {others} ({percent(answer.share_beaten)}), {answer.surely_beats:,} of them certainly"
 
 
 def _setting(setting: Setting, quantity: Quantity) -> str:
@@ -90,7 +91,7 @@ def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
-    yield f"             in a program: with apply_schedule(model, {found.schedule!r}): ..."
+    yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
     for each in found.held_out:
         stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
         yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
@@ -121,7 +122,8 @@ def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
     if grid.best.case == found.case:
         return f"its best is the same: {_setting(grid.best, quantity)}"
     if grid.slower is None:
-        return f"the setting that was found failed in it; its best is {_setting(grid.best, quantity)}"
+        failed, once = "the setting that was found failed in it", "of one repetition nothing is left to check by"
+        return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
     took = f"{in_brackets(grid.slower)} the cost of what the grid chooses"
     beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')}"
     return f"{took}, at last {_setting(grid.best, quantity)}; {beats}"

@@ -67,9 +67,10 @@ class Again:
         return Asked((*self.asked.settings, *settings), limit or self.asked.limit, local, self.origin)
 
     def site(self, local: bool) -> Site:
-        """The site as it was used; `local` runs here in any case."""
+        """The site as it was used; `local` runs here in any case. That of a search in a job calls itself local."""
         site = load_site(load_yaml(self.sweep.paths.jobs / SITE))
-        return site.model_copy(update={"scheduler": "local"}) if local else site
+        scheduler = "slurm" if self.sweep.is_searched_by_job else site.scheduler
+        return site.model_copy(update={"scheduler": "local" if local else scheduler})
 
     @cached_property
     def _provenance(self) -> dict[str, Any]:

@@ -151,9 +151,10 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
                 yield event
 
 
-def locked(folder: Path) -> AbstractContextManager[Lease]:
-    """Only one hpcbench changes a sweep at a time. Raises UserError, with who it is, where another one does."""
-    return lease(lock_of(folder), "this sweep")
+def locked(folder: Path, patience_s: float = 0) -> AbstractContextManager[Lease]:
+    """Only one hpcbench changes a sweep at a time. Raises UserError, with who it is, where another one does, and still
+    does so after `patience_s`."""
+    return lease(lock_of(folder), "this sweep", patience_s)
 
 
 def lock_of(folder: Path) -> Path:

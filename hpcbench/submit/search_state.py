@@ -1,4 +1,4 @@
-"""How a search stands: whether it has an answer, or somebody looks for it."""
+"""How a search stands: whether it has ended, or somebody looks for an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SearchState(NamedTuple):
 
 
 def has_ended(sweep: Sweep) -> bool:
-    """Whether there is an answer; so of every sweep that is no search."""
+    """Whether it has said what it found; so of every sweep that is no search."""
     return sweep.tuning is None or sweep.paths.findings.is_file()
 
 
@@ -27,7 +27,7 @@ def search_state(sweep: Sweep) -> SearchState:
     name = sweep.paths.name
     if has_ended(sweep):
         return SearchState(f"ended; what it found: hpcbench resume {name}")
-    jobs = searching(name, Journal.read(sweep.paths)) if (sweep.tuning or {}).get("scheduler") == "slurm" else {}
+    jobs = searching(name, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
     if jobs:
         words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
         return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))

@@ -20,7 +20,7 @@ from hpcbench.contents import content, lines
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
 from hpcbench.fast_json import decoded
-from hpcbench.monitor.writing import no_link
+from hpcbench.monitor.appending import appending, write_all
 from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan
@@ -75,6 +75,11 @@ class Sweep:
         return self.description.get("tuning")
 
     @property
+    def is_searched_by_job(self) -> bool:
+        """Whether a job of Slurm searches, in which hpcbench itself starts the scripts, as on a machine of its own."""
+        return (self.tuning or {}).get("scheduler") == "slurm"
+
+    @property
     def retry(self) -> Retry:
         """Which repetitions are run again by themselves."""
         return Retry.model_validate(self.description["experiment"]["retry"])
@@ -93,11 +98,13 @@ class Sweep:
         return self.scheduler == "slurm" and self.slurm(job).exclusive
 
     def runs(self, job: str) -> Iterator[PlannedRun]:
-        """The planned runs of one job, by element. Raises UserError where one is none."""
+        """The planned runs of one job, by element; one that a search is just adding is left out. Raises UserError where
+        one is none."""
         path = self.paths.runs(job)
         try:
             with path.open("rb") as file:
-                yield from (PlannedRun(**decoded(line)) for line in lines(file))
+                added = lines(file, whole=self.tuning is not None)
+                yield from (PlannedRun(**decoded(line)) for line in added)
         except (TypeError, ValueError) as error:
             raise UserError(f"holds what is no planned run: {error}", where=str(path)) from error
 
@@ -199,12 +206,12 @@ def planned(case: Case, repetition: int, order: int, measure: dict[str, Any]) ->
 
 
 def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
-    """Add a run to a job, durably. Raises UserError where that cannot be written."""
+    """Add a run to a job, durably; a line that an earlier death has cut off goes. Raises UserError where that cannot be
+    written, and leaves the file as it was."""
     try:
-        with open(paths.runs(job), "ab", opener=no_link) as file:
-            file.write((run.as_line() + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
+        with appending(str(paths.runs(job)), whole_lines=True) as handle:
+            write_all(handle, (run.as_line() + "\n").encode())
+            os.fsync(handle)
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", where=str(paths.runs(job))) from error
 

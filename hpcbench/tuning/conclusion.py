@@ -84,7 +84,8 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
         gain=found.verdict.gain if found.verdict else None,
         certain=found.verdict.certain if found.verdict else False,
         pairs=found.verdict.pairs if found.verdict else 0,
-        beats=beaten(found.effects, found.best),
+        beats=_worse(found.effects, found.best),
+        surely_beats=_surely_worse(found.effects, found.best),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.example(best)),
     )
@@ -100,19 +101,21 @@ def with_grid(
     if not notebook.settings:
         return finding
     effects = notebook.effects()
+    failed_in_it = best not in effects.costs
     grid = Grid(
         best=_setting(context, context.cases[effects.order()[0]], measured, objective),
-        slower=_slower(notebook, best) if best in effects.costs else None,
-        beats=beaten(effects, best) if best in effects.costs else 0,
+        slower=None if failed_in_it else _slower(notebook, best),
+        beats=0 if failed_in_it else _worse(effects, best),
         of=len(effects.costs) - 1,
+        failed=failed_in_it,
     )
     return replace(finding, grid=grid, grid_seconds=measured.seconds)
 
 
-def _slower(notebook: Notebook, setting: int) -> Interval:
+def _slower(notebook: Notebook, setting: int) -> Interval | None:
     beside = beside_chosen(notebook.measured(Stage.FULL), setting)
     if not beside:
-        return Interval(1.0, None, None)
+        return None
     return _around(beside.costs[FOUND] - beside.costs[CHOSEN], beside.half_width(FOUND, CHOSEN, LEVEL))
 
 
@@ -123,9 +126,13 @@ def _around(logarithm: float, half: float) -> Interval:
     return Interval(math.exp(logarithm), math.exp(logarithm - half), math.exp(logarithm + half))
 
 
-def beaten(effects: Effects, setting: int) -> int:
+def _worse(effects: Effects, setting: int) -> int:
     """How many of the other settings cost more."""
     return sum(cost > effects.costs[setting] for cost in effects.costs.values())
+
+
+def _surely_worse(effects: Effects, setting: int) -> int:
+    return sum(effects.is_surely_worse(other, setting, LEVEL) for other in effects.costs)
 
 
 def _setting(context: Context, case: Case, measured: Measurements, objective: Objective) -> Setting:

@@ -22,21 +22,24 @@ class Setting:
 @dataclass(frozen=True)
 class Grid:
     """What the full grid says: `slower` is how many times as much the setting that was found costs as what the grid
-    chooses, told by measurements that did not choose it, and None where it failed; `best` is what all of them choose.
+    chooses, told by measurements that did not choose it, and None where it has `failed` or each was measured once;
+    `best` is what all of them choose.
     """
 
     best: Setting
     slower: Interval | None
     beats: int
     of: int
+    failed: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
     """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
 
-    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that are worse.
-    `usage` is how the best is used outside hpcbench.
+    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that are worse,
+    and `surely_beats` those of them that not noise alone makes seem so. `usage` is how the best is used outside
+    hpcbench.
     """
 
     best: Setting
@@ -46,6 +49,7 @@ class Answer:
     certain: bool
     pairs: int
     beats: int
+    surely_beats: int
     of: int
     usage: Usage
 

@@ -23,6 +23,11 @@ def keep(paths: SweepPaths, findings: Sequence[Finding]) -> None:
     write_whole(str(paths.findings), json.dumps([asdict(each) for each in findings], indent=1) + "\n")
 
 
+def all_answered(findings: Sequence[Finding]) -> bool:
+    """Whether there is a best setting of each kind of work."""
+    return all(finding.answer for finding in findings)
+
+
 def read(paths: SweepPaths) -> list[Finding] | None:
     """What a search has found; None where it has not ended. Raises UserError where the file is damaged."""
     try:

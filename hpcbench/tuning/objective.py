@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from hpcbench.config.metrics import column_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import metrics
 from hpcbench.node.outcomes import COMPLETED
+from hpcbench.node.planned import COMMAND
+from hpcbench.plan.case import Case
 
 _NAMED = {"throughput": THROUGHPUT, "time": TIME}
 
@@ -57,12 +59,24 @@ class Objective:
         if not times:
             return None
         time_s = median_of(np.asarray(times, dtype=np.float64))
-        items = (record["work"] or {}).get("items_per_step") if self.is_throughput else None
-        return time_s / items if items else time_s
+        if not self.is_throughput:
+            return time_s
+        items = (record["work"] or {}).get("items_per_step")
+        return time_s / items if items else None
 
     def value_of(self, cost: float) -> float:
         """The quantity itself of a cost."""
         return 1 / cost if self.quantity.more_is_better else cost
+
+
+def usual_metric(cases: Sequence[Case], experiment: Experiment) -> str:
+    """What is compared where nobody says it: throughput. Commands have none: the first metric of which is known whether
+    more of it is better, or else the time, as of commands beside models."""
+    commands = [case for case in cases if case.parameters.framework == COMMAND]
+    if not commands:
+        return "throughput"
+    known = [name for name, metric in experiment.metrics.items() if metrics.better(metric.model_dump()) is not None]
+    return known[0] if known and len(commands) == len(cases) else "time"
 
 
 def objective_of(name: str, experiment: Experiment) -> Objective:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hpcbench.config.loading import Document
 from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.errors import UserError
 from hpcbench.node.catalog import DYNAMIC, FRAMEWORKS
 from hpcbench.node.planned import COMMAND
 from hpcbench.plan.case import Case, case_id, where_written
@@ -62,8 +63,9 @@ class Context:
 
 def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
     """The cases by what they work on, each with its default. Raises UserError where they need several
-    nodes, or one of them other resources than another."""
+    nodes, one of them other resources than another, or have no such objective."""
     _check_resources(cases, document)
+    _check_throughput(cases, objective)
     _check_dynamic([case for case in cases if case.parameters.threads == DYNAMIC], document)
     groups: dict[str, list[Case]] = {}
     for case in cases:
@@ -105,6 +107,12 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
                 ("matrix",),
                 f"ask for the same in every case{_set_for_all(cases, case)}",
             )
+
+
+def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
+    if objective.is_throughput and any(case.parameters.framework == COMMAND for case in cases):
+        what = "commands have no throughput: nothing says how many items they work on"
+        raise UserError(what, where="--metric throughput", hint="--metric time, or a metric of the experiment")
 
 
 def _check_dynamic(cases: Sequence[Case], document: Document) -> None:

@@ -44,7 +44,7 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "best       workers=4: 8." in done.stdout
     assert "default    workers=1: 2." in done.stdout
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
-    assert "it beats   2 of the 2 other settings that were measured (100 %)" in done.stdout
+    assert "it beats   2 of the 2 other settings that were measured (100 %), 2 of them certainly" in done.stdout
     assert "failed" in done.stdout
     (finding,) = found(command_line)
     assert finding["answer"]["best"]["parameters"] == {"workers": 4}
@@ -101,8 +101,29 @@ def test_a_dry_run_writes_nothing(command_line, rates):
 
 
 def test_where_nothing_completes_it_says_so(command_line, rates):
-    done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", expect=1)
-    assert "no setting could be measured" in done.stdout
+    done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", "--name", "none", expect=1)
+    assert "no setting could be measured; when what failed is mended, search anew: hpcbench tune" in done.stdout
+    assert "no setting could be measured" in command_line("resume", "none", expect=1).stdout
+    assert "ended; what it found" in command_line("status", "none", "--watch", expect=1).stderr
+
+
+def test_of_commands_their_first_metric_counts_where_nobody_says_what(command_line, rates):
+    assert "best       workers=4: 8." in command_line("tune", rates([1, 4]), "--local").stdout
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "throughput", expect=2)
+    assert "--metric throughput: commands have no throughput" in done.stderr
+    assert "--metric time" in done.stderr
+
+
+def test_a_run_whose_line_was_cut_off_is_added_anew(command_line, rates):
+    """As after a death in the middle of writing it."""
+    command_line("tune", rates([1, 4]), "--local", "--name", "cut")
+    (file,) = command_line.workspace.glob("jobs/cut/job-*.jsonl")
+    (command_line.workspace / "results" / "cut" / "tuning.json").unlink()
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
+    assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("not ended")
+    assert "best       workers=4" in command_line("resume", "cut").stdout
+    assert [line[:20] for line in file.read_bytes().splitlines()] == [line[:20] for line in lines]
 
 
 @pytest.mark.usefixtures("somebody_else")
@@ -116,6 +137,14 @@ def test_a_node_that_is_not_quiet_ends_a_search_that_can_go_on(command_line, rat
     done = command_line("resume", "noisy", expect=2)
     assert "not quiet" in done.stderr
     assert [r["case_id"] for r in command_line.records()] == [skipped["case_id"]] * 2  # again, and no other
+
+
+def test_without_a_slurm_nothing_is_made_for_it(command_line, rates, monkeypatch):
+    (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
+    monkeypatch.setenv("PATH", "/usr/bin/nowhere")
+    done = command_line("tune", rates([1, 2]), "--site", "far.yaml", "--metric", "rate", expect=2)
+    assert "sbatch was not found, so nothing can be submitted" in done.stderr
+    assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 
 
 def test_one_setting_is_nothing_to_search(command_line, rates):

@@ -7,7 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.monitor import appending as module
 from hpcbench.monitor import timeline
+from hpcbench.monitor.appending import appending, write_all
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [(b"", b""), (b"one\n", b"one\n"), (b"one\ntw", b"one\n"), (b"on", b""), (b"one\n" + b"x" * 20, b"one\n")],
+)
+def test_a_last_line_that_was_cut_off_goes_before_whole_ones_are_added(
+    tmp_path: Path, before: bytes, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 8)
+    file = tmp_path / "lines"
+    file.write_bytes(before)
+    with appending(str(file), whole_lines=True) as handle:
+        write_all(handle, b"new\n")
+    assert file.read_bytes() == kept + b"new\n"
 
 
 def test_a_timeline_for_which_a_fake_disk_has_no_room_leaves_those_before_it_readable(

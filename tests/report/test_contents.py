@@ -20,6 +20,7 @@ from hpcbench.report.page.contents import Origin, page_of
 from hpcbench.report.page.html import render
 from hpcbench.report.page.model import BEHIND, BEST, WITHIN_NOISE, Column, Command, Page
 from tests.report.made import repetitions_of, results
+from tests.report.made_up_results import shape
 from tests.report.test_page import HOSTILE, Read
 
 RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
@@ -56,6 +57,20 @@ def columns_of(page: Page) -> dict[str, Column]:
 def values_of(page: Page, key: str) -> list[Any]:
     place = list(columns_of(page)).index(key)
     return [row[place] for row in page.table.rows]
+
+
+def test_where_threads_were_set_in_several_ways_the_page_begins_with_what_that_gains() -> None:
+    page = said(shape("threads by way"))
+    first, *works = page.answers
+    assert first.about == "Threads by way"
+    assert first.sentence.startswith("Threads, dynamic over none: ")
+    assert [detail.split(":")[0] for detail in first.details] == [
+        "Threads, dynamic over best fixed",
+        "Threads, best fixed over none",
+    ]
+    assert len(works) == 3, "one for each network"
+    assert page.threads is not None
+    assert "over none" not in page.threads.about
 
 
 def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> None:

@@ -20,6 +20,7 @@ ANSWER = Answer(
     certain=True,
     pairs=3,
     beats=23,
+    surely_beats=20,
     of=23,
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
@@ -36,7 +37,7 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "  best       intra_op_threads=2: 150 items/s [149 - 151]",
         "  default    nothing set: 100 items/s [98 - 102]",
         "  gain       1.50x [1.40, 1.60] faster than the default",
-        "  it beats   23 of the 23 other settings that were measured (100 %)",
+        "  it beats   23 of the 23 other settings that were measured (100 %), 20 of them certainly",
         "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
@@ -85,6 +86,11 @@ def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
     assert "gain       not known: no other setting could be measured" in told(replace(FINDING, answer=alone))
 
 
+def test_where_there_is_no_other_setting_no_gain_is_told() -> None:
+    alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
+    assert "gain" not in told(replace(FINDING, settings=1, answer=alone))
+
+
 def test_a_default_that_could_not_be_measured() -> None:
     assert "the default could not be measured" in told(replace(FINDING, answer=replace(ANSWER, gain=None)))
     lost = replace(ANSWER, best=DEFAULT, gain=None, certain=False)
@@ -102,7 +108,9 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
     assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
-    failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0)))
+    once = told(replace(FINDING, grid=replace(grid, slower=None)))
+    assert "full grid  of one repetition nothing is left to check by; its best is intra_op_threads=4: 153 items" in once
+    failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
     assert "full grid  the setting that was found failed in it; its best is intra_op_threads=4: 153 items/s" in failed
 
 
@@ -122,7 +130,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
-        "             in a program: with apply_schedule(model, 's.json'): ...",
+        "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
         "             at batch_size=999: could not be measured, not certain",

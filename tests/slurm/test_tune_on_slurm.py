@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 
@@ -79,6 +80,16 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
     assert "best       workers=4: 4." in awaited.stdout
     completed = [record for record in cluster.records() if record["status"] == "completed"]
     assert len({(record["case_id"], record["repetition"]) for record in completed}) == len(completed) > before
+
+
+def test_all_cases_of_a_search_are_run_as_jobs_of_the_cluster(cluster, rates):
+    held = ("--set", "slurm.options={hold: true}")
+    cluster("tune", rates, "--metric", "rate", "--name", "found", *held)
+    cluster("cancel", "found")
+    cluster("sweep", "--from", "found", "--name", "whole", "--render-only")
+    described = json.loads((cluster.workspace / "jobs" / "whole" / "sweep.json").read_text())
+    assert described["site"]["scheduler"] == "slurm"
+    assert described["tuning"] is None
 
 
 def test_a_job_that_waits_is_not_submitted_twice(cluster, rates):

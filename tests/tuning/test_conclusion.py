@@ -52,14 +52,16 @@ def searched(failed: Mapping[int, Sequence[str]]) -> Finding:
     return conclude(CONTEXT, None, Measured(failed), OBJECTIVE, 6)
 
 
-def grid(finding: Finding, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]]) -> Finding:
+def grid(
+    finding: Finding, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]], repetitions: int = 2
+) -> Finding:
     """What is told when the setting 1 was found, and the grid has these costs."""
 
     def measure(block: Block) -> list[Outcome]:
         return [Outcome(setting, costs[setting]) for setting in block.settings]
 
     notebook = Notebook(0)
-    conduct(whole_grid(notebook, range(3), 2), measure)
+    conduct(whole_grid(notebook, range(3), repetitions), measure)
     return with_grid(finding, CONTEXT, 1, notebook, Measured(failed), OBJECTIVE)
 
 
@@ -79,10 +81,16 @@ def test_the_grid_tells_what_beats_the_setting_that_was_found() -> None:
     assert found.grid_seconds == 100.0
 
 
+def test_a_grid_of_one_repetition_has_nothing_left_to_tell_a_ratio_by() -> None:
+    found = grid(searched({}), {0: 3.0, 1: 1.3, 2: 1.0}, {}, repetitions=1)
+    assert found.grid is not None
+    assert (found.grid.slower, found.grid.failed) == (None, False)
+
+
 def test_a_setting_that_fails_in_the_grid_is_told_and_not_compared() -> None:
     found = grid(searched({0: ["timeout"]}), {0: 3.0, 1: None, 2: 1.0}, {1: ["out of memory"]})
     assert found.grid is not None
-    assert (found.grid.slower, found.grid.beats, found.grid.of) == (None, 0, 1)
+    assert (found.grid.slower, found.grid.beats, found.grid.of, found.grid.failed) == (None, 0, 1, True)
     assert [each.why for each in found.failed] == ["out of memory", "timeout"]
 
 

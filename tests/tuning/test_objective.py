@@ -6,8 +6,11 @@ import pytest
 
 from hpcbench.analysis.quantities import THROUGHPUT, TIME
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import UserError
-from hpcbench.tuning.objective import Objective, objective_of
+from hpcbench.plan.case import Case
+from hpcbench.tuning.objective import Objective, objective_of, usual_metric
 
 RECORD = {
     "status": "completed",
@@ -30,7 +33,29 @@ def test_time_is_that_of_a_step() -> None:
 
 
 def test_a_command_has_no_items_but_a_time() -> None:
-    assert Objective(THROUGHPUT).cost_of(OF_COMMAND) == pytest.approx(2.0)
+    assert Objective(TIME).cost_of(OF_COMMAND) == pytest.approx(2.0)
+    assert Objective(THROUGHPUT).cost_of(OF_COMMAND) is None
+    assert Objective(THROUGHPUT).why_unknown(OF_COMMAND) == "it has no throughput"
+
+
+def case_of(framework: str) -> Case:
+    given = {"framework": framework, **({"command": "true"} if framework == "command" else {"model": "lstm"})}
+    return Case(framework, 0, Parameters.model_validate(given), {}, SlurmOptions())
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "metrics", "usual"),
+    [
+        (["pytorch"], {}, "throughput"),
+        (["command"], {}, "time"),
+        (["command"], {"score": None, "rate": "it/s"}, "rate"),
+        (["command", "pytorch"], {"rate": "it/s"}, "time"),
+    ],
+)
+def test_what_counts_where_nobody_says_it(frameworks: list[str], metrics: dict[str, str | None], usual: str) -> None:
+    said = {name: {"regex": r"(\d+)", **({"unit": unit} if unit else {})} for name, unit in metrics.items()}
+    experiment = Experiment.model_validate({"name": "e", "metrics": said})
+    assert usual_metric([case_of(framework) for framework in frameworks], experiment) == usual
 
 
 def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:

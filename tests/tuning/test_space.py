@@ -105,10 +105,10 @@ def test_environments_and_commands_are_settings_where_nothing_else_tells_them_ap
     assert context.names == ("intra_op_threads", "environment")
     assert len(set(points(context))) == len(context.cases) == 4
     command = {"parameters": {"framework": "command"}, "metrics": {"rate": {"regex": "(.)"}}}
-    (context,) = space(**command, matrix={"command": ["./a", "./b"], "cpus_per_task": [2]})
+    (context,) = space(TIME, **command, matrix={"command": ["./a", "./b"], "cpus_per_task": [2]})
     assert points(context) == [("./a",), ("./b",)]
     tags = {"tags": ["size"], "matrix": {"size": [1, 2], "command": ["./a {{ size }}"]}}
-    (context,) = space(**command, **tags)
+    (context,) = space(TIME, **command, **tags)
     assert points(context) == [(1,), (2,)]
 
 
@@ -129,7 +129,7 @@ def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -
 
 def test_of_commands_the_first_case_is_the_default(space) -> None:
     command = {"framework": "command", "command": "./bench {{ size }}"}
-    (context,) = space(parameters=command, tags=["size"], matrix={"size": [4, 8]})
+    (context,) = space(TIME, parameters=command, tags=["size"], matrix={"size": [4, 8]})
     assert context.default == 0
     assert [point["size"] for point in context.points] == [4, 8]
 

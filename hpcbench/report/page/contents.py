@@ -26,6 +26,7 @@ from hpcbench.report.page.sheet import table_of
 from hpcbench.report.page.threads import threads_of
 from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
+from hpcbench.report.threads import gains
 
 TOP = 10  # places of a ranking on the page
 MOST_WORKS = 12  # rankings
@@ -51,7 +52,7 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        answers=tuple(_answer(each, several=len(results.works) > 1) for each in said),
+        answers=_answers(said, results),
         notices=tuple(_notices(results)),
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
@@ -64,6 +65,14 @@ def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence
         machines=tuple(_machines(results.repetitions)),
         again=model.Again(tuple(origin.commands), _versions(results.repetitions)),
     )
+
+
+def _answers(said: list[Answer], results: Results) -> tuple[model.Answer, ...]:
+    """What threads gain comes first, where they were set in several ways: that is what such a study asks."""
+    ways = tuple(gains(results))
+    of_threads = [model.Answer(ways[0], about="Threads by way", details=ways[1:])] if ways else []
+    several = len(results.works) > 1 or bool(of_threads)
+    return (*of_threads, *(_answer(each, several=several) for each in said))
 
 
 def _answer(answer: Answer, *, several: bool) -> model.Answer:
