@@ -220,7 +220,9 @@ def test_16_bits_run_where_the_cpu_computes_in_them_and_are_unsupported_elsewher
     assert network.work.dtype == dtype
     if task == "training":
         before = weights(network)
-        assert math.isfinite(float(network.train().detach()))
+        # PyTorch's GradScaler starts at 65,536, skips the steps whose gradients overflow float16, and halves.
+        losses = [float(network.train().detach()) for _ in range(8)]
+        assert all(map(math.isfinite, losses))
         assert not torch.equal(weights(network), before)
         assert next(network.model.parameters()).dtype == torch.float32
     else:
