@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
+from hpcbench.analysis.statistics import LEVEL, interval_of_values
 from hpcbench.plan.case import Case
 from hpcbench.tuning.blocks import Notebook
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.finding import Answer, Failure, Finding, Grid, Setting
-from hpcbench.tuning.grid import CHOSEN, FOUND, beside_chosen
+from hpcbench.tuning.grid import beside_chosen
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
@@ -104,26 +103,12 @@ def with_grid(
     failed_in_it = best not in effects.costs
     grid = Grid(
         best=_setting(context, context.cases[effects.order()[0]], measured, objective),
-        slower=None if failed_in_it else _slower(notebook, best),
+        slower=None if failed_in_it else beside_chosen(notebook.measured(Stage.FULL), best),
         beats=0 if failed_in_it else _worse(effects, best),
         of=len(effects.costs) - 1,
         failed=failed_in_it,
     )
     return replace(finding, grid=grid, grid_seconds=measured.seconds)
-
-
-def _slower(notebook: Notebook, setting: int) -> Interval | None:
-    beside = beside_chosen(notebook.measured(Stage.FULL), setting)
-    if not beside:
-        return None
-    return _around(beside.costs[FOUND] - beside.costs[CHOSEN], beside.half_width(FOUND, CHOSEN, LEVEL))
-
-
-def _around(logarithm: float, half: float) -> Interval:
-    """A ratio; without limits where nothing is known of the noise."""
-    if math.isinf(half):
-        return Interval(math.exp(logarithm), None, None)
-    return Interval(math.exp(logarithm), math.exp(logarithm - half), math.exp(logarithm + half))
 
 
 def _worse(effects: Effects, setting: int) -> int:
