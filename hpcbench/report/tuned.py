@@ -28,7 +28,8 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     yield f"  measuring  {_measuring(finding)}"
     if finding.disturbed:
         how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
-        yield f"  disturbed  {how_many} by others on this machine: the intervals are wider for it"
+        again = "what was not measured again makes the intervals wider"
+        yield f"  disturbed  {how_many} by others on this machine: {again}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     for each in finding.failed:

@@ -158,7 +158,8 @@ def test_what_nobody_sets_is_not_told() -> None:
 
 def test_what_others_disturbed_is_counted() -> None:
     assert "disturbed" not in told(FINDING)
-    assert "  disturbed  3 of 40 measurements by others" in told(replace(FINDING, disturbed=3))
+    text = told(replace(FINDING, disturbed=3))
+    assert "  disturbed  3 of 40 measurements by others on this machine: what was not measured again makes" in text
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
