@@ -16,6 +16,7 @@ from hpcbench.commands.sweep import MOST_POINTS, check_slurm, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import Document, first_message, load_yaml
 from hpcbench.config.settings import apply_settings
+from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.provenance.asked import Asked
@@ -35,6 +36,7 @@ Examples:
   hpcbench tune my.yaml --metric time                the shortest step, instead of the most items a second
   hpcbench tune my.yaml --exhaustive                 measure the full grid, too, to check what was found
   hpcbench tune my.yaml --dry-run                    what would be searched; write nothing
+  hpcbench tune my.yaml --json > best.json           for a program: what results/SWEEP/tuning.json holds
 
 Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 interrupted.
 """
@@ -55,6 +57,7 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
 @click.option("--wait", is_flag=True, help="Return when the job has ended, with what it found.")
 @click.option("--dry-run", is_flag=True, help="Show what would be searched; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @click.pass_context
 def tune(
     context: click.Context,
@@ -67,6 +70,7 @@ def tune(
     local: bool,
     wait: bool,
     dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
 
@@ -77,6 +81,8 @@ def tune(
     from hpcbench.tuning.objective import objective_of, usual_metric
     from hpcbench.tuning.space import contexts
 
+    if dry_run and as_json:
+        raise UserError("a dry run finds nothing", where="--dry-run --json", hint="take one of them")
     workspace = workspace_of(context)
     source = file_in(workspace, "experiments", experiment)
     document = apply_settings(load_yaml(source), list(settings))
@@ -104,7 +110,7 @@ def tune(
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
-    return go_on(created, workspace, wait=wait)
+    return go_on(created, workspace, wait=wait, in_json=as_json)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:

@@ -64,6 +64,7 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
+    assert json.loads(command_line("resume", "second", "--json").stdout) == found(command_line)
     assert len(command_line.records()) == states["completed"]  # nothing was measured again
 
 
@@ -90,6 +91,24 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
     assert after[: len(before)] == before
     assert len(after) == len(set(after))  # each once
+
+
+def test_a_program_gets_what_was_found_by_names(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", "--json")
+    (finding,) = json.loads(done.stdout)
+    assert finding["answer"]["best"]["parameters"] == {"workers": 4}
+    assert list(finding["answer"]["gain"]) == ["estimate", "low", "high"]
+    assert list(finding["answer"]["usage"]) == ["variables", "cpus", "lines", "others"]
+    assert [finding] == found(command_line)
+
+
+def test_json_is_for_what_a_search_has_found(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--dry-run", "--json", expect=2)
+    assert "--dry-run --json: a dry run finds nothing" in done.stderr
+    command_line("sweep", rates([1]), "--local", "--name", "plain")
+    done = command_line("resume", "plain", "--json", expect=2)
+    assert "--json: it prints what a search has found, and this sweep is none" in done.stderr
+    assert "hpcbench status plain --json" in done.stderr
 
 
 def test_a_dry_run_writes_nothing(command_line, rates):
