@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -113,13 +113,21 @@ class Bench:
 
     def example(self, case: Case) -> Record:
         """A record of it that completed."""
-        return next(each for each in self._records(case) if self.objective.cost_of(each) is not None)
+        return self._completed(case)[0]
+
+    def environment(self, case: Case) -> Mapping[str, str]:
+        """Variables of a repetition of it that completed; none where none did."""
+        completed = self._completed(case)
+        return dict(completed[0]["environment"]) if completed else {}
 
     def failures(self, case: Case) -> list[str]:
         """Of its measurements that say nothing of what it costs: why."""
         return [
             self.objective.why_unknown(each) for each in self._records(case) if self.objective.cost_of(each) is None
         ]
+
+    def _completed(self, case: Case) -> list[Record]:
+        return [each for each in self._records(case) if self.objective.cost_of(each) is not None]
 
     def _records(self, case: Case) -> list[Record]:
         return [each.record for each in self._measured.get(case.id, ())]

@@ -16,6 +16,11 @@ echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 """
 
 
+@pytest.fixture(autouse=True)
+def no_threads_of_the_shell(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
 @pytest.fixture
 def rates(command_line):
     """An experiment of a program, with so many workers."""
@@ -100,6 +105,12 @@ def test_a_program_gets_what_was_found_by_names(command_line, rates):
     assert list(finding["answer"]["gain"]) == ["estimate", "low", "high"]
     assert list(finding["answer"]["usage"]) == ["variables", "cpus", "lines", "others"]
     assert [finding] == found(command_line)
+
+
+def test_what_the_shell_sets_of_threads_is_named_beside_the_default(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", env={"OMP_NUM_THREADS": "3"})
+    assert "default    workers=1, with OMP_NUM_THREADS=3 of the environment: 2." in done.stdout
+    assert found(command_line)[0]["answer"]["inherited"] == {"OMP_NUM_THREADS": "3"}
 
 
 def test_json_is_for_what_a_search_has_found(command_line, rates):

@@ -82,6 +82,17 @@ def test_what_was_disturbed_and_measured_again_takes_its_time_too(measured) -> N
     assert found.expected_s([case(), case()]) == 42.0
 
 
+def test_the_environment_is_that_of_a_repetition_that_completed(measured) -> None:
+    found = bench_of()
+    assert found.environment(case()) == {}
+    measured({**record(9, status="failed"), "environment": {"OMP_NUM_THREADS": "1"}})
+    found.record(case(), Stage.SHORT)
+    assert found.environment(case()) == {}
+    measured({**record(9), "environment": {"OMP_NUM_THREADS": "4"}})
+    found.record(case(), Stage.SHORT)
+    assert found.environment(case()) == {"OMP_NUM_THREADS": "4"}
+
+
 def test_attempts_from_before_an_interruption_count(measured) -> None:
     known = bench_of(record(10, verdict="disturbed"), record(11))
     known.record(case(), Stage.FULL)
