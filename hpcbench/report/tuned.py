@@ -40,6 +40,19 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield from _usage(finding.answer)
 
 
+def headline(finding: Finding, quantity: Quantity) -> str:
+    """The finding in a sentence."""
+    answer = finding.answer
+    if answer is None:
+        return "No setting could be measured"
+    best = in_words(answer.best.parameters)
+    if answer.winner == answer.default:
+        return f"The default is best: {best}"
+    if not answer.certain:
+        return f"Stay with the default, {best}: no gain is certain"
+    return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
+
+
 def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]:
     known = answer.certain or answer.winner == answer.default
     yield f"  {'best      ' if known else 'stay with '} {_of(answer, answer.best, quantity)}"

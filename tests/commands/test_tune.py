@@ -66,11 +66,28 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     told = command_line("report", "second").stdout
     assert "best       workers=4" in told
     assert "Every measurement of the search" in told
+    assert "the first case" not in told  # with which the report of a sweep compares its best
     assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
     assert json.loads(command_line("resume", "second", "--json").stdout) == found(command_line)
     assert len(command_line.records()) == states["completed"]  # nothing was measured again
+
+
+def test_the_page_of_a_search_begins_with_what_it_found(command_line, rates):
+    command_line("tune", rates([1, 2, 4]), "--local", "--metric", "rate", "--name", "paged")
+    page = command_line("report", "paged", "--html", "-").stdout
+    first = page[page.index('<section id="answer"') : page.index('<section id="ranking"')]
+    assert "workers=4 is " in first
+    assert "than the default" in first
+    assert "\ngain       " in first
+    assert "\nit beats   2 of the 2 other settings" in first
+    assert "every measurement of the search, brief ones among them" in first
+    assert first.count('<p class="sentence">') == 1
+    assert '<td class="standing">' not in page
+    (command_line.workspace / "results" / "paged" / "tuning.json").unlink()
+    page = command_line("report", "paged", "--html", "-").stdout
+    assert "paged is a search that has not ended: hpcbench resume paged" in page
 
 
 def test_the_full_grid_checks_what_was_found(command_line, rates):

@@ -7,7 +7,7 @@ from typing import Any
 
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
-from hpcbench.report.tuned import in_words, lines
+from hpcbench.report.tuned import headline, in_words, lines
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
 from hpcbench.tuning.usage import Usage
 
@@ -44,6 +44,17 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
         "    in it, before its first operation: torch.set_num_threads(2)",
     ]
+
+
+def test_the_finding_in_a_sentence() -> None:
+    def said(**changes: Any) -> str:
+        return headline(replace(FINDING, answer=replace(ANSWER, **changes)), THROUGHPUT)
+
+    assert said() == "intra_op_threads=2 is 1.50x [1.40, 1.60] faster than the default"
+    assert said(gain=None) == "Best: intra_op_threads=2"
+    assert said(best=DEFAULT, certain=False) == "Stay with the default, nothing set: no gain is certain"
+    assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: nothing set"
+    assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No setting could be measured"
 
 
 def test_instances_are_started_on_cpus_of_their_own() -> None:
