@@ -140,14 +140,14 @@ def _measuring(finding: Finding) -> str:
 
 
 def _for_sections(found: BySection | None) -> str:
-    return f"; threads by section: {_time(found.seconds)} more" if found and found.seconds else ""
+    return f"; threads by section: {time_in_words(found.seconds)} more" if found and found.seconds else ""
 
 
 def _beside_grid(finding: Finding) -> str:
     if not finding.grid_seconds:
-        return _time(finding.seconds)
-    grid = f"the full grid {'took' if finding.grid else 'would take about'} {_time(finding.grid_seconds)}"
-    return f"{_time(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
+        return time_in_words(finding.seconds)
+    grid = f"the full grid {'took' if finding.grid else 'would take about'} {time_in_words(finding.grid_seconds)}"
+    return f"{time_in_words(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
 
 
 def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
@@ -192,7 +192,8 @@ def _inexact(answer: Answer) -> list[str]:
     return [name for name in ("dtype", "flush_denormals") if (best.get(name) or False) != (default.get(name) or False)]
 
 
-def _time(seconds: float) -> str:
+def time_in_words(seconds: float) -> str:
+    """`5 min 32 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

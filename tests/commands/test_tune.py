@@ -144,7 +144,30 @@ def test_a_dry_run_writes_nothing(command_line, rates):
     assert "workers: 1, 2" in done.stdout
     assert "default: workers=1" in done.stdout
     assert "the full grid is 6 repetitions" in done.stdout
+    assert "In all at most 15 measurements.\n" in done.stdout
+    assert "node-hours" not in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
+
+
+def test_a_dry_run_tells_how_long_networks_may_be_measured(command_line):
+    experiment = command_line.experiment(
+        matrix={"intra_op_threads": [1, 2]}, measure={"max_warmup_s": 1.0, "max_time_s": 3.0}
+    )
+    done = command_line("tune", experiment, "--local", "--set", "cpus_per_task=2", "--dry-run")
+    assert "In all at most 16 measurements: about 1 min 04 s at most, and what it takes to start them." in done.stdout
+
+
+def test_a_dry_run_shows_the_job_of_a_cluster(command_line, rates):
+    (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
+    timed = rates([1, 2], slurm={"time": "00:02:00"})
+    done = command_line("tune", timed, "--site", "far.yaml", "--metric", "rate", "--name", "far", "--dry-run")
+    assert "At most 0.50 node-hours, 0.50 core-hours, 0.00 GPU-hours; the longest walltime is 0:30:00." in done.stdout
+    assert "#SBATCH --time=0:30:00\n" in done.stdout
+    assert "resume far --here\n" in done.stdout
+    assert not list(command_line.workspace.glob("jobs/*"))
+    packed = rates([1, 2], slurm={"time": "00:02:00", "pack_walltime": "04:00:00"})
+    done = command_line("tune", packed, "--site", "far.yaml", "--metric", "rate", "--dry-run")
+    assert "At most 4.00 node-hours" in done.stdout
 
 
 def test_where_nothing_completes_it_says_so(command_line, rates):
