@@ -16,7 +16,7 @@ from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
 from hpcbench.tuning.stages import Stage
-from hpcbench.tuning.usage import usage
+from hpcbench.tuning.usage import inherited, usage
 
 
 class Measurements(Protocol):
@@ -39,6 +39,9 @@ class Measurements(Protocol):
 
     def example(self, case: Case) -> Mapping[str, Any]:
         """A record of it that completed."""
+
+    def environment(self, case: Case) -> Mapping[str, str]:
+        """Variables of a repetition of it that completed; none where none did."""
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         """What a full measurement of each takes, all together; None where that is not known."""
@@ -87,6 +90,7 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
         surely_beats=_surely_worse(found.effects, found.best),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.example(best)),
+        inherited=inherited(default, measured.environment(default)),
     )
 
 
