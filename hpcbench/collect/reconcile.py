@@ -24,6 +24,7 @@ from hpcbench.submit.sweep import Sweep
 
 NO_RECORD = "its job ended without leaving a record"
 GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
+SETUP, LOST = "setup", "job"  # types of errors: the script could not go on; the job has left nothing
 MOST_WORDS = 500
 PATIENCE_S = 20.0
 
@@ -95,7 +96,7 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -
 
 
 def _plain(message: str) -> dict[str, object]:
-    return {"type": "job", "message": message, "last_lines": []}
+    return {"type": LOST, "message": message, "last_lines": []}
 
 
 def _error(message: str, log: Path) -> dict[str, object]:
@@ -104,9 +105,9 @@ def _error(message: str, log: Path) -> dict[str, object]:
     if gave_up is not None:
         complaint = " ".join(" ".join(lines[:gave_up]).split())[-MOST_WORDS:]
         reason = lines[gave_up].removeprefix(GAVE_UP)
-        return {"type": "setup", "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
+        return {"type": SETUP, "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
     last = next((line for line in reversed(lines) if line.strip()), "")
-    return {"type": "job", "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
+    return {"type": LOST, "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 
 
 def _make(

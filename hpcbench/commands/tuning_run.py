@@ -14,6 +14,7 @@ from hpcbench.commands.awaiting import wait_for_search
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.environments.resolve import check_still_there
 from hpcbench.lease import Lease
 from hpcbench.node.catalog import DYNAMIC
 from hpcbench.plan.case import Case
@@ -59,6 +60,9 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
     exhaustive = bool(how.get("exhaustive"))
     found = read(sweep.paths)
     in_job = sweep.is_searched_by_job and not here
+    if found is None:
+        for name, python in sorted({sweep.environment(job) for job in sweep.job_names}):
+            check_still_there(sweep.site, name, python, workspace)
     if found is None and in_job:
         shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
         most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)

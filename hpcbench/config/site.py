@@ -167,6 +167,13 @@ class Site(Model):
         """What the site says about the environment called `name`; it need not say anything."""
         return self.environments.get(name, Environment())
 
+    def max_time_s(self, partition: str | None) -> int | None:
+        """The shortest limit among these partitions, as `a,b`, of which Slurm takes any, or that of the default one;
+        None where none is known."""
+        names = (partition or self.default_partition or "").split(",")
+        known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
+        return min((limit for limit in known if limit is not None), default=None)
+
     @property
     def default_partition(self) -> str | None:
         """The partition that Slurm takes when none is named, where it is known."""

@@ -78,8 +78,7 @@ def submit(
 
 def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, site: Site) -> str:
     """Its script. Raises UserError where the template cannot be rendered."""
-    partition = site.partitions.get(slurm.partition or site.default_partition or "")
-    time_s = min(_MOST_S, (partition and partition.max_time_s) or _MOST_S)
+    time_s = min(_MOST_S, site.max_time_s(slurm.partition) or _MOST_S)
     options = [
         f"job-name={paths.name}.{FOLLOW_ON}",
         f"output={paths.logs(FOLLOW_ON) / '%j_0_log.out'}",

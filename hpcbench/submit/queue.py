@@ -16,6 +16,7 @@ TIMEOUT_S = 60
 OVERTIME_S = 600  # that a job may take beyond its limit: KillWait and OverTimeLimit of slurm.conf(5), roughly
 FOLLOW_ON = "follow-on"  # the batch of the small job that submits what is left
 SEARCH = "search"  # the batch of the job in which a search runs
+COMPLETING = "COMPLETING"  # its processes have ended
 NO_NODES = "None assigned"
 Element = tuple[str, int]  # array job id, index
 
@@ -110,15 +111,16 @@ def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
             entries[array_id, int(index)] = QueueEntry(state, ended, reason, nodes)
         if batch in jobs and index.isdigit() and not ended:
             bare[batch, array_id] = None
-        if batch == FOLLOW_ON and not ended and state != "COMPLETING":
+        if batch == FOLLOW_ON and not ended and state != COMPLETING:
             follow_on[array_id] = states.in_words(reason) if states.never_starts(reason) else ""
     return Queue(entries, tuple(bare), follow_on)
 
 
 def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
-    """The jobs of a search that have not ended, by their ids. Raises UserError where squeue does not answer."""
+    """The jobs of a search that have not ended, by their ids; one that is completing searches no more. Raises UserError
+    where squeue does not answer."""
     entries = ask(sweep, [SEARCH], journal).entries
-    return {array: entry for (array, _), entry in entries.items() if not entry.ended}
+    return {array: entry for (array, _), entry in entries.items() if not entry.ended and entry.state != COMPLETING}
 
 
 def find_by_name(name: str, uid: int) -> str | None:

@@ -60,5 +60,4 @@ def _time(plan: Plan, measurements: int) -> str:
     if resources.slurm.pack_walltime:
         return resources.slurm.pack_walltime
     wanted_s = measurements * resources.limit_s
-    partition = plan.site.partitions.get(resources.slurm.partition or plan.site.default_partition or "")
-    return time_text(min(wanted_s, (partition and partition.max_time_s) or wanted_s))
+    return time_text(min(wanted_s, plan.site.max_time_s(resources.slurm.partition) or wanted_s))

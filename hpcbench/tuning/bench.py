@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hpcbench.collect.progress import PLANNED, RunProgress
+from hpcbench.collect.reconcile import LOST, SETUP
 from hpcbench.collect.records import Record, ending, is_disturbed
 from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
@@ -38,10 +39,18 @@ class Runs:
         self._asked: Counter[str] = Counter()
 
     def another(self, case: Case, measure: Measure) -> RunProgress:
-        """The next repetition of a case, as it stands; a new one where there is none yet."""
-        self._asked[case.id] += 1
-        repetition = self._asked[case.id]
-        return self._known.get((case.id, repetition)) or self._added(case, repetition, measure)
+        """The next repetition of a case that is measured so, as it stands; a new one where there is none yet.
+
+        One that was asked for otherwise is passed over: a search that goes on elsewhere may take another way.
+        """
+        while True:
+            self._asked[case.id] += 1
+            repetition = self._asked[case.id]
+            known = self._known.get((case.id, repetition))
+            if known is None:
+                return self._added(case, repetition, measure)
+            if known.planned.measure == measure.model_dump():
+                return known
 
     def _added(self, case: Case, repetition: int, measure: Measure) -> RunProgress:
         job = self._job_of(case)
@@ -163,10 +172,11 @@ class Bench:
 
 
 def _says_nothing(record: Record) -> bool:
-    """Whether it says nothing of the setting."""
-    error = record["error"] or {}
-    waited = record["status"] == outcomes.SKIPPED and error.get("type") == outcomes.SKIPPED
-    return waited or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
+    """Whether it says nothing of the setting: it was not begun, its script could not go on or was lost, or it was ended
+    from outside."""
+    kind = (record["error"] or {}).get("type")
+    waited = record["status"] == outcomes.SKIPPED and kind == outcomes.SKIPPED
+    return waited or kind in (SETUP, LOST) or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
 
 
 def _full(measured: Sequence[Measurement]) -> list[float]:

@@ -8,6 +8,7 @@ the last step to a best setting is often a single parameter: so at the end the n
 from __future__ import annotations
 
 import importlib.util
+import math
 import random
 import sys
 from collections.abc import Mapping, Sequence
@@ -91,6 +92,14 @@ class Surrogate:
     def most(self) -> int:
         """How many it looks at before it turns to the neighbours of the best."""
         return min(len(self.space.points), max(ALL, _LOOKS_A_LEVEL * sum(self.space.sizes)))
+
+    @property
+    def most_measurements(self) -> int:
+        """What all of its looks may take, with the default in each block."""
+        around = 2 + sum(
+            2 if ordered else size for size, ordered in zip(self.space.sizes, self.space.ordered, strict=True)
+        )
+        return self.most + BATCH + math.ceil(self.most / BATCH) + _STEPS * around
 
     def look(self, notebook: Notebook, default: int) -> Search[None]:
         """Measure some settings briefly, the default in every block, to compare the blocks by."""

@@ -130,7 +130,7 @@ def _context(cases: Sequence[Case]) -> Context:
     fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
     dynamic = max((case for case in cases if case.parameters.threads == DYNAMIC), key=_limit, default=None)
     first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
-    every = {case.id: case for case in (plain(first), *map(plain, fixed), *fixed)}
+    every = {case_id(case.parameters, {}): case for case in (*_plain_cases([first, *fixed]), *fixed)}
     return Context(tuple(every.values()), 0, _differing(list(every.values())), dynamic)
 
 
@@ -163,6 +163,15 @@ def _differs_in(one: Case, other: Case) -> str:
     return next(name for name in names if getattr(asked, name) != getattr(also, name))
 
 
+def _plain_cases(cases: Sequence[Case]) -> list[Case]:
+    """The same with nothing set, nor tagged but by what all have: a tag may follow from a setting."""
+    common = {
+        name: value if all(each.tags[name] == value for each in cases) else None
+        for name, value in cases[0].tags.items()
+    }
+    return [replace(each, id=case_id(each.parameters, common), tags=common) for each in map(plain, cases)]
+
+
 def plain(case: Case) -> Case:
     """The same with no setting set: what a plain user gets; a command as it is."""
     if case.parameters.framework == COMMAND:
@@ -171,12 +180,15 @@ def plain(case: Case) -> Case:
 
 
 def changed(case: Case, values: Mapping[str, Any]) -> Case:
-    """The case with these parameters, null for the default. Raises ValueError where they do not fit together."""
+    """The case with these parameters, null for the default. Raises ValueError where they do not fit together.
+
+    How it compares in what the experiment is `monotone` in is not known.
+    """
     kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
     given = {name: value for name, value in values.items() if value is not None}
     usual = _usual(case.parameters.framework, {**kept, **given})
     parameters = Parameters.model_validate({**usual, **kept, **given})
-    return replace(case, id=case_id(parameters, case.tags), parameters=parameters)
+    return replace(case, id=case_id(parameters, case.tags), parameters=parameters, size=None)
 
 
 def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:

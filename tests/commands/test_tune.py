@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
 from typing import Any
 
@@ -182,6 +183,20 @@ def test_of_commands_their_first_metric_counts_where_nobody_says_what(command_li
     done = command_line("tune", rates([1, 4]), "--local", "--metric", "throughput", expect=2)
     assert "--metric throughput: commands have no throughput" in done.stderr
     assert "--metric time" in done.stderr
+
+
+def test_a_search_whose_environment_is_gone_does_not_go_on_and_drops_no_setting(command_line, rates):
+    python = command_line.workspace / "python"
+    python.symlink_to(sys.executable)
+    site = command_line.site(environments={"command": {"python": str(python)}})
+    command_line("tune", rates([1, 4]), "--site", site, "--name", "gone")
+    (command_line.workspace / "results" / "gone" / "tuning.json").unlink()
+    python.unlink()
+    before = command_line.records()
+    assert "the Python of environment 'command' is no longer there" in command_line("resume", "gone", expect=2).stderr
+    assert command_line.records() == before
+    python.symlink_to(sys.executable)
+    assert "best       workers=4" in command_line("resume", "gone").stdout
 
 
 def test_a_run_whose_line_was_cut_off_is_added_anew(command_line, rates):

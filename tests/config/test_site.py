@@ -64,6 +64,12 @@ def test_the_default_partition_is_the_one_that_says_so() -> None:
     assert site("partitions: {a: {}}").default_partition is None
 
 
+def test_of_several_partitions_the_shortest_time_fits_each() -> None:
+    found = site("partitions: {a: {max_time: '04:00:00', default: true}, b: {max_time: '12:00:00'}, c: {}}")
+    asked = ("b", "b,a", "c,b", "c", "elsewhere", None)
+    assert [found.max_time_s(each) for each in asked] == [43200, 14400, 43200, None, None, 14400]
+
+
 def test_a_partition_knows_its_longest_time_in_seconds() -> None:
     partitions = site("partitions: {a: {max_time: 1-00:00:00}, b: {}}").partitions
     assert (partitions["a"].max_time_s, partitions["b"].max_time_s) == (86400, None)

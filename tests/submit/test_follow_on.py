@@ -46,7 +46,14 @@ def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("partition", "time"), [(None, "0:05:00"), ("long", "0:30:00"), ("endless", "0:30:00"), ("elsewhere", "0:30:00")]
+    ("partition", "time"),
+    [
+        (None, "0:05:00"),
+        ("long", "0:30:00"),
+        ("endless", "0:30:00"),
+        ("elsewhere", "0:30:00"),
+        ("long,short", "0:05:00"),
+    ],
 )
 def test_it_asks_for_no_more_time_than_its_partition_gives(tmp_path: Path, partition: str | None, time: str) -> None:
     workspace = Workspace(tmp_path)

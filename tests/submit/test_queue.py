@@ -143,6 +143,14 @@ def test_a_follow_on_job_that_is_ending_is_none_and_one_that_never_starts_says_w
     assert follow_on.waiting(found) == ["22"]
 
 
+def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    lines = ["study-1.search|30|0|COMPLETING|None|n1", "study-1.search|31|0|PENDING|Priority|"]
+    fake_commands(squeue=says(*lines))
+    assert list(queue.searching("study-1", journal)) == ["31"]
+
+
 @pytest.mark.parametrize(
     ("squeue", "words"),
     [

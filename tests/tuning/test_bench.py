@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ from hpcbench.collect.progress import PLANNED, RunProgress
 from hpcbench.config.experiment import Measure
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import UserError
+from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.case import Case, case_id
+from hpcbench.submit.sweep import planned
 from hpcbench.tuning import bench
 from hpcbench.tuning.bench import Bench
 from hpcbench.tuning.objective import Objective
@@ -56,9 +60,9 @@ def case() -> Case:
 
 def bench_of(*before: dict[str, Any]) -> Bench:
     runs: Any = FakeRuns(*before)
-    nothing: Any = None
+    sweep: Any = SimpleNamespace(paths=SimpleNamespace(name="study-1"))
     lease: Any = FakeLease()
-    return Bench(nothing, lease, Measure(), Objective(TIME), lambda *_: None, runs)
+    return Bench(sweep, lease, Measure(), Objective(TIME), lambda *_: None, runs)
 
 
 @pytest.fixture
@@ -69,6 +73,29 @@ def measured(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(bench, "run_repetition", lambda *_: (attempts[-1], list(attempts)))
 
     return measured
+
+
+@pytest.mark.parametrize("kind", ["setup", "job"])
+def test_a_script_that_could_not_go_on_says_nothing_of_its_setting(measured, kind: str) -> None:
+    lost = {**record(1, "failed"), "error": {"type": kind, "message": "no such file", "last_lines": []}}
+    measured(lost)
+    with pytest.raises(UserError, match="no such file"):
+        bench_of().record(case(), Stage.SHORT)
+    measured(record(5))
+    assert bench_of(lost).record(case(), Stage.SHORT)["status"] == "completed"  # once more
+
+
+def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    short, full = (stage.of(Measure()) for stage in (Stage.SHORT, Stage.FULL))
+    run = planned(case(), 1, 0, short.model_dump())
+    known = RunProgress("job-001", 0, run, PLANNED)
+    monkeypatch.setattr(bench, "survey", lambda _: SimpleNamespace(runs=[known]))
+    added: list[PlannedRun] = []
+    monkeypatch.setattr(bench, "add_run", lambda _, job, run: added.append(run))
+    sweep: Any = SimpleNamespace(job_names=["job-001"], environment=lambda _: ("pytorch", ""), paths=None)
+    assert bench.Runs(sweep).another(case(), short) is known
+    assert bench.Runs(sweep).another(case(), full).planned.repetition == 2
+    assert [run.measure for run in added] == [full.model_dump()]
 
 
 def test_what_was_disturbed_and_measured_again_takes_its_time_too(measured) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from dataclasses import replace
+
+import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
+from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
 from hpcbench.tuning.budget import most_measurements
+from hpcbench.tuning.scout import Space, Surrogate
+from hpcbench.tuning.search import search
 from hpcbench.tuning.space import Context
 
 
@@ -20,6 +27,33 @@ def test_it_is_a_part_of_the_grid_and_what_else_is_asked_for() -> None:
     dynamic = replace(plain, dynamic=case)
     assert most_measurements([dynamic], 6, 0, exhaustive=False) == 1500 + 1 + 24
     assert most_measurements([dynamic], 6, 2, exhaustive=False) == 1500 + 1 + 3 * 24
+
+
+def context_of(*sizes: int) -> Context:
+    """Of a command, whose tags are all that differs."""
+    parameters = Parameters.model_validate({"framework": "command", "command": "true"})
+    names = "abcdef"[: len(sizes)]
+    points = [dict(zip(names, place, strict=True)) for place in itertools.product(*map(range, sizes))]
+    cases = [Case(case_id(parameters, tags), 0, parameters, tags, SlurmOptions()) for tags in points]
+    return Context(tuple(cases), 0, tuple(names))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "repetitions"), [((12, 12), 1), ((20, 20), 1), ((8, 4, 4, 3, 2), 1), ((4, 4, 4, 4), 3)]
+)
+def test_a_search_with_a_surrogate_takes_no_more_than_it_says(sizes: tuple[int, ...], repetitions: int) -> None:
+    context, seen = context_of(*sizes), 0
+
+    def measure(block: Block) -> list[Outcome]:
+        nonlocal seen
+        seen += len(block.settings)
+        return [Outcome(each, 1 + generator.random()) for each in block.settings]  # hardest to part
+
+    generator = random.Random(0)
+    scout = Surrogate(Space.of(context.points), 0)
+    steps = search(Notebook(0), range(len(context.cases)), 0, repetitions, scout)
+    conduct(steps, measure)
+    assert seen <= most_measurements([context], repetitions, 0, exhaustive=False)
 
 
 def test_a_small_grid_takes_what_all_stages_can_take() -> None:

@@ -127,6 +127,33 @@ def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -
     assert "--set cpus_per_task=2" in str(error.value)
 
 
+def test_a_tag_that_follows_from_a_setting_makes_no_other_default(space) -> None:
+    (context,) = space(
+        parameters={**LSTM, "intra_op_threads": "{{ workers }}", "purpose": "a test"},
+        tags=["workers", "purpose"],
+        matrix={"workers": [1, 2, 4]},
+    )
+    assert [case.parameters.intra_op_threads for case in context.cases] == [None, 1, 2, 4]
+    assert dict(context.cases[context.default].tags) == {"workers": None, "purpose": "a test"}
+    assert context.values(context.cases[context.default])["workers"] is None
+
+
+def test_a_default_that_the_matrix_has_keeps_its_tag(space) -> None:
+    (context,) = space(
+        parameters={**LSTM, "threads_in_words": "{{ intra_op_threads or 'its own' }}"},
+        tags=["threads_in_words"],
+        matrix={"intra_op_threads": [2, None]},
+    )
+    assert [case.tags["threads_in_words"] for case in context.cases] == ["its own", 2]
+
+
+def test_a_default_is_no_smaller_or_larger_than_another_case(space) -> None:
+    (context,) = space(matrix={"batch_size": [8, 64], "intra_op_threads": [1]}, monotone=["batch_size"])
+    sizes = {case.parameters.intra_op_threads: case.size for case in context.cases}
+    assert sizes[1] is not None
+    assert sizes[None] is None
+
+
 def test_of_commands_the_first_case_is_the_default(space) -> None:
     command = {"framework": "command", "command": "./bench {{ size }}"}
     (context,) = space(TIME, parameters=command, tags=["size"], matrix={"size": [4, 8]})
