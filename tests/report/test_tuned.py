@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +65,26 @@ def test_instances_are_started_on_cpus_of_their_own() -> None:
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
         "    (CPUs of this machine as they were for it: those of another job may have other numbers)",
     ]
+
+
+def test_a_command_is_told_as_it_is_started() -> None:
+    def program(command: str, **usage: Any) -> str:
+        answer = replace(ANSWER, usage=Usage(command=command, **usage))
+        return told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()[0].strip()
+
+    threads = {"variables": {"OMP_NUM_THREADS": "2"}}
+    assert program("./solve --size=4\n", **threads) == "env OMP_NUM_THREADS=2 ./solve --size=4"
+    assert program("./solve", **threads, cpus=((0,),)) == "env OMP_NUM_THREADS=2 taskset --cpu-list 0 ./solve"
+    assert program("cd x && ./solve", **threads) == ("env OMP_NUM_THREADS=2 bash -e -o pipefail -c 'cd x && ./solve'")
+    assert program("N=1 ./solve").endswith("-c 'N=1 ./solve'")
+
+
+def test_a_command_of_several_lines_is_one_line_that_does_the_same() -> None:
+    command = "name='it'\nprintf '%s\\t%s\\n' \"$name\" \"$N\"\n"
+    answer = replace(ANSWER, usage=Usage({"N": "a b"}, command=command))
+    (line,) = told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "it\ta b\n"
 
 
 def test_what_each_program_sets_in_its_own_way_is_named() -> None:

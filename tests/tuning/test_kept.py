@@ -51,6 +51,7 @@ def test_every_part_of_a_finding_has_its_name() -> None:
         "cpus": [[0, 1]],
         "lines": ["torch.set_num_threads(2)"],
         "others": {"dtype": "bfloat16"},
+        "command": None,
     }
     assert found["grid"]["slower"]["high"] == 1.1
     assert found["by_section"]["held_out"] == [{"shape": {"batch_size": 4}, "gain": None, "certain": False}]
