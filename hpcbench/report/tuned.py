@@ -15,7 +15,7 @@ from hpcbench.node.command import SHELL
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.report.plural import plural
 from hpcbench.tuning.duel import NEGLIGIBLE
-from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
 
 NOTHING_SET = "nothing set"
 # A program with its arguments, of which no shell makes anything else.
@@ -127,8 +127,13 @@ def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> 
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
     yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
     for each in found.held_out:
-        stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
-        yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
+        yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
+
+
+def _at_shape(found: AtShape) -> str:
+    if found.gain is None:
+        return f"could not be measured{f': {found.why}' if found.why else ''}"
+    return f"{in_brackets(found.gain)}{'' if found.certain else ', not certain'}"
 
 
 def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) -> str:

@@ -158,7 +158,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     shapes = (
         AtShape({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
         AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
-        AtShape({"batch_size": 999}, None, False),
+        AtShape({"batch_size": 999}, None, False, "following it failed: timeout"),
     )
     won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
@@ -166,7 +166,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
-        "             at batch_size=999: could not be measured, not certain",
+        "             at batch_size=999: could not be measured: following it failed: timeout",
     ]
     assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
 
@@ -178,8 +178,8 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
         f"  sections   one count of threads for all of them: {why}",
         "             2 held-out shapes not measured, for no schedule is certainly faster",
     ]
-    failed = BySection(None, "a schedule was found, and following it failed: timeout", 90.0)
-    assert "for all of them: a schedule was found, and" in told(replace(FINDING, by_section=failed))
+    failed = BySection(None, "a schedule was found, but following it failed: timeout", 90.0)
+    assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
 
 
 def test_what_nobody_sets_is_not_told() -> None:
