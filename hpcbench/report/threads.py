@@ -57,7 +57,7 @@ def _in_words(gain: Overall) -> str:
 
 def _of_one_setting(results: Results) -> str:
     """Where what is compared is mostly the same."""
-    same, of = kept_as_unset(results.thread_contexts, results.repetitions)
+    same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
     if 2 * same <= of:
         return ""
     said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the very count that nobody set"
@@ -67,7 +67,7 @@ def _of_one_setting(results: Results) -> str:
 def sentences(results: Results) -> Iterator[str]:
     """How often a schedule was kept, how guidelines do on other networks, and what the numbers rest on."""
     contexts, test = results.thread_contexts, results.guideline_test
-    kept, others = schedules_kept(results.repetitions)
+    kept, others = schedules_kept(results.planned_repetitions)
     if kept or others:
         yield _of_schedules(kept, others)
     if test:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -130,6 +132,22 @@ def test_the_table_keeps_to_its_width(study: Results, width: int) -> None:
 
 def test_of_many_contexts_the_first_are_printed_and_the_others_counted(study: Results) -> None:
     assert "... and 7 more contexts" in printed(study, top=2)
+
+
+def test_what_a_search_has_measured_compares_no_ways_of_setting_threads(study: Results) -> None:
+    searched = replace(study, searches=["sweep-1"])
+    assert printed(searched) == ""
+    assert threads_of(searched) is None
+    assert not [figure.id for figure in chosen(searched, None) if figure.id.startswith("threads-")]
+    repetitions = study.repetitions.assign(sweep="search", threads_kept="fixed", threads_kept_why=None, schedule=None)
+    cases = study.cases.assign(sweep="search", time_median_s=study.cases["time_median_s"] / 2)
+    both = replace(
+        study,
+        repetitions=pd.concat([repetitions, study.repetitions], ignore_index=True),
+        cases=pd.concat([cases, study.cases], ignore_index=True),
+        searches=["search"],
+    )
+    assert printed(both) == printed(study), "a sweep beside a search has its own"
 
 
 @pytest.mark.parametrize("name", ["numbers", "frameworks", "one case", "all failed", "commands"])
