@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Results:
-    """`cases` are ranked by `quantity`, and have their speedups; `shown` are the columns that tell them apart."""
+    """`cases` are ranked by `quantity`, and have their speedups; `shown` are the columns that tell them apart.
+
+    Those of `searches` were measured as a search went on, most of them briefly: ways of setting threads are not
+    compared by them, for that is what the search itself has found out.
+    """
 
     repetitions: pd.DataFrame
     cases: pd.DataFrame
@@ -40,6 +44,7 @@ class Results:
     base_given: bool = False
     metrics: Mapping[str, Quantity] = field(default_factory=dict)  # of commands, by column
     mean_rates: tuple[str, ...] = ()  # those that are arithmetic means of rates
+    searches: Collection[str] = ()  # names of sweeps
 
     @cached_property
     def works(self) -> list[Work]:
@@ -64,12 +69,20 @@ class Results:
     @cached_property
     def thread_contexts(self) -> list[Compared]:
         """The contexts in which threads were set in several ways."""
-        return compared(self.cases, self.replicates)
+        return compared(self._as_planned(self.cases), self.replicates)
 
     @cached_property
     def guideline_test(self) -> Transfer | None:
         """How rules for threads do on networks that they were not mined on, where threads were set in several ways."""
-        return transfer(self.cases) if self.thread_contexts else None
+        return transfer(self._as_planned(self.cases)) if self.thread_contexts else None
+
+    @property
+    def planned_repetitions(self) -> pd.DataFrame:
+        """Those of sweeps that measured all that they had planned, and were no searches."""
+        return self._as_planned(self.repetitions)
+
+    def _as_planned(self, table: pd.DataFrame) -> pd.DataFrame:
+        return table[~table["sweep"].isin(list(self.searches))] if self.searches else table
 
     @property
     def failed(self) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from hpcbench.analysis.conditions import THREADS
 from hpcbench.analysis.matched_pairs import interval_of_ratios
 from hpcbench.analysis.replicates import Key, Replicates, interval_of, shuffled
 from hpcbench.analysis.settings import Context, Settings
-from hpcbench.analysis.statistics import Floats, Interval, median_interval, plausible_medians
+from hpcbench.analysis.statistics import LEVEL, Floats, Interval, median_interval, plausible_medians
 from hpcbench.analysis.summary import EFFECTIVE, Row
 from hpcbench.config.metrics import interval_columns
 from hpcbench.monitor.energy import J_PER_KWH
@@ -41,7 +41,8 @@ _SETTINGS = (
 )  # the columns that make a way and its setting, where a table has them
 _LIMITS = ("time_ci_low_s", "time_ci_high_s")
 _ENERGY = (cost.ENERGY, *interval_columns(cost.ENERGY))
-_ASKED = ("sweep", "case", *THREADS, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)
+_IN_FORCE = "effective_intra_op_threads"
+_ASKED = ("sweep", "case", *THREADS, _IN_FORCE, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)
 
 
 class Way(NamedTuple):
@@ -49,12 +50,14 @@ class Way(NamedTuple):
 
     `time_s` is of a step; it `is_lucky` where one repetition both chose it among the `chosen_of` cases and told its
     time. `energy_j` is of a step of that very case, and None where no sensor told it: `no_energy` says why. `beats` is
-    the part of all other configurations of the context that it beats (see beaten.py).
+    the part of all other configurations of the context that it beats (see beaten.py). `in_force` is the number of
+    threads that was read back, and None where none was.
     """
 
     name: str
     case: Key
     setting: dict[str, int]
+    in_force: int | None
     chosen_of: int
     is_lucky: bool
     time_s: Interval
@@ -77,12 +80,17 @@ class Compared(NamedTuple):
 
 
 class Overall(NamedTuple):
-    """The median gain over the contexts that have both ways, and in how many it is certainly above 1, and below."""
+    """The median gain over the contexts that have both ways, and in how many it is certainly above 1, and below.
+
+    `by_chance` is how many would seem certainly above 1 if nothing was gained in any of them, and as many below: an
+    interval of 95 % misses the truth at each side once in forty times.
+    """
 
     gain: Interval
     contexts: int
     above: int
     below: int
+    by_chance: float
 
 
 def ways_of(cases: pd.DataFrame) -> pd.Series[str]:
@@ -120,16 +128,38 @@ def overall(contexts: Sequence[Compared], slower: str, faster: str) -> Overall |
         return None
     median = interval_of_ratios(np.log([gain.estimate for gain in gains]))
     above, below = sum((gain.low or 0) > 1 for gain in gains), sum((gain.high or np.inf) < 1 for gain in gains)
-    return Overall(median, len(gains), above, below)
+    known = sum(gain.low is not None for gain in gains)
+    return Overall(median, len(gains), above, below, known * (1 - LEVEL) / 2)
 
 
 def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, Counter[str]]:
     """How many repetitions that looked for a schedule have kept one, and how many a single count, by the reason."""
+    looked = _that_looked(repetitions)
+    kept = looked["threads_kept"] == SCHEDULE
+    return int(kept.sum()), Counter(looked.loc[~kept, "threads_kept_why"])
+
+
+def kept_as_unset(contexts: Sequence[Compared], repetitions: pd.DataFrame) -> tuple[int, int]:
+    """Of the repetitions that looked for a schedule where also nothing was set: how many have kept the very count that
+    nobody set, which is the same setting, and how many there are."""
+    pairs = [(each.ways[NONE], each.ways[DYNAMIC]) for each in contexts if {NONE, DYNAMIC} <= each.ways.keys()]
+    unset = {dynamic.case: none.in_force for none, dynamic in pairs}
+    looked = _that_looked(repetitions)
+    kept, counts = looked["threads_kept"].tolist(), looked[_IN_FORCE].tolist()
+    cases = list(zip(looked["sweep"], looked["case"], strict=True))
+    same = [
+        answer == FIXED and pd.notna(count) and unset[case] == count
+        for case, answer, count in zip(cases, kept, counts, strict=True)
+        if case in unset
+    ]
+    return sum(same), len(same)
+
+
+def _that_looked(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """The repetitions that looked for a schedule, and did not follow that of a file."""
     if "threads_kept" not in repetitions:
-        return 0, Counter()
-    dynamic = repetitions[repetitions["threads_kept"].notna() & repetitions["schedule"].isna()]
-    kept = dynamic["threads_kept"] == SCHEDULE
-    return int(kept.sum()), Counter(dynamic.loc[~kept, "threads_kept_why"])
+        return repetitions.assign(threads_kept=None, threads_kept_why=None).head(0)
+    return repetitions[repetitions["threads_kept"].notna() & repetitions["schedule"].isna()]
 
 
 def _in_short(contexts: list[Compared]) -> list[Compared]:
@@ -180,9 +210,21 @@ def _timed(rows: list[Row], replicates: Replicates) -> _Timed:
 def _way(name: str, rows: list[Row], timed: _Timed, shares: Mapping[Key, float]) -> Way:
     best = _fastest(rows)
     setting = {column: int(best[column]) for column in THREADS if pd.notna(best[column])}
+    in_force = best.get(_IN_FORCE)
     energy = _energy_of_step(best)
     why = None if energy else (best["energy_reason"] or "no sensor has told it")
-    return Way(name, _key(best), setting, len(rows), timed.is_lucky, timed.time_s, energy, why, shares[_key(best)])
+    return Way(
+        name,
+        _key(best),
+        setting,
+        None if pd.isna(in_force) else int(in_force),
+        len(rows),
+        timed.is_lucky,
+        timed.time_s,
+        energy,
+        why,
+        shares[_key(best)],
+    )
 
 
 def _fastest(rows: list[Row]) -> Row:

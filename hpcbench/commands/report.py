@@ -20,7 +20,7 @@ from hpcbench.commands.common import err, not_empty, open_sweep, out, sweep_argu
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
-from hpcbench.commands.searched import Told, default_of_search, told_of_searches
+from hpcbench.commands.searched import Told, default_of_search, searches, told_of_searches
 from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
@@ -137,7 +137,7 @@ def report(
     if not any(record["status"] in outcomes.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
-    results = results_of(records, metric, base or default_of_search(progresses))
+    results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))
     searched = list(told_of_searches(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 
@@ -22,8 +22,11 @@ from hpcbench.commands.reading import candidates
 from hpcbench.errors import UserError
 
 
-def results_of(records: list[Record], metric: str | None = None, base: str | None = None) -> Results:
-    """The tables of these records, ranked. Raises UserError for a metric or a base case that is not there."""
+def results_of(
+    records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
+) -> Results:
+    """The tables of these records, ranked; which sweeps among them are `searches` changes what is made of them. Raises
+    UserError for a metric or a base case that is not there."""
     repetitions = repetition_table(records)
     grouped = by_case(repetitions)
     replicates = Replicates(grouped)
@@ -36,7 +39,7 @@ def results_of(records: list[Record], metric: str | None = None, base: str | Non
     cases = ranked(cases, quantity, metrics.values())
     means = tuple(found.name for found in columns.values() if found.averages_rates)
     shown = telling_apart(cases, ["sweep", *candidates(cases)])
-    return Results(repetitions, cases, quantity, shown, replicates, base is not None, metrics, means)
+    return Results(repetitions, cases, quantity, shown, replicates, base is not None, metrics, means, searches)
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:

@@ -28,6 +28,11 @@ class Told(NamedTuple):
         return dedent("\n".join(self.lines))
 
 
+def searches(progresses: Sequence[Progress]) -> list[str]:
+    """The names of the searches among these sweeps."""
+    return [progress.sweep.paths.name for progress in progresses if progress.sweep.tuning]
+
+
 def told_of_searches(progresses: Sequence[Progress]) -> Iterator[Told]:
     """What each search among these sweeps has found, or that it has not ended."""
     for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):

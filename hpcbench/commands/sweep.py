@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 
 import click
@@ -21,23 +20,18 @@ from hpcbench.commands.common import (
 )
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
+from hpcbench.commands.planning import MOST_POINTS, check_slurm, placed, planned
 from hpcbench.commands.watching import wait_for
-from hpcbench.config.experiment import check_name, load_experiment
-from hpcbench.config.loading import Document, load_yaml
-from hpcbench.config.settings import apply_settings
-from hpcbench.errors import UserError
+from hpcbench.config.loading import Document
+from hpcbench.config.site import Site
 from hpcbench.plan.case import where_written
-from hpcbench.plan.matrix import count_points
-from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.plan.plan import Plan
 from hpcbench.provenance.asked import Asked
-from hpcbench.provenance.secrets import refuse_secrets
 from hpcbench.report.plural import plural
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep, create, resolved
-from hpcbench.workspace import Workspace, check_root
-
-MOST_POINTS = 100_000
+from hpcbench.submit.sweep import Sweep, create
+from hpcbench.workspace import Workspace
 
 EPILOG = """\b
 Examples:
@@ -91,21 +85,14 @@ def sweep(
     else:
         asked = Asked(settings, limit, local)
     source = again.experiment if again else file_in(workspace, "experiments", experiment or "")
-    document = apply_settings(load_yaml(source), list(asked.settings))
-    checked = load_experiment(document)
-    if not yes:
-        points = count_points(checked)
-        check_size(min(points, asked.limit or points), MOST_POINTS, document)
-    chosen = again.site(local) if again and not site else choose_site(workspace, site, local)
-    plan = make_plan(checked, document, chosen, asked.limit)
+
+    def chosen() -> Site:
+        return again.site(local) if again and not site else choose_site(workspace, site, local)
+
+    plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
     _check_schedules(plan, workspace, document)
-    refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
-    refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     nothing_runs = dry_run or render_only
-    paths = workspace.paths(sweep_name(workspace, name, checked.name))
-    check_root(workspace.root, plan.site.scheduler)
-    environments = resolved(plan, workspace, only_shown=dry_run)
-    warnings = [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
+    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
     if again:
         same = not settings and limit is None
         warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
@@ -139,30 +126,6 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
         said = f"{either}: there is none" if experiment is None else f"{either}: not both"
         raise click.UsageError(said, context)
     return Again.of(open_sweep(context, workspace, origin)) if origin is not None else None
-
-
-def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
-    """The name of a new sweep: the given one, or one of its own. Raises UserError for one that is taken, or none."""
-    if given is None:
-        return workspace.new_name(experiment, datetime.datetime.now())
-    if given == "latest":
-        raise UserError("this word stands for the latest sweep", where="--name latest", hint="choose another")
-    try:
-        check_name(given)
-    except ValueError as error:
-        raise UserError(str(error), where=f"--name {given}") from error
-    if workspace.paths(given).jobs.exists():
-        hint = f"choose another, or go on with that one: hpcbench resume {given}"
-        raise UserError("a sweep of this name exists", where=str(workspace.paths(given).jobs), hint=hint)
-    return given
-
-
-def check_slurm(plan: Plan) -> None:
-    """Raises UserError where the plan is for Slurm, and there is none to submit to."""
-    from hpcbench.submit.slurm import check_available  # submitit, which a dry run does not need
-
-    if plan.site.scheduler == "slurm":
-        check_available()
 
 
 def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:

@@ -13,21 +13,18 @@ from rich.text import Text
 
 from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
 from hpcbench.commands.dry_run import show_search
-from hpcbench.commands.sweep import MOST_POINTS, check_slurm, sweep_name
-from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import Document, first_message, load_yaml
-from hpcbench.config.settings import apply_settings
+from hpcbench.commands.planning import check_slurm, placed, planned
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.loading import Document, first_message
 from hpcbench.errors import UserError
 from hpcbench.node.planned import COMMAND
-from hpcbench.plan.matrix import count_points
-from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.plan.plan import Plan
 from hpcbench.provenance.asked import Asked
-from hpcbench.provenance.secrets import refuse_secrets
 from hpcbench.report.plural import plural
 from hpcbench.report.tuned import in_words, time_in_words
-from hpcbench.submit.sweep import create, resolved
+from hpcbench.submit.sweep import create
 from hpcbench.tuning.scout import ALL, check_there
-from hpcbench.workspace import SweepPaths, Workspace, check_root
+from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:
     from hpcbench.tuning.space import Context
@@ -89,12 +86,9 @@ def tune(
         raise UserError("a dry run finds nothing", where="--dry-run --json", hint="take one of them")
     workspace = workspace_of(context)
     source = file_in(workspace, "experiments", experiment)
-    document = apply_settings(load_yaml(source), list(settings))
-    checked = load_experiment(document)
-    check_size(count_points(checked), MOST_POINTS, document)
-    plan = make_plan(checked, document, choose_site(workspace, site, local))
-    refuse_secrets([source.read_text(encoding="utf-8"), checked.model_dump(mode="json")], document.name)
-    refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
+    asked = Asked(settings, None, local)
+    plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
+    checked = plan.experiment
     metric = metric or usual_metric(plan.cases, checked)
     searched = contexts(plan.cases, objective_of(metric, checked), document)
     _check_choice(searched, checked, document)
@@ -102,10 +96,8 @@ def tune(
         _check_shapes(each, checked, document)
     if any(len(each.cases) > ALL for each in searched):
         check_there()
-    paths = workspace.paths(sweep_name(workspace, name, checked.name))
-    check_root(workspace.root, plan.site.scheduler)
-    environments = resolved(plan, workspace, only_shown=dry_run)
-    for warning in [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]:
+    paths, _, warnings = placed(plan, workspace, name, only_shown=dry_run)
+    for warning in warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     if dry_run:
         _show(searched, checked)
@@ -113,7 +105,7 @@ def tune(
         return 0
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
-    created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
+    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
     return go_on(created, workspace, wait=wait, in_json=as_json)
 

@@ -13,7 +13,7 @@ from hpcbench.analysis.guidelines import TOLERANCE
 from hpcbench.analysis.ratios import in_brackets, percent, times
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import Interval
-from hpcbench.analysis.threads import GAINS, WAYS, Compared, Way, overall, schedules_kept
+from hpcbench.analysis.threads import GAINS, WAYS, Compared, Overall, Way, kept_as_unset, overall, schedules_kept
 from hpcbench.analysis.transfer import Transfer
 from hpcbench.node.catalog import DYNAMIC, FIXED, NONE
 from hpcbench.report.columns import NEVER, Column, as_table, fitting
@@ -44,15 +44,30 @@ def gains(results: Results) -> Iterator[str]:
     for slower, faster in GAINS[::-1]:
         gain = overall(results.thread_contexts, slower, faster)
         if gain:
-            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {in_brackets(gain.gain)}"
-            said += f", the median of {plural(gain.contexts, 'context')}"
-            yield f"{said}; certainly faster in {gain.above:,}, certainly slower in {gain.below:,}."
+            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {_in_words(gain)}"
+            yield said + _of_one_setting(results) if (slower, faster) == (NONE, DYNAMIC) else said
+
+
+def _in_words(gain: Overall) -> str:
+    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; certainly faster in "
+    said += f"{gain.above:,}, certainly slower in {gain.below:,}"
+    chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
+    return f"{said}{chance if gain.by_chance else ''}."
+
+
+def _of_one_setting(results: Results) -> str:
+    """Where what is compared is mostly the same."""
+    same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
+    if 2 * same <= of:
+        return ""
+    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the very count that nobody set"
+    return f"{said}: both are the same setting then, and differ by noise, or by how they were measured."
 
 
 def sentences(results: Results) -> Iterator[str]:
     """How often a schedule was kept, how guidelines do on other networks, and what the numbers rest on."""
     contexts, test = results.thread_contexts, results.guideline_test
-    kept, others = schedules_kept(results.repetitions)
+    kept, others = schedules_kept(results.planned_repetitions)
     if kept or others:
         yield _of_schedules(kept, others)
     if test:
@@ -66,7 +81,7 @@ def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Colu
     """What tells the contexts apart; the times and gains of the ways, the shares that they beat, and their energy."""
     told = [name for name, _ in contexts[0].context]
     rows = [dict(each.context) for each in contexts]
-    columns = [_in_words(name, [row[name] for row in rows]) for name in told]
+    columns = [_of_context(name, [row[name] for row in rows]) for name in told]
     for name in WAYS:
         ways = [each.ways.get(name) for each in contexts]
         if any(ways):
@@ -78,7 +93,7 @@ def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Colu
     return [*columns, *_shares(contexts, test), *_energies(contexts)]
 
 
-def _in_words(name: str, values: list[str]) -> Column:
+def _of_context(name: str, values: list[str]) -> Column:
     return Column(header_of(name), tuple(values), is_text=not all(map(_is_number, values)))
 
 
@@ -108,11 +123,12 @@ def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> lis
 
 
 def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
-    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does."""
+    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does, of
+    those without dynamic threads (see transfer.py)."""
     shares = {name: [each.ways[name].beats if name in each.ways else math.nan for each in contexts] for name in WAYS}
     followed = {each.case: each.beats for each in test.followed} if test else {}
     told = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
-    told["guideline beats"] = [
+    told["guideline beats, of none and fixed"] = [
         next((followed[case] for case in each.shares if case in followed), math.nan) for each in contexts
     ]
     return [
@@ -144,12 +160,12 @@ def _of_guidelines(test: Transfer) -> str:
     rules = Counter(each.words for each in test.followed)
     (rule, _), *others = rules.most_common()
     said = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
-    said += f": beats {_share(test.beats)} of the other configurations, the median of"
+    said += f": beats {_share(test.beats)} of the other configurations without dynamic threads, the median of"
     said += (
         f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
     )
     within = sum(each.is_within for each in test.followed)
-    said += f" {100 * TOLERANCE:g} % of the best in {within:,} of them ({_share(test.within)})."
+    said += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})."
     none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
     return said + none if test.without_rule else said
 

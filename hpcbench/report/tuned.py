@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,12 +11,15 @@ from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets, percent
 from hpcbench.analysis.statistics import Interval
 from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.node.command import SHELL
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.report.plural import plural
 from hpcbench.tuning.duel import NEGLIGIBLE
-from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
+from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
 
 NOTHING_SET = "nothing set"
+# A program with its arguments, of which no shell makes anything else.
+_PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 
 def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
@@ -123,8 +127,13 @@ def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> 
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
     yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
     for each in found.held_out:
-        stays = "could not be measured" if each.gain is None else in_brackets(each.gain)
-        yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
+        yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
+
+
+def _at_shape(found: AtShape) -> str:
+    if found.gain is None:
+        return f"could not be measured{f': {found.why}' if found.why else ''}"
+    return f"{in_brackets(found.gain)}{'' if found.certain else ', not certain'}"
 
 
 def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) -> str:
@@ -167,10 +176,11 @@ def _usage(answer: Answer) -> Iterator[str]:
         return
     yield "  outside hpcbench:"
     start = f"env {_assigned(usage.variables)}" if usage.variables else ""
+    program = _program(usage.command) if usage.command else "python your_program.py"
     together = " &" if len(usage.cpus) > 1 else ""
     for cpus in usage.cpus or ((),):
         placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
-        yield f"    {' '.join(filter(None, (start, placed, 'python your_program.py')))}{together}"
+        yield f"    {' '.join(filter(None, (start, placed, program)))}{together}"
     if usage.cpus:
         yield "    (CPUs of this machine as they were for it: those of another job may have other numbers)"
     if usage.lines:
@@ -180,6 +190,20 @@ def _usage(answer: Answer) -> Iterator[str]:
     inexact = _inexact(answer)
     if inexact:
         yield f"    results may differ by {' and '.join(inexact)}: check the accuracy"
+
+
+def _program(command: str) -> str:
+    """A command in one line that env and taskset can start: by the shell of a repetition, where it needs one."""
+    command = command.strip()
+    return command if _PLAIN.fullmatch(command) else f"{' '.join(SHELL)} {_one_word(command)}"
+
+
+def _one_word(text: str) -> str:
+    """For bash, in one line."""
+    if "\n" not in text:
+        return shlex.quote(text)
+    escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
+    return f"$'{escaped}'"
 
 
 def _assigned(variables: Mapping[str, str]) -> str:

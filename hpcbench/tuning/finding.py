@@ -63,11 +63,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class AtShape:
-    """What a schedule gains over the best fixed setting at another shape than the one that it was made at."""
+    """What a schedule gains over the best fixed setting at another shape than the one that it was made at; where one of
+    both could not be measured there, `why`."""
 
     shape: Mapping[str, Any]
-    gain: Interval | None  # None where one of them could not be measured
+    gain: Interval | None
     certain: bool
+    why: str | None = None
 
 
 @dataclass(frozen=True)

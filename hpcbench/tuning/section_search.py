@@ -48,16 +48,17 @@ class SectionSearch:
         scheduled = following(by_section, file)
         verdict = self._beside(self.cases[self.best], scheduled)
         if verdict.gain is None:
-            return BySection(None, self._why_failed(scheduled), self.bench.seconds, held_out_left=len(held_out))
+            why = f"a schedule was found, but {self._why_failed(self.cases[self.best], scheduled)}"
+            return BySection(None, why, self.bench.seconds, held_out_left=len(held_out))
         if not verdict.certain:
             return BySection(file, None, self.bench.seconds, verdict.gain, held_out_left=len(held_out))
         shapes = [self._at_shape(scheduled, shape) for shape in held_out]
         return BySection(file, None, self.bench.seconds, verdict.gain, True, tuple(shapes))
 
-    def _why_failed(self, scheduled: Case) -> str:
+    def _why_failed(self, fixed: Case, scheduled: Case) -> str:
         """Why the two could not be compared."""
-        for_it, for_fixed = self.bench.failures(scheduled), self.bench.failures(self.cases[self.best])
-        which = "a schedule was found, and following it" if for_it else "the best fixed setting, beside a schedule,"
+        for_it, for_fixed = self.bench.failures(scheduled), self.bench.failures(fixed)
+        which = "following it" if for_it else "the best fixed setting beside it"
         return f"{which} failed: {(for_it or for_fixed)[0]}"
 
     def _kept(self, record: Record) -> str:
@@ -68,7 +69,10 @@ class SectionSearch:
         return str(path.relative_to(results.parents[1]))
 
     def _at_shape(self, scheduled: Case, shape: Mapping[str, Any]) -> AtShape:
-        verdict = self._beside(at_shape(self.cases[self.best], shape), at_shape(scheduled, shape))
+        both = at_shape(self.cases[self.best], shape), at_shape(scheduled, shape)
+        verdict = self._beside(*both)
+        if verdict.gain is None:  # of a fixed setting that fails, a duel is certain: but nothing is known of a gain
+            return AtShape(shape, None, False, self._why_failed(*both))
         return AtShape(shape, verdict.gain, verdict.certain)
 
     def _beside(self, fixed: Case, scheduled: Case) -> Verdict:

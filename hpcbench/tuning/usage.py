@@ -28,12 +28,13 @@ _OF_THREADS = re.compile(r"(OMP|KMP|GOMP|MKL|DNNL)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w
 
 class Usage(NamedTuple):
     """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation;
-    `others` are parameters that each program has its own way to set."""
+    `others` are parameters that each program has its own way to set; `command` is the program, where it has one."""
 
     variables: Mapping[str, str] = {}
     cpus: tuple[tuple[int, ...], ...] = ()
     lines: tuple[str, ...] = ()
     others: Mapping[str, Any] = {}
+    command: str | None = None
 
 
 def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
@@ -48,7 +49,7 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
         chosen.pop("OMP_NUM_THREADS", None)
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
     cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
-    return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)))
+    return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)), case.parameters.command)
 
 
 def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
@@ -67,9 +68,11 @@ def _preloads(case: Case) -> bool:
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
     """What differs from the default, and is neither a variable, nor a CPU, nor a line."""
     for name in ("framework", "environment", "dtype", "batch_size", "execution", "compile_mode"):
-        value = getattr(case.parameters, name)
+        value, usual = getattr(case.parameters, name), getattr(default.parameters, name)
+        if name == "environment" and value != usual:  # that which nobody names has a name all the same
+            value, usual = case.environment, default.environment
         own_line = name in ("execution", "compile_mode") and case.parameters.framework == "pytorch"
-        if value != getattr(default.parameters, name) and not own_line:
+        if value != usual and not own_line:
             yield name, value
 
 

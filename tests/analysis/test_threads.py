@@ -12,7 +12,7 @@ import pytest
 from hpcbench.analysis.cost import add_costs
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import by_case, case_table
-from hpcbench.analysis.threads import Compared, compared, overall, ways_of
+from hpcbench.analysis.threads import Compared, compared, kept_as_unset, overall, ways_of
 from hpcbench.node.catalog import DYNAMIC, FIXED, NONE
 
 Matrix = Callable[..., Any]
@@ -76,12 +76,34 @@ def test_over_all_contexts_a_gain_is_their_median_and_certain_ones_are_counted(m
     assert total is not None
     assert total.gain.estimate == pytest.approx(1.6)
     assert (total.contexts, total.above, total.below) == (6, 6, 0)
+    assert total.by_chance == pytest.approx(6 * 0.025)
     slower = overall(
         [each._replace(gains={(NONE, FIXED): each.gains[NONE, FIXED].scaled(0.5)}) for each in found], NONE, FIXED
     )
     assert slower is not None
     assert (slower.above, slower.below) == (0, 6)
+    unknown = [each._replace(gains={(NONE, FIXED): each.gains[NONE, FIXED]._replace(low=None)}) for each in found[:1]]
+    half_known = overall([*unknown, found[1]], NONE, FIXED)
+    assert half_known is not None
+    assert half_known.by_chance == pytest.approx(0.025)
     assert overall([each._replace(gains={}) for each in found], FIXED, DYNAMIC) is None
+
+
+def test_repetitions_that_kept_what_nobody_set_are_counted_by_the_threads_in_force(matrix: Matrix) -> None:
+    made = three_ways(matrix).assign(schedule=None)
+    assert kept_as_unset(of(made), made) == (0, 0)
+    dynamic = made["threads"] == DYNAMIC
+    made["effective_intra_op_threads"] = made["threads"].map({NONE: 2, FIXED: 1, DYNAMIC: 2})
+    made["threads_kept"] = dynamic.map({True: FIXED, False: None})
+    assert kept_as_unset(of(made), made) == (6, 6)
+    first, second, third, fourth, *_ = made.index[dynamic]
+    made.loc[first, "threads_kept"] = "schedule"
+    made.loc[second, "effective_intra_op_threads"] = 1
+    made.loc[third, "schedule"] = "of-a-file.json"
+    made.loc[fourth, "effective_intra_op_threads"] = None
+    assert kept_as_unset(of(made), made) == (2, 5)
+    alone = made[made["threads"] != NONE]
+    assert kept_as_unset(of(alone), alone) == (0, 0)
 
 
 def test_one_way_alone_is_nothing_to_compare(matrix: Matrix) -> None:

@@ -52,6 +52,10 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
     assert "it beats   2 of the 2 other settings that were measured (100 %), 2 of them certainly" in done.stdout
     assert "failed" in done.stdout
+    program = done.stdout.partition("  outside hpcbench:\n")[2]
+    assert program.startswith(
+        '    bash -e -o pipefail -c $\'[ "4" -ne 3 ] || exit 1\\necho "rate: $(( 4 * 2 )).$RANDOM"\'\n'
+    )
     (finding,) = found(command_line)
     assert finding["answer"]["best"]["parameters"] == {"workers": 4}
     assert finding["answer"]["certain"]
@@ -121,7 +125,7 @@ def test_a_program_gets_what_was_found_by_names(command_line, rates):
     (finding,) = json.loads(done.stdout)
     assert finding["answer"]["best"]["parameters"] == {"workers": 4}
     assert list(finding["answer"]["gain"]) == ["estimate", "low", "high"]
-    assert list(finding["answer"]["usage"]) == ["variables", "cpus", "lines", "others"]
+    assert list(finding["answer"]["usage"]) == ["variables", "cpus", "lines", "others", "command"]
     assert [finding] == found(command_line)
 
 

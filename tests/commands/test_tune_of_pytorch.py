@@ -43,6 +43,7 @@ def test_the_best_threads_of_a_network_are_found_and_told(command_line: Any, mon
     _check_sections(finding["by_section"], command_line.records())
     reported = command_line("report", "latest").stdout.splitlines()
     assert reported[1 : 1 + len(told)] == told
+    assert "threads by way" not in reported
 
 
 def _check_best(answer: dict[str, Any], told: list[str], records: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.commands.sweep import sweep_name
+from hpcbench.commands.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.metrics import Metric
 from hpcbench.config.settings import apply_settings

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -43,7 +45,7 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
     assert cells["batch size"] == ("1", "16", "64") * 3
     assert cells["its threads"] == ("4 intra",) * 6 + ("2 intra",) * 3
     assert set(cells["dynamic beats"]) == {"100 %"}
-    assert cells["guideline beats"][:6] == ("-",) * 6, "the other two networks agree on no rule"
+    assert cells["guideline beats, of none and fixed"][:6] == ("-",) * 6, "the other two networks agree on no rule"
     gain = study.thread_contexts[0].gains["none", DYNAMIC].estimate
     assert cells["dynamic over none"][0] == f"{gain:.2f}x"
     assert not any("J a step" in header for header in cells)
@@ -52,11 +54,16 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
 def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study: Results) -> None:
     both, dynamic, fixed = gains(study)
     assert both.startswith("Threads, dynamic over none: 1.")
-    assert both.endswith("the median of 9 contexts; certainly faster in 9, certainly slower in 0.")
+    certain = "the median of 9 contexts; certainly faster in 9, certainly slower in 0"
+    assert both.endswith(f"{certain}; without any difference, about 0.23 of each would seem so by chance.")
     assert dynamic.startswith("Threads, dynamic over best fixed: 1.2")
     assert fixed.startswith("Threads, best fixed over none: 1.0")
     guideline, luck, energy = sentences(study)
     assert guideline.startswith("Guideline of other networks (intra_op_threads = 4): beats ")
+    of_what = (
+        " of the other configurations without dynamic threads, the median of 3 contexts of 1 network; within 2 % of"
+    )
+    assert f"{of_what} the best of these in 0 contexts (" in guideline
     assert guideline.endswith("For 2 networks, no rule held on the others.")
     assert luck == "What the best fixed setting takes is told by repetitions that did not choose it."
     assert energy == "The energy of a step is not known: no sensor has told it."
@@ -74,6 +81,25 @@ def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
         "With dynamic threads, 1 of 3 repetitions kept a schedule; the others kept the best one count, 2 of them for "
         "this reason: no change is worth it."
     )
+
+
+def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_same_setting() -> None:
+    own = {"cpus_per_task": 4, "effective_intra_op_threads": 4}
+    found = results(case(0.1, threads="dynamic", **own), case(0.1, threads="none", **own), repetitions=3)
+    said = "kept the very count that nobody set: both are the same setting then, and differ by noise, or by how they"
+    assert not any(said in sentence for sentence in gains(found)), "these tell nothing of it"
+    found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
+    found.repetitions["threads_kept_why"] = None
+    (both,) = gains(found)
+    assert f"by chance. In 2 of 3 repetitions dynamic threads {said}" in both
+    found.repetitions.loc[1, "effective_intra_op_threads"] = 2
+    assert not any(said in sentence for sentence in gains(found)), "one of three"
+
+
+def test_where_no_interval_is_known_nothing_is_said_of_chance() -> None:
+    own = {"cpus_per_task": 4}
+    (gain,) = gains(results(case(0.1, intra_op_threads=2, **own), case(0.2, **own), repetitions=1, samples=1))
+    assert gain.endswith("certainly faster in 0, certainly slower in 0.")
 
 
 def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
@@ -106,6 +132,22 @@ def test_the_table_keeps_to_its_width(study: Results, width: int) -> None:
 
 def test_of_many_contexts_the_first_are_printed_and_the_others_counted(study: Results) -> None:
     assert "... and 7 more contexts" in printed(study, top=2)
+
+
+def test_what_a_search_has_measured_compares_no_ways_of_setting_threads(study: Results) -> None:
+    searched = replace(study, searches=["sweep-1"])
+    assert printed(searched) == ""
+    assert threads_of(searched) is None
+    assert not [figure.id for figure in chosen(searched, None) if figure.id.startswith("threads-")]
+    repetitions = study.repetitions.assign(sweep="search", threads_kept="fixed", threads_kept_why=None, schedule=None)
+    cases = study.cases.assign(sweep="search", time_median_s=study.cases["time_median_s"] / 2)
+    both = replace(
+        study,
+        repetitions=pd.concat([repetitions, study.repetitions], ignore_index=True),
+        cases=pd.concat([cases, study.cases], ignore_index=True),
+        searches=["search"],
+    )
+    assert printed(both) == printed(study), "a sweep beside a search has its own"
 
 
 @pytest.mark.parametrize("name", ["numbers", "frameworks", "one case", "all failed", "commands"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +65,26 @@ def test_instances_are_started_on_cpus_of_their_own() -> None:
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
         "    (CPUs of this machine as they were for it: those of another job may have other numbers)",
     ]
+
+
+def test_a_command_is_told_as_it_is_started() -> None:
+    def program(command: str, **usage: Any) -> str:
+        answer = replace(ANSWER, usage=Usage(command=command, **usage))
+        return told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()[0].strip()
+
+    threads = {"variables": {"OMP_NUM_THREADS": "2"}}
+    assert program("./solve --size=4\n", **threads) == "env OMP_NUM_THREADS=2 ./solve --size=4"
+    assert program("./solve", **threads, cpus=((0,),)) == "env OMP_NUM_THREADS=2 taskset --cpu-list 0 ./solve"
+    assert program("cd x && ./solve", **threads) == ("env OMP_NUM_THREADS=2 bash -e -o pipefail -c 'cd x && ./solve'")
+    assert program("N=1 ./solve").endswith("-c 'N=1 ./solve'")
+
+
+def test_a_command_of_several_lines_is_one_line_that_does_the_same() -> None:
+    command = "name='it'\nprintf '%s\\t%s\\n' \"$name\" \"$N\"\n"
+    answer = replace(ANSWER, usage=Usage({"N": "a b"}, command=command))
+    (line,) = told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "it\ta b\n"
 
 
 def test_what_each_program_sets_in_its_own_way_is_named() -> None:
@@ -137,7 +158,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     shapes = (
         AtShape({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
         AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
-        AtShape({"batch_size": 999}, None, False),
+        AtShape({"batch_size": 999}, None, False, "following it failed: timeout"),
     )
     won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
@@ -145,7 +166,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
         "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
-        "             at batch_size=999: could not be measured, not certain",
+        "             at batch_size=999: could not be measured: following it failed: timeout",
     ]
     assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
 
@@ -157,8 +178,8 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
         f"  sections   one count of threads for all of them: {why}",
         "             2 held-out shapes not measured, for no schedule is certainly faster",
     ]
-    failed = BySection(None, "a schedule was found, and following it failed: timeout", 90.0)
-    assert "for all of them: a schedule was found, and" in told(replace(FINDING, by_section=failed))
+    failed = BySection(None, "a schedule was found, but following it failed: timeout", 90.0)
+    assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
 
 
 def test_what_nobody_sets_is_not_told() -> None:

@@ -37,7 +37,7 @@ FINDING = Finding(
     grid_seconds=3700.0,
     grid=Grid(SETTING, Interval(1.0, 0.9, 1.1), 2, 2),
     by_section=BySection(
-        "s.json", None, 9.0, Interval(1.1, 1.0, 1.2), True, (AtShape({"batch_size": 4}, None, False),)
+        "s.json", None, 9.0, Interval(1.1, 1.0, 1.2), True, (AtShape({"batch_size": 4}, None, False, "timeout"),)
     ),
 )
 
@@ -51,9 +51,12 @@ def test_every_part_of_a_finding_has_its_name() -> None:
         "cpus": [[0, 1]],
         "lines": ["torch.set_num_threads(2)"],
         "others": {"dtype": "bfloat16"},
+        "command": None,
     }
     assert found["grid"]["slower"]["high"] == 1.1
-    assert found["by_section"]["held_out"] == [{"shape": {"batch_size": 4}, "gain": None, "certain": False}]
+    assert found["by_section"]["held_out"] == [
+        {"shape": {"batch_size": 4}, "gain": None, "certain": False, "why": "timeout"}
+    ]
 
 
 def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:

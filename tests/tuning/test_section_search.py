@@ -14,6 +14,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
 from hpcbench.tuning.blocks import Block, Notebook, Outcome
+from hpcbench.tuning.finding import AtShape
 from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.workspace import SweepPaths
 
@@ -91,8 +92,8 @@ def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searche
 @pytest.mark.parametrize(
     ("failing", "why"),
     [
-        (True, "a schedule was found, and following it failed: timeout"),
-        (False, "the best fixed setting, beside a schedule, failed: timeout"),
+        (True, "a schedule was found, but following it failed: timeout"),
+        (False, "a schedule was found, but the best fixed setting beside it failed: timeout"),
     ],
 )
 def test_where_one_of_both_fails_nothing_is_claimed(searched, failing: bool, why: str) -> None:
@@ -118,9 +119,17 @@ def test_a_best_setting_without_sections_says_so(searched) -> None:
     assert "pytorch" in found.why.lower()
 
 
-def test_a_shape_that_fails_is_told(searched) -> None:
+@pytest.mark.parametrize(
+    ("failing", "why"),
+    [
+        (True, "following it failed: timeout"),
+        (False, "the best fixed setting beside it failed: timeout"),
+    ],
+)
+def test_of_a_shape_at_which_one_of_both_fails_nothing_is_certain_but_why(searched, failing: bool, why: str) -> None:
     def cost(case: Case) -> float | None:
-        return None if case.parameters.batch_size == 999 else a_tenth_less_with_a_schedule(case)
+        fails = case.parameters.batch_size == 999 and bool(case.parameters.schedule) is failing
+        return None if fails else a_tenth_less_with_a_schedule(case)
 
-    (at_shape,) = searched(cost, {"batch_size": 999}).held_out
-    assert (at_shape.gain, at_shape.certain) == (None, False)
+    (found,) = searched(cost, {"batch_size": 999}).held_out
+    assert found == AtShape({"batch_size": 999}, None, False, why)

@@ -61,6 +61,20 @@ def test_what_has_no_variable_is_told_as_it_is() -> None:
     assert usage(case(execution="compiled"), case(), RECORD).others == {}
 
 
+def test_an_environment_that_nobody_names_is_told_by_its_name() -> None:
+    nightly, usual = case(environment="pytorch-nightly"), case()
+    assert usage(usual, nightly, RECORD).others == {"environment": "pytorch"}
+    assert usage(nightly, usual, RECORD).others == {"environment": "pytorch-nightly"}
+    assert usage(usual, case(environment="pytorch"), RECORD).others == {}
+    assert usage(case(framework="jax"), usual, RECORD).others == {"framework": "jax"}
+
+
+def test_a_command_is_told_as_it_is() -> None:
+    own = {"framework": "command", "model": None}
+    found = usage(case(**own, command="./solve 4", intra_op_threads=2), case(**own, command="./solve 1"), RECORD)
+    assert found == Usage({"OMP_NUM_THREADS": "2"}, command="./solve 4")
+
+
 def test_tensorflow_has_calls_of_its_own() -> None:
     (line,) = usage(case(framework="tensorflow", intra_op_threads=3), case(framework="tensorflow"), RECORD).lines
     assert line == "tf.config.threading.set_intra_op_parallelism_threads(3)"
