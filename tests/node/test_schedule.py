@@ -14,7 +14,7 @@ import pytest
 
 import hpcbench.node
 from hpcbench.node import schedule as schedules
-from hpcbench.node.schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule
+from hpcbench.node.schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule, cpus, quota
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: schedules on models")
@@ -37,7 +37,8 @@ class Watching(torch.nn.Module):
 
 @pytest.fixture
 def before(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(schedules.applied.cpus, "usable", lambda: list(range(8)))
+    monkeypatch.setattr(cpus, "usable", lambda: list(range(8)))
+    monkeypatch.setattr(cpus, "tightest", lambda: None)
     count = torch.get_num_threads()
     torch.set_num_threads(7)
     yield 7
@@ -146,6 +147,19 @@ def test_a_file_that_does_not_fit_is_refused(
     with pytest.raises(ValueError, match=rf"schedule\.json cannot be applied: .*{reason}"):
         apply_schedule(model, file)
     assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_more_threads_than_the_quota_has_are_refused_unless_the_caller_wants_them(
+    model: Any, seen: list[int], before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(1.5, "/job"))
+    apply_schedule(model, forward_of(model, 2, 1, 2)).remove()
+    refusal = "the schedule cannot be applied: it asks for 3 threads, and this process has 1.5 CPUs' worth of time"
+    with pytest.raises(ValueError, match=f"{refusal}, by the quota of /job; `oversubscribe` allows it"):
+        apply_schedule(model, forward_of(model, 2, 1, 3))
+    with apply_schedule(model, forward_of(model, 9, 1, 3), oversubscribe=True):
+        model(torch.ones(1, 4))
+    assert seen == [9, 1, 3]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "[" * 100_000, "\xff"])

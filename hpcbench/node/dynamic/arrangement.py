@@ -7,8 +7,6 @@ import torch
 
 from .. import schedule
 from ..catalog import FIXED, SCHEDULE
-from ..checkup.system import this_system
-from ..machine import over_quota
 from ..outcomes import Unsupported
 from ..schedule import Section
 from .finding import Finder, Subject
@@ -23,12 +21,13 @@ def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     """
     file = network.problem.parameters["schedule"]
     if file is not None:
-        return _apply_file(network, file, network.problem.parameters["oversubscribe"])
+        return _apply_file(network, file)
     found = Finder(_subject(network, step), budget_s).find()
     if found.schedule is None:
         torch.set_num_threads(found.fixed_threads)
     else:
-        schedule.apply_schedule(network.model, found.schedule)
+        oversubscribe = network.problem.parameters["oversubscribe"]
+        schedule.apply_schedule(network.model, found.schedule, oversubscribe=oversubscribe)
     return {
         "answer": SCHEDULE if found.schedule else FIXED,
         "why": found.why,
@@ -46,6 +45,7 @@ def _subject(network: Any, step: Step) -> Subject:
         step=step,
         other=_other_step(network),
         threads=parameters["intra_op_threads"],
+        oversubscribe=parameters["oversubscribe"],
         depth=parameters["section_depth"],
         seed=parameters["seed"],
         made_for={
@@ -68,14 +68,10 @@ def _other_step(network: Any) -> Optional[Step]:
     return lambda: network.predict(inputs)
 
 
-def _apply_file(network: Any, file: str, oversubscribe: bool) -> Dict[str, Any]:
+def _apply_file(network: Any, file: str) -> Dict[str, Any]:
     try:
         found = schedule.read(file)
-        most = max(section.threads for section in found.sections)
-        over = None if oversubscribe else over_quota("the schedule %s" % file, most, this_system())
-        if over:
-            raise Unsupported(over)
-        schedule.apply_schedule(network.model, file)
+        schedule.apply_schedule(network.model, file, oversubscribe=network.problem.parameters["oversubscribe"])
     except OSError as error:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:

@@ -1,6 +1,5 @@
 """The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
 
-import math
 import time
 from types import MappingProxyType
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -8,9 +7,7 @@ from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, S
 import torch
 
 from .. import hardware, schedule
-from ..checkup import quota
-from ..checkup.system import System
-from ..schedule import Schedule, Section
+from ..schedule import Schedule, Section, cpus
 from . import branching, path, verification
 from .details import Checked, details
 from .proof import Interval, Proof, TimeSteps, prove
@@ -27,6 +24,7 @@ class Subject(NamedTuple):
     step: Step
     other: Optional[Step] = None  # with other inputs, which must not change the order of the blocks
     threads: Optional[int] = None  # at most
+    oversubscribe: bool = False  # whether these may be more than the CPUs
     depth: Optional[int] = None  # of sections in the tree of modules
     seed: int = 0
     made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
@@ -48,6 +46,7 @@ def find_schedule(
     *,
     other: Optional[Step] = None,
     threads: Optional[int] = None,
+    oversubscribe: bool = False,
     depth: Optional[int] = None,
     budget_s: float = BUDGET_S,
 ) -> Answer:
@@ -57,22 +56,28 @@ def find_schedule(
     for models whose blocks might run in an order that depends on them. Counts go up to `threads`, else to the CPUs of
     the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
     may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
-    are not, where `step` trains. Raises ValueError for a compiled model.
+    are not, where `step` trains. Raises ValueError for a compiled model, and for more `threads` than CPUs or their quota
+    unless `oversubscribe`.
     """
     schedule.refuse_compiled(model, "no schedule can be made")
     before = torch.get_num_threads()
     try:
-        return Finder(Subject(model, step, other, threads, depth), budget_s).find()
+        return Finder(Subject(model, step, other, threads, oversubscribe, depth), budget_s).find()
     finally:
         torch.set_num_threads(before)
 
 
-def thread_limit(asked: Optional[int]) -> int:
-    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have."""
-    cpus = hardware.usable_cpus()
-    tightest = quota.tightest(System(cpus))
-    most = len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
-    return most if asked is None else min(asked, most)
+def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
+    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have.
+
+    Raises ValueError where more were asked for than there are CPUs for them, unless that is wanted.
+    """
+    if asked is None:
+        return cpus.most_threads()
+    over = None if oversubscribe else cpus.too_few_for(asked)
+    if over:
+        raise ValueError("no schedule can be made: %s" % over)
+    return asked
 
 
 class _Whole:
@@ -93,7 +98,7 @@ class Finder:
 
     def __init__(self, subject: Subject, budget_s: float) -> None:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
-        self.counts = path.counts_up_to(thread_limit(subject.threads))
+        self.counts = path.counts_up_to(thread_limit(subject.threads, subject.oversubscribe))
         self.settings = Settings(budget_s=budget_s, seed=subject.seed)
         self.began = time.monotonic()
 
@@ -189,7 +194,7 @@ class Finder:
 
     def _with_schedule(self, made: Schedule) -> TimeSteps:
         def time_steps(steps: int) -> float:
-            with schedule.apply_schedule(self.subject.model, made):
+            with schedule.apply_schedule(self.subject.model, made, oversubscribe=self.subject.oversubscribe):
                 return self._timed(steps)
 
         return time_steps

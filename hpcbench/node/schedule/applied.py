@@ -13,11 +13,14 @@ from .hooks import on_begin
 _MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads: dynamic` and no `schedule`"
 
 
-def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]") -> "Applied":
+def apply_schedule(
+    model: Any, schedule: "Union[str, os.PathLike[str], Schedule]", *, oversubscribe: bool = False
+) -> "Applied":
     """Follow a schedule, or the one in a file, from the next step on, until `remove()` or the end of a `with`.
 
-    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or of
-    more threads than this process may use, and where the model is compiled: a compiled graph has no sections.
+    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or,
+    unless `oversubscribe`, of more threads than this process has CPUs or a quota for, and where the model is compiled:
+    a compiled graph has no sections.
     """
     where = "the schedule"
     if not isinstance(schedule, Schedule):
@@ -26,9 +29,9 @@ def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]
     refuse_compiled(model, "%s cannot be applied" % where)
     if fingerprint(model) != schedule.fingerprint:
         raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
-    most, usable = max(section.threads for section in schedule.sections), len(cpus.usable())
-    if most > usable:
-        raise refusal(where, "it asks for %d threads, and this process may use %d CPUs" % (most, usable))
+    over = None if oversubscribe else cpus.too_few_for(max(section.threads for section in schedule.sections))
+    if over:
+        raise refusal(where, "it asks for %s" % over)
     modules = dict(model.named_modules())
     for section in schedule.sections:
         if section.module not in modules:

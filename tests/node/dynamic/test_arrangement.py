@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hpcbench.node import machine, problem
-from hpcbench.node.checkup.quota import Quota
+from hpcbench.node.checkup.system import System
 from hpcbench.node.group import Group
 from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
@@ -23,6 +23,7 @@ from hpcbench.node.dynamic import arrangement, finding, verification  # noqa: E4
 from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.run import run  # noqa: E402
+from hpcbench.node.schedule import cpus, quota  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
@@ -31,7 +32,8 @@ Make = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(finding, "thread_limit", lambda asked: 2)
+    monkeypatch.setattr(cpus, "usable", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "tightest", lambda: None)
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
     count = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -169,12 +171,19 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
     assert facts["error"]["message"].startswith("inter_op_threads cannot be set any more: Error: cannot set number")
 
 
-def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding.hardware, "usable_cpus", lambda: list(range(8)))
-    monkeypatch.setattr(finding.quota, "tightest", lambda system: None)
-    assert [THREAD_LIMIT(None), THREAD_LIMIT(4), THREAD_LIMIT(100)] == [8, 4, 8]
-    monkeypatch.setattr(finding.quota, "tightest", lambda system: Quota(2.5, "/", None))
-    assert [THREAD_LIMIT(None), THREAD_LIMIT(2), THREAD_LIMIT(4)] == [3, 2, 3]
+@pytest.mark.parametrize("oversubscribe", [False, True])
+def test_more_threads_than_cpus_are_for_cases_that_say_so(
+    make_planned: Make, monkeypatch: pytest.MonkeyPatch, oversubscribe: bool
+) -> None:
+    monkeypatch.setattr(machine, "this_system", lambda: System([0, 1]))
+    asked = {"threads": "dynamic", "intra_op_threads": 3, "oversubscribe": oversubscribe}
+    facts = run(make_planned(model_options=TINY, **asked), Ranks(0, 1))
+    if not oversubscribe:
+        assert facts["status"] == "unsupported"
+        assert facts["error"]["message"].startswith("intra_op_threads: 3 threads, and this process may use 2 CPUs")
+        return
+    assert facts["status"] == "completed", facts["error"]
+    assert "3" in facts["dynamic"]["sections"][0]["times_s"]
 
 
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,15 +191,12 @@ def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, mon
     section = arrangement.Section("0", "forward", 2)
     made_by_hand = finding.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {})
     arrangement.schedule.write(made_by_hand, file)
-    monkeypatch.setattr(machine, "tightest", lambda system: Quota(0.5, "slice", None))
-    refusal = f"the schedule {file}: 2 threads, and this process has 0.5 CPUs' worth of time, by the quota of /slice"
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/slice"))
+    refusal = f"{file} cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth of time"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
     assert arrange(allowed, allowed.infer, 1.0)["answer"] == "schedule"
-
-
-THREAD_LIMIT = finding.thread_limit
 
 
 class Branches(torch.nn.ModuleList):
@@ -210,10 +216,7 @@ class SleepingLayer(torch.nn.Linear):
         return super().forward(batch)
 
 
-def test_branches_that_gain_side_by_side_get_a_schedule(
-    network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrangement.schedule.applied.cpus, "usable", lambda: [0, 1])
+def test_branches_that_gain_side_by_side_get_a_schedule(network: Make, tmp_path: Path) -> None:
     made = network(Sleeping(0.001, 0.001), Branches([SleepingLayer(0.01), SleepingLayer(0.01)]))
     told = arrange(made, made.infer, 1.0)
     assert told["answer"] == "schedule", told["why"]

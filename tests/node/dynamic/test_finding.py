@@ -12,16 +12,17 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: finding a schedule")
 
 from hpcbench.node import apply_schedule, find_schedule  # noqa: E402 - they need torch
-from hpcbench.node.dynamic import finding, verification  # noqa: E402
-from hpcbench.node.schedule import applied, read, write  # noqa: E402
+from hpcbench.node.dynamic import verification  # noqa: E402
+from hpcbench.node.dynamic.finding import thread_limit  # noqa: E402
+from hpcbench.node.schedule import cpus, quota, read, write  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(finding, "thread_limit", lambda asked: 2)
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
-    monkeypatch.setattr(applied.cpus, "usable", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "usable", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "tightest", lambda: None)
     count = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -78,3 +79,28 @@ def test_a_compiled_model_is_refused() -> None:
     model.compile()
     with pytest.raises(ValueError, match="no schedule can be made: the model is compiled"):
         find_schedule(model, lambda: model(torch.ones(2)))
+
+
+def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [thread_limit(asked, False) for asked in (None, 1, 2)] == [2, 1, 2]
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/job"))
+    assert thread_limit(None, False) == 1
+
+
+def test_more_threads_than_the_limit_are_refused_and_not_quietly_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = torch.nn.Sequential(Sleeping(0, 0, 0), Sleeping(0, 0, 0))
+    refusal = "no schedule can be made: 3 threads, and this process may use 2 CPUs; `oversubscribe` allows it"
+    with pytest.raises(ValueError, match=refusal):
+        find_schedule(model, lambda: model(torch.ones(2)), threads=3)
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(1, "/job"))
+    with pytest.raises(ValueError, match="2 threads, and this process has 1 CPUs' worth of time, by the quota of /job"):
+        find_schedule(model, lambda: model(torch.ones(2)), threads=2)
+
+
+def test_who_wants_more_threads_than_cpus_gets_them() -> None:
+    model = torch.nn.Sequential(Sleeping(0.004, 0.004, 0.001), Sleeping(0.001, 0.004, 0.004))
+    batch = torch.ones(2)
+    with torch.inference_mode():
+        answer = find_schedule(model, lambda: model(batch), threads=3, oversubscribe=True, budget_s=0.5)
+    assert answer.schedule is not None, answer.why
+    assert [each.threads for each in answer.schedule.sections] == [3, 1]
