@@ -6,7 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,45 @@ def test_two_schedules_are_removed_in_any_order(model: Any, before: int, order: 
         both[place].remove()  # once more is no more
     assert torch.get_num_threads() == before
     assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+class Setting(torch.nn.Module):
+    def forward(self, batch: Any) -> Any:
+        torch.set_num_threads(1)
+        return batch
+
+
+def test_a_model_that_sets_threads_itself_is_warned_of_once(before: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Setting(), torch.nn.Linear(4, 4))
+    with apply_schedule(model, forward_of(model, 2, 2, 2)), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            model(torch.ones(1, 4))
+    what = "the schedule set 2 threads for '0' (forward), and there are 1 when '0' (forward) begins"
+    advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
+    assert [str(each.message) for each in told] == [f"{what}: {advice}"]
+
+
+def test_what_obeys_is_not_warned_of_in_any_thread_and_beside_any_schedule(model: Any, before: int) -> None:
+    def steps() -> None:
+        for _ in range(2):
+            model(torch.ones(1, 4)).sum().backward()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outer = apply_schedule(model, made_for(model, ("0", FORWARD, 2), ("2", BACKWARD, 3)))
+        inner = apply_schedule(model, forward_of(model, 4, 5, 6))
+        steps()
+        other = ThreadPoolExecutor(1)  # a thread has a count of its own
+        other.submit(steps).result()
+        outer.remove()
+        steps()
+        inner.remove()
+        torch.set_num_threads(4)
+        with apply_schedule(model, forward_of(model, 2, 1, 3)):
+            steps()
+            other.submit(steps).result()
+        other.shutdown()
 
 
 def test_only_changes_have_hooks(model: Any, before: int) -> None:

@@ -7,9 +7,10 @@ from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, S
 import torch
 
 from .. import hardware, schedule
-from ..schedule import Schedule, Section, cpus
+from ..schedule import Applied, Schedule, Section, cpus
 from . import branching, path, verification
 from .details import Checked, details
+from .following import follow
 from .proof import Interval, Proof, TimeSteps, prove
 from .search import Found, Settings, search
 from .sections import Refused, Sections, Step
@@ -56,8 +57,8 @@ def find_schedule(
     for models whose blocks might run in an order that depends on them. Counts go up to `threads`, else to the CPUs of
     the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
     may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
-    are not, where `step` trains. Raises ValueError for a compiled model, and for more `threads` than CPUs or their quota
-    unless `oversubscribe`.
+    are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`, for more `threads`
+    than CPUs or their quota.
     """
     schedule.refuse_compiled(model, "no schedule can be made")
     before = torch.get_num_threads()
@@ -165,6 +166,10 @@ class Finder:
 
     def _prove(self, found: Found, checked: Checked) -> Answer:
         made = self._schedule(found, checked.sections)
+        try:
+            follow(self.subject.model, made.sections, lambda: self._apply(made), self.step).applied.remove()
+        except Refused as reason:
+            return self._keep_fixed(found, str(reason), checked)
         fixed = self._with_fixed(found.fixed.counts[0])
         proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
@@ -192,9 +197,12 @@ class Finder:
             self.step()
         return (time.perf_counter() - start) / steps
 
+    def _apply(self, made: Schedule) -> Applied:
+        return schedule.apply_schedule(self.subject.model, made, oversubscribe=self.subject.oversubscribe)
+
     def _with_schedule(self, made: Schedule) -> TimeSteps:
         def time_steps(steps: int) -> float:
-            with schedule.apply_schedule(self.subject.model, made, oversubscribe=self.subject.oversubscribe):
+            with self._apply(made):
                 return self._timed(steps)
 
         return time_steps

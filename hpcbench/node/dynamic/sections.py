@@ -163,11 +163,7 @@ class Sections:
     def _leave(self, next_section: Optional[int]) -> None:
         """Read the count back at the end of a section: a model may have set it itself."""
         if self._running is not None:
-            asked, effective = self._counts[self._running], torch.get_num_threads()
-            if effective != asked:
-                name = self.begins[self._running].module
-                told = (name, effective, asked)
-                raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+            read_back(self.begins[self._running].module, self._counts[self._running])
         self._running = next_section
         self.on_boundary(next_section)
 
@@ -199,6 +195,15 @@ class Sections:
         shortest_s = SHORT * setting_s()
         times = [median(of_section) for of_section in zip(*steps)]
         self._begins = {self.places[first]: number for number, first in enumerate(long_enough(times, shortest_s))}
+
+
+def read_back(module: str, asked: int) -> int:
+    """The count at the end of a section. Raises Refused where it is another one than was asked for."""
+    effective = torch.get_num_threads()
+    if effective != asked:
+        told = (module, effective, asked)
+        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+    return effective
 
 
 def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:

@@ -145,6 +145,63 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
         arrange(missing, missing.infer, 1.0)
 
 
+def file_of(model: Any, path: Path, *counts: int) -> str:
+    sections = tuple(arrangement.Section(str(place), "forward", count) for place, count in enumerate(counts))
+    fingerprint = arrangement.schedule.fingerprint(model)
+    arrangement.schedule.write(finding.Schedule(fingerprint, sections, {}), str(path / "schedule.json"))
+    return str(path / "schedule.json")
+
+
+def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: Make, tmp_path: Path) -> None:
+    modules = (Sleeping(0, 0), Setting(), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 2, 2, 2)
+    made = network(*modules, schedule=file)
+    refusal = (
+        f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were asked"
+    )
+    with pytest.raises(Unsupported, match=re.escape(refusal)):
+        arrange(made, made.infer, 1.0)
+    assert not any(module._forward_pre_hooks for module in made.model)
+
+
+def test_threads_in_effect_are_those_of_sections_that_ran(network: Make, tmp_path: Path) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
+    made = network(*modules, schedule=file)
+    first = made.model[0]
+    assert arrange(made, made.infer, 1.0)["threads"]["intra_op"] == 2
+    assert arrange(made, lambda: first(torch.ones(1)), 1.0)["threads"]["intra_op"] == 1
+
+
+def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
+    network: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Later(Sleeping):
+        trusted = False  # until the schedule is proved, it behaves
+
+        def forward(self, batch: Any) -> Any:
+            super().forward(batch)
+            if self.trusted:
+                torch.set_num_threads(1)
+            return batch
+
+    later = Later(0.004, 0.001)
+    made = network(Sleeping(0.001, 0.004), later)
+    find = finding.Finder.find
+
+    def trusting(self: Any) -> Any:
+        found = find(self)
+        later.trusted = True
+        return found
+
+    monkeypatch.setattr(finding.Finder, "find", trusting)
+    told = arrange(made, made.infer, 1.0)
+    assert (told["answer"], told["schedule"], told["threads"]) == ("fixed", None, {})
+    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert torch.get_num_threads() == told["fixed_threads"]
+    assert not any(module._forward_pre_hooks for module in made.model)
+
+
 @pytest.mark.parametrize("task", ["inference", "training"])
 def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None:
     facts = run(make_planned(model_options=TINY, threads="dynamic", task=task), Ranks(0, 1))
@@ -187,10 +244,7 @@ def test_more_threads_than_cpus_are_for_cases_that_say_so(
 
 
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, made = str(tmp_path / "schedule.json"), network(Sleeping(0, 0))
-    section = arrangement.Section("0", "forward", 2)
-    made_by_hand = finding.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {})
-    arrangement.schedule.write(made_by_hand, file)
+    file = file_of(torch.nn.Sequential(Sleeping(0, 0)), tmp_path, 2)
     monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/slice"))
     refusal = f"{file} cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth of time"
     with pytest.raises(Unsupported, match=re.escape(refusal)):

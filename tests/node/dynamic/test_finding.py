@@ -12,7 +12,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: finding a schedule")
 
 from hpcbench.node import apply_schedule, find_schedule  # noqa: E402 - they need torch
-from hpcbench.node.dynamic import verification  # noqa: E402
+from hpcbench.node.dynamic import finding, verification  # noqa: E402
 from hpcbench.node.dynamic.finding import thread_limit  # noqa: E402
 from hpcbench.node.schedule import cpus, quota, read, write  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
@@ -72,6 +72,31 @@ def test_an_order_that_depends_on_inputs_is_seen_with_other_ones() -> None:
     answer = find_schedule(model, lambda: model(torch.ones(2)), other=lambda: model(-torch.ones(2)), budget_s=0.1)
     assert answer.schedule is None
     assert str(answer.why).startswith("its blocks run in an order that depends on data")
+
+
+def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Later(Sleeping):
+        searched = False
+
+        def forward(self, batch: Any) -> Any:
+            super().forward(batch)
+            if self.searched:
+                torch.set_num_threads(1)
+            return batch
+
+    later = Later(0.004, 0.001)
+    model = torch.nn.Sequential(Sleeping(0.001, 0.004), later)
+    search = finding.Finder._search
+
+    def searching(self: Any, sections: Any) -> Any:
+        found = search(self, sections)
+        later.searched = True
+        return found
+
+    monkeypatch.setattr(finding.Finder, "_search", searching)
+    answer = find_schedule(model, lambda: model(torch.ones(2)), budget_s=0.5)
+    assert (answer.schedule, answer.gain) == (None, None)
+    assert answer.why == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
 
 
 def test_a_compiled_model_is_refused() -> None:
