@@ -23,7 +23,7 @@ class Subject(NamedTuple):
 
     model: Any
     step: Step
-    other: Optional[Step] = None  # with other inputs, which must not change the order of the blocks
+    other: Optional[Step]  # with other inputs, which must not change the order of the blocks; None where each step has
     threads: Optional[int] = None  # at most
     oversubscribe: bool = False  # whether these may be more than the CPUs
     depth: Optional[int] = None  # of sections in the tree of modules
@@ -44,8 +44,8 @@ class Answer(NamedTuple):
 def find_schedule(
     model: Any,
     step: Step,
+    other: Step,
     *,
-    other: Optional[Step] = None,
     threads: Optional[int] = None,
     oversubscribe: bool = False,
     depth: Optional[int] = None,
@@ -53,8 +53,8 @@ def find_schedule(
 ) -> Answer:
     """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with any one count.
 
-    `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs,
-    for models whose blocks might run in an order that depends on them. Counts go up to `threads`, else to the CPUs of
+    `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs of
+    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts go up to `threads`, else to the CPUs of
     the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
     may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
     are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`, for more `threads`

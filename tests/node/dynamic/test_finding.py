@@ -33,7 +33,7 @@ def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.001, 0.004))
     batch = torch.ones(2)
     with torch.inference_mode():
-        answer = find_schedule(model, lambda: model(batch), budget_s=1.0)
+        answer = find_schedule(model, lambda: model(batch), lambda: model(-batch), budget_s=1.0)
     assert answer.schedule is not None
     assert [(each.module, each.threads) for each in answer.schedule.sections] == [("0", 2), ("1", 1)]
     assert answer.gain is not None
@@ -50,7 +50,7 @@ def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
 
 def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
-    answer = find_schedule(model, lambda: model(torch.ones(2)), budget_s=0.5)
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.fixed_threads) == (None, 2)
     assert answer.why == "no change of the count is worth what it costs"
     assert torch.get_num_threads() == 1
@@ -69,9 +69,15 @@ class Choosing(torch.nn.Module):
 
 def test_an_order_that_depends_on_inputs_is_seen_with_other_ones() -> None:
     model = Choosing()
-    answer = find_schedule(model, lambda: model(torch.ones(2)), other=lambda: model(-torch.ones(2)), budget_s=0.1)
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.1)
     assert answer.schedule is None
     assert str(answer.why).startswith("its blocks run in an order that depends on data")
+
+
+def test_other_inputs_are_not_optional() -> None:
+    model = Choosing()
+    with pytest.raises(TypeError, match="other"):
+        find_schedule(model, lambda: model(torch.ones(2)))
 
 
 def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +100,7 @@ def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch
         return found
 
     monkeypatch.setattr(finding.Finder, "_search", searching)
-    answer = find_schedule(model, lambda: model(torch.ones(2)), budget_s=0.5)
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.gain) == (None, None)
     assert answer.why == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
 
@@ -103,7 +109,7 @@ def test_a_compiled_model_is_refused() -> None:
     model = torch.nn.Linear(2, 2)
     model.compile()
     with pytest.raises(ValueError, match="no schedule can be made: the model is compiled"):
-        find_schedule(model, lambda: model(torch.ones(2)))
+        find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)))
 
 
 def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,16 +122,18 @@ def test_more_threads_than_the_limit_are_refused_and_not_quietly_fewer(monkeypat
     model = torch.nn.Sequential(Sleeping(0, 0, 0), Sleeping(0, 0, 0))
     refusal = "no schedule can be made: 3 threads, and this process may use 2 CPUs; `oversubscribe` allows it"
     with pytest.raises(ValueError, match=refusal):
-        find_schedule(model, lambda: model(torch.ones(2)), threads=3)
+        find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), threads=3)
     monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(1, "/job"))
     with pytest.raises(ValueError, match="2 threads, and this process has 1 CPUs' worth of time, by the quota of /job"):
-        find_schedule(model, lambda: model(torch.ones(2)), threads=2)
+        find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), threads=2)
 
 
 def test_who_wants_more_threads_than_cpus_gets_them() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.004, 0.001), Sleeping(0.001, 0.004, 0.004))
     batch = torch.ones(2)
     with torch.inference_mode():
-        answer = find_schedule(model, lambda: model(batch), threads=3, oversubscribe=True, budget_s=0.5)
+        answer = find_schedule(
+            model, lambda: model(batch), lambda: model(-batch), threads=3, oversubscribe=True, budget_s=0.5
+        )
     assert answer.schedule is not None, answer.why
     assert [each.threads for each in answer.schedule.sections] == [3, 1]
