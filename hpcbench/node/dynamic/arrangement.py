@@ -52,11 +52,7 @@ def _subject(network: Any, step: Step) -> Subject:
         oversubscribe=parameters["oversubscribe"],
         depth=parameters["section_depth"],
         seed=parameters["seed"],
-        made_for={
-            "task": parameters["task"],
-            "batch_shape": list(network.work.input_shape),
-            "dtype": parameters["dtype"],
-        },
+        made_for={"task": parameters["task"], "dtype": parameters["dtype"]},
     )
 
 

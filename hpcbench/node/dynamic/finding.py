@@ -11,6 +11,7 @@ from ..schedule import Applied, Schedule, Section, cpus
 from . import branching, path, verification
 from .details import Checked, details
 from .following import follow
+from .inputs import inputs_of
 from .proof import Interval, Proof, TimeSteps, prove
 from .search import Found, Settings, search
 from .sections import Refused, Sections, Step
@@ -54,11 +55,11 @@ def find_schedule(
     """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with any one count.
 
     `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs of
-    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts go up to `threads`, else to the CPUs of
-    the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
-    may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
-    are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`, for more `threads`
-    than CPUs or their quota.
+    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts go up to `threads`,
+    else to the CPUs of the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its
+    leaves. The search may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as
+    they were; weights are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`,
+    for more `threads` than CPUs or their quota.
     """
     schedule.refuse_compiled(model, "no schedule can be made")
     before = torch.get_num_threads()
@@ -101,11 +102,12 @@ class Finder:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
         self.counts = path.counts_up_to(thread_limit(subject.threads, subject.oversubscribe))
         self.settings = Settings(budget_s=budget_s, seed=subject.seed)
+        self.inputs: List[Dict[str, Any]] = []
         self.began = time.monotonic()
 
     def find(self) -> Answer:
         """What was found. The model is left as it was, and torch with some count."""
-        self.step()  # the first allocates
+        self.inputs = inputs_of(self.subject.model, self.step)  # the first step allocates
         try:
             checked = self._checked()
             try:
@@ -183,6 +185,7 @@ class Finder:
             parts.append(Section(place.module, place.phase, count, tuple(branches) if branches else None))
         made_for = {
             **self.subject.made_for,
+            "inputs": self.inputs,
             "thread_limit": self.counts[-1],
             "cpu_model": hardware.cpu_model(),
             "torch": torch.__version__,

@@ -36,6 +36,7 @@ def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
         answer = find_schedule(model, lambda: model(batch), lambda: model(-batch), budget_s=1.0)
     assert answer.schedule is not None
     assert [(each.module, each.threads) for each in answer.schedule.sections] == [("0", 2), ("1", 1)]
+    assert answer.schedule.made_for["inputs"] == [{"shape": [2], "dtype": "float32"}]
     assert answer.gain is not None
     assert answer.gain.low > 1.5
     assert torch.get_num_threads() == 1
