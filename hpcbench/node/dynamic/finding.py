@@ -131,24 +131,35 @@ class Finder:
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
-            if verification.threads_spin_for_ever():
-                raise Refused(
-                    "idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed"
-                )
-            busy: List[verification.Busy] = []
-            for count in sorted({1, self.counts[-1]}):
-                busy += verification.busy_threads(sections, count)
-            if sections.divisible:
-                busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
-            disobeying = verification.disobeying(busy)
-            if disobeying:
-                first = disobeying[0]
-                told = (sections.begins[first.section].module, first.seen, first.threads)
-                raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+            self._check_runtime()
+            return Checked(sections, self._busy(sections))
         except BaseException:
             sections.close()
             raise
-        return Checked(sections, busy)
+
+    def _check_runtime(self) -> None:
+        """Idle threads must sleep, and as many compute as were set."""
+        if verification.threads_spin_for_ever():
+            raise Refused("idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed")
+        for count in self.counts:
+            seen = verification.computing(count)
+            if seen < count:
+                told = (count, seen)
+                raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % told)
+
+    def _busy(self, sections: Sections) -> List[verification.Busy]:
+        """Which threads compute in the sections: no more than were set."""
+        busy: List[verification.Busy] = []
+        for count in sorted({1, self.counts[-1]}):
+            busy += verification.busy_threads(sections, count)
+        if sections.divisible:
+            busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
+        disobeying = verification.disobeying(busy)
+        if disobeying:
+            first = disobeying[0]
+            told = (sections.begins[first.section].module, first.seen, first.threads)
+            raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+        return busy
 
     def _branches(self) -> Mapping[str, Sequence[str]]:
         """Of modules that seem to be faster with them side by side. With gradients there are none."""

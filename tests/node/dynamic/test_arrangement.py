@@ -25,6 +25,7 @@ from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.run import run  # noqa: E402
 from hpcbench.node.schedule import cpus, quota  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
+from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 Make = Callable[..., Any]
@@ -146,6 +147,25 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
         arrange(missing, missing.infer, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("spin", "why"),
+    [
+        (False, "threads of its own ignore the setting: in 1, "),
+        (True, "idle threads do not sleep (OMP_WAIT_POLICY or "),
+    ],
+)
+def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(
+    network: Make, monkeypatch: pytest.MonkeyPatch, spin: bool, why: str
+) -> None:
+    if spin:
+        monkeypatch.setattr(verification, "threads_spin_for_ever", lambda: True)
+    made = network(Sleeping(0.001, 0.001), Threaded())
+    told = arrange(made, made.infer, 0.1)
+    assert (told["answer"], told["schedule"], told["sections"]) == ("fixed", None, [])
+    assert told["why"].startswith(why)
+    assert torch.get_num_threads() == told["fixed_threads"]
 
 
 def file_of(model: Any, path: Path, *counts: int) -> str:

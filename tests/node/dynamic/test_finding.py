@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +20,7 @@ from hpcbench.node.dynamic import finding, verification  # noqa: E402
 from hpcbench.node.dynamic.finding import thread_limit  # noqa: E402
 from hpcbench.node.schedule import cpus, quota, read, write  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
+from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +109,39 @@ def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.gain) == (None, None)
     assert answer.why == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+
+
+def test_a_model_with_threads_that_disobey_gets_no_schedule() -> None:
+    model = torch.nn.Sequential(Sleeping(0.001, 0.001), Threaded())
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.1)
+    assert answer.schedule is None
+    told = re.fullmatch(r"threads of its own ignore the setting: in 1, (\d) compute where 1 may", str(answer.why))
+    assert told, answer.why
+    assert int(told[1]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "why"),
+    [
+        (
+            "OMP_WAIT_POLICY=ACTIVE",
+            "idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed",
+        ),
+        ("OMP_THREAD_LIMIT=1", "of 2 threads that were set, 1 compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)"),
+    ],
+)
+def test_a_runtime_that_makes_counts_mean_nothing_is_the_reason_for_a_fixed_one(variable: str, why: str) -> None:
+    lines = [
+        "import torch",
+        "from hpcbench.node import find_schedule",
+        "model, batch = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU()), torch.ones(512, 256)",
+        "step = lambda: model(batch)",
+        "answer = find_schedule(model, step, step, threads=2, oversubscribe=True, budget_s=0.1)",
+        "print(answer.schedule, answer.why)",
+    ]
+    words, variables = [sys.executable, "-c", "\n".join(lines)], {**os.environ, **dict([variable.split("=")])}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == f"None {why}\n"
 
 
 def test_a_compiled_model_is_refused() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from hpcbench.node.dynamic import sections as found  # noqa: E402 - they need to
 from hpcbench.node.dynamic import verification  # noqa: E402
 from hpcbench.node.dynamic.sections import Place, Refused, Sections  # noqa: E402
 from hpcbench.node.schedule import BACKWARD, FORWARD  # noqa: E402
+from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -150,25 +150,6 @@ class Setting(torch.nn.Module):
         return batch
 
 
-class Threaded(torch.nn.Module):
-    """Computes in a thread of its own, which knows nothing of the counts of others."""
-
-    def forward(self, batch: Any) -> Any:
-        def work() -> None:
-            for _ in range(20):
-                torch.mm(WIDE, WIDE)
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        for _ in range(20):
-            torch.mm(WIDE, WIDE)
-        thread.join()
-        return batch + 1
-
-
-WIDE = torch.ones(512, 512)
-
-
 def test_a_child_thread_that_ignores_the_setting_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), Threaded())
@@ -197,6 +178,18 @@ def test_threads_that_spin_for_ever_are_seen(policy: str, spin: bool) -> None:
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env={**os.environ, "OMP_WAIT_POLICY": policy})
     assert done.returncode == int(spin)
+
+
+@pytest.mark.parametrize(("limit", "seen"), [("100", "4"), ("3", "3"), ("1", "1")])
+def test_fewer_threads_than_were_set_are_seen_where_the_count_does_not_tell(limit: str, seen: str) -> None:
+    lines = [
+        "import torch",
+        "from hpcbench.node.dynamic import verification",
+        "print(verification.computing(4), torch.get_num_threads())",
+    ]
+    words, variables = [sys.executable, "-c", "\n".join(lines)], {**os.environ, "OMP_THREAD_LIMIT": limit}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [seen, "4"]
 
 
 def test_short_sections_join_the_one_before_them() -> None:
