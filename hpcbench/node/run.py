@@ -112,6 +112,8 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
         facts["dynamic"] = _by_section(network, step, planned)
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
+        if facts["dynamic"]:  # the first step came before the search
+            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])

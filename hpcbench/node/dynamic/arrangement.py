@@ -1,5 +1,6 @@
 """Threads by section for one repetition: measured, chosen and put in force, or the best fixed count and the reason."""
 
+import time
 from dataclasses import replace
 from typing import Any, Dict, Optional, Sequence, Union
 
@@ -17,12 +18,19 @@ from .sections import Refused, Step
 def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     """Put threads by section in force for the steps to come, and tell for the record what was found.
 
-    `budget_s` is for the search, and again for the proof, in seconds of steps. Raises Unsupported where the case names
-    a schedule that cannot be applied or followed.
+    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. `budget_s` is for the search,
+    and again for the proof, in seconds of steps. Raises Unsupported where the case names a schedule that cannot be
+    applied or followed.
     """
+    start = time.perf_counter()
+    step()
+    first_step_s = time.perf_counter() - start
     file = network.problem.parameters["schedule"]
-    if file is not None:
-        return _follow_file(network, step, file)
+    told = _search(network, step, budget_s) if file is None else _follow_file(network, step, file)
+    return {**told, "first_step_s": first_step_s}
+
+
+def _search(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     found = Finder(_subject(network, step), budget_s).find()
     made, why, threads = found.schedule, found.why, {}
     if made is not None:

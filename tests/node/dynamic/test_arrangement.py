@@ -235,6 +235,27 @@ def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None
     assert facts["samples"]["times_s"]
 
 
+@pytest.mark.parametrize("searched", [True, False])
+def test_the_first_step_is_the_one_before_the_search(
+    network: Make, make_planned: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searched: bool
+) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = None if searched else file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
+    made = network(*modules, schedule=file)
+    slow = iter([0.2])
+
+    def step() -> None:
+        time.sleep(next(slow, 0.0))
+        made.infer()
+
+    told = arrange(made, step, 0.1)
+    assert 0.2 <= told["first_step_s"] < 1
+    monkeypatch.setattr(arrangement, "arrange", lambda *given: {**told, "first_step_s": 123.0})
+    facts = run(make_planned(model_options=TINY, threads="dynamic"), Ranks(0, 1))
+    assert facts["samples"]["first_step_s"] == 123.0
+    assert "first_step_s" not in facts["dynamic"]
+
+
 def test_other_repetitions_tell_nothing(make_planned: Make) -> None:
     assert run(make_planned(model_options=TINY), Ranks(0, 1))["dynamic"] is None
 
@@ -248,7 +269,10 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
     monkeypatch.setattr(torch, "set_num_interop_threads", too_late)
     facts = run(make_planned(model_options=TINY, inter_op_threads=2), Ranks(0, 1))
     assert facts["status"] == "unsupported"
-    assert facts["error"]["message"].startswith("inter_op_threads cannot be set any more: Error: cannot set number")
+    assert facts["error"]["message"] == (
+        "inter_op_threads cannot be set any more: Error: cannot set number of interop threads after parallel work has "
+        "started; leave inter_op_threads out, or what uses PyTorch in this process before (sitecustomize, say)"
+    )
 
 
 @pytest.mark.parametrize("oversubscribe", [False, True])
