@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.grid import whole_grid
 from hpcbench.tuning.scout import ALL, Space, Surrogate
 from hpcbench.tuning.search import Found, search
 from hpcbench.tuning.stages import Stage
@@ -17,6 +18,7 @@ from hpcbench.tuning.stages import Stage
 # What measurements take, as a repetition of a small network does: most of it is starting the framework.
 SECONDS = {Stage.SHORT: 4.5, Stage.MEDIUM: 6.5, Stage.FULL: 10.0}
 _SHORTER = 1.5  # times as noisy is a short measurement
+_UNEQUAL = 0.5  # of the logarithm of how noisy settings are: one in forty is over 2.7 times as noisy as usual
 _DISTURBED, _BY = 0.03, 0.3  # so many measurements are slower, by about so much
 _DRIFT = 0.1  # of the machine from block to block
 
@@ -25,12 +27,12 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Machine:
-    """The true logarithm of what each setting costs; `noise` is the standard deviation of a full measurement's."""
+    """The true logarithm of what each setting costs; `noises` are the standard deviations of full measurements'."""
 
     points: Sequence[Point]
     costs: Sequence[float]
     default: int
-    noise: float
+    noises: Sequence[float]
 
     @property
     def best(self) -> float:
@@ -39,7 +41,8 @@ class Machine:
 
 def made_up(seed: int, sizes: Sequence[int], noise: float) -> Machine:
     """Two parameters with an optimum somewhere, such as threads, others with an effect of each value, and some pairs
-    that depend on each other. The default is the best setting in one machine of four."""
+    that depend on each other. The default is the best setting in one machine of four. Some settings are noisier than
+    others; `noise` is the usual one."""
     generator = random.Random(seed)
     effects = [[generator.gauss(0, 0.15) for _ in range(size)] for size in sizes]
     for axis, size in enumerate(sizes[:2]):
@@ -53,7 +56,8 @@ def made_up(seed: int, sizes: Sequence[int], noise: float) -> Machine:
     points = list(itertools.product(*map(range, sizes)))
     costs = [_cost(point, effects, pairs) for point in points]
     default = generator.randrange(len(points)) if seed % 4 else costs.index(min(costs))
-    return Machine(points, costs, default, noise)
+    noises = [noise * math.exp(generator.gauss(0, _UNEQUAL)) for _ in points]
+    return Machine(points, costs, default, noises)
 
 
 def _cost(point: Point, effects: Sequence[Sequence[float]], pairs: dict[tuple[int, int, int, int], float]) -> float:
@@ -63,10 +67,12 @@ def _cost(point: Point, effects: Sequence[Sequence[float]], pairs: dict[tuple[in
 
 
 class Trial(NamedTuple):
-    """How a search did: what its answer costs over the best, what the default costs over the answer, the share of
-    settings that the answer beats, and its measuring time over that of the full grid."""
+    """How a search did: what its answer costs over the best, and what the choice of the full grid does; what the
+    default costs over the answer, the share of settings that the answer beats, and its measuring time over that of the
+    full grid."""
 
     regret: float
+    grid_regret: float
     gain: float
     beats: float
     part: float
@@ -80,7 +86,7 @@ def measuring(machine: Machine, seed: int, spent: list[float]) -> Callable[[Bloc
         level = generator.gauss(0, _DRIFT)
         outcomes = []
         for setting in block.settings:
-            noise = generator.gauss(0, machine.noise * (_SHORTER if block.stage is Stage.SHORT else 1))
+            noise = generator.gauss(0, machine.noises[setting] * (_SHORTER if block.stage is Stage.SHORT else 1))
             if generator.random() < _DISTURBED:
                 noise += abs(generator.gauss(0, _BY))
             outcomes.append(Outcome(setting, math.exp(machine.costs[setting] + level + noise)))
@@ -98,9 +104,12 @@ def searched(machine: Machine, seed: int, repetitions: int = 6) -> Trial:
     steps = search(Notebook(seed), settings, machine.default, repetitions, scout)
     found: Found | None = conduct(steps, measuring(machine, seed, spent))
     assert found is not None
-    cost = machine.costs[found.best]
+    notebook = Notebook(seed)
+    conduct(whole_grid(notebook, settings, repetitions), measuring(machine, seed, []))
+    cost, chosen = machine.costs[found.best], machine.costs[notebook.effects().order()[0]]
     return Trial(
         regret=math.exp(cost - machine.best) - 1,
+        grid_regret=math.exp(chosen - machine.best) - 1,
         gain=math.exp(machine.costs[machine.default] - cost) - 1,
         beats=sum(other > cost for other in machine.costs) / (len(machine.costs) - 1),
         part=sum(spent) / (len(settings) * repetitions * SECONDS[Stage.FULL]),

@@ -9,8 +9,8 @@ from hpcbench.submit.local import run_one
 from hpcbench.submit.sweep import Sweep
 
 
-def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, int]:
-    """Run one repetition; return the record that counts of it, and how often it was measured.
+def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, list[Record]]:
+    """Run one repetition; return the record that counts of it, and that of each time that it was measured now.
 
     One that left no record gets one here.
     """
@@ -20,5 +20,6 @@ def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> t
     new = [record for record in read_file(path, before) if record["element"] == run.element]
     best = best_attempt(in_order([*run.attempts, *new]))
     if best is not None and new:
-        return best, len(new)
-    return reconcile_local(sweep, run.job, run.element, run.planned), 1
+        return best, new
+    made_up = reconcile_local(sweep, run.job, run.element, run.planned)
+    return made_up, [made_up]

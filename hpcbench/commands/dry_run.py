@@ -1,4 +1,5 @@
-"""What sweep --dry-run prints: cases, commands, jobs, the most they can use, one script, and your own follow-on."""
+"""What sweep --dry-run prints: cases, commands, jobs, the most they can use, one script, and your own follow-on; and
+the job of a search, for tune --dry-run."""
 
 from __future__ import annotations
 
@@ -14,14 +15,16 @@ from rich.text import Text
 from hpcbench.commands.common import jobs_in_words, or_unset, out
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.prices import Price, has_prices
-from hpcbench.config.site import Cost
+from hpcbench.config.site import Cost, Site
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
+from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
 from hpcbench.printable import printable
 from hpcbench.report.plural import plural
+from hpcbench.submit.queue import SEARCH
 from hpcbench.submit.script import ScriptWriter
-from hpcbench.submit.template import OF_FOLLOW_ON, Template
+from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
 from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_ROWS = 20
@@ -40,17 +43,29 @@ def show(
     out.print(_cases(plan))
     _commands(plan.cases)
     out.print(_jobs(plan))
-    most = budget(plan.jobs, plan.site)
-    out.print(
-        f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
-        f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
-    )
-    _price(plan.site.cost, most.price)
+    _most(plan.jobs, plan.site)
     job = plan.jobs[0]
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     script = writer.render(job, environments[job.resources.environment].python)
     _script(f"{job.name}.sh", writer.template, script)
     _own_follow_on(plan, workspace, paths)
+
+
+def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths) -> None:
+    """Print the job that searches, with so many measurements at most: what it can use, and its script."""
+    from hpcbench.submit.search_job import job_of, render  # submitit, which a dry run does not need else
+
+    _most((job_of(plan, measurements),), plan.site)
+    _script(f"{SEARCH}.sh", Template.find(workspace, OF_SEARCH), render(plan, measurements, paths, workspace))
+
+
+def _most(jobs: tuple[Job, ...], site: Site) -> None:
+    most = budget(jobs, site)
+    out.print(
+        f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
+        f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
+    )
+    _price(site.cost, most.price)
 
 
 def _script(name: str, template: Template, script: str) -> None:

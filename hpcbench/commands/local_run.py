@@ -43,14 +43,14 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
             lease.check()
-            record, times = run_repetition(sweep, run, lease.fileno())
+            record, attempts = run_repetition(sweep, run, lease.fileno())
             disturbed += is_disturbed(record)
             counts[record["status"]] += 1
             done = sum(counts.values())
             failed = done - counts[outcomes.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
             if not err.is_terminal or record["status"] != outcomes.COMPLETED:
-                err.print(_line(sweep, run, record, times, f"{done}/{len(ordered)}"), soft_wrap=True)
+                err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
     if disturbed:
         told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
         err.print(f"{told} --disturbed", soft_wrap=True)

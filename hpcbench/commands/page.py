@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from hpcbench.analysis.results import Results
 from hpcbench.collect.occupied import used
 from hpcbench.collect.progress import Progress
+from hpcbench.commands.searched import Told
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.files import write_text
 from hpcbench.report.insights import insights
 from hpcbench.report.page.contents import Origin, page_of
 from hpcbench.report.page.html import render
-from hpcbench.report.page.model import Command
+from hpcbench.report.page.model import Answer, Command
 from hpcbench.report.use import use_in_words
 from hpcbench.submit.template import quoted
 
 
-def write_page(results: Results, figures: Sequence[Figure], progresses: Sequence[Progress], file: str) -> None:
+def write_page(
+    results: Results, figures: Sequence[Figure], progresses: Sequence[Progress], searched: Sequence[Told], file: str
+) -> None:
     """Raises UserError where the file cannot be written."""
     origin = Origin(
         tuple(_sweep_in_words(progress) for progress in progresses),
@@ -26,7 +29,8 @@ def write_page(results: Results, figures: Sequence[Figure], progresses: Sequence
         tuple(command for progress in progresses for command in _again(progress)),
         datetime.datetime.now().astimezone(),
     )
-    write_text(render(page_of(results, figures, insights(results), origin)), file)
+    found = [Answer(told.headline, about=told.title, text=told.text) for told in searched]
+    write_text(render(page_of(results, figures, insights(results), origin, found)), file)
 
 
 def _sweep_in_words(progress: Progress) -> str:

@@ -20,7 +20,7 @@ from hpcbench.commands.common import err, not_empty, open_sweep, out, sweep_argu
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
-from hpcbench.commands.searched import answers_of_searches, default_of_search
+from hpcbench.commands.searched import Told, default_of_search, told_of_searches
 from hpcbench.errors import UserError
 from hpcbench.garbage import without_garbage_collection
 from hpcbench.node import outcomes
@@ -138,13 +138,13 @@ def report(
         err.print("there are no records yet; see: hpcbench status")
         return 1
     results = results_of(records, metric, base or default_of_search(progresses))
+    searched = list(told_of_searches(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
     elif not to_stdout:
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        for line in answers_of_searches(progresses):
-            out.print(line, markup=False, soft_wrap=True)
-        terminal.print_report(results, top, out)
+        _print_searched(searched)
+        terminal.print_report(results, top, out, answered=bool(searched))
         print_threads(results, top, out)
         terminal.print_insights(insights(results), out)
         for progress in progresses:
@@ -155,7 +155,7 @@ def report(
     if figures:
         write_figures(drawn, figures, wanted, theme, "a figure takes two cases that were measured")
     if html_file:
-        _write_page(results, drawn, progresses, html_file)
+        _write_page(results, drawn, progresses, searched, html_file)
     return int((results.cases["status"] != outcomes.COMPLETED).any())
 
 
@@ -166,6 +166,15 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
     if len(found) > 1:
         raise UserError("only one of them can be written to stdout", where=" ".join(found))
     return found
+
+
+def _print_searched(searched: list[Told]) -> None:
+    """What searches have found: the best of all their measurements, brief ones among them, may be another."""
+    for told in searched:
+        for line in (told.title or told.headline, *told.lines):
+            out.print(line, markup=False, soft_wrap=True)
+    if searched:
+        out.print("Every measurement of the search, brief ones among them:")
 
 
 def _print_tables(results: Results, kind: str, top: int) -> None:
@@ -203,10 +212,12 @@ def _figures(results: Results, plot: str | None, progresses: list[Progress], wor
     return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
 
 
-def _write_page(results: Results, figures: list[Figure], progresses: list[Progress], file: str) -> None:
+def _write_page(
+    results: Results, figures: list[Figure], progresses: list[Progress], searched: list[Told], file: str
+) -> None:
     from hpcbench.commands.page import write_page
 
-    write_page(results, figures, progresses, file)
+    write_page(results, figures, progresses, searched, file)
     if file != "-":
         _say(f"wrote {file}")
 

@@ -42,9 +42,12 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Of a search: print what it found as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
-def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, here: bool) -> int:
+def resume(
+    context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
+) -> int:
     """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
 
     What has completed, waits in the queue, runs, or cannot run here, is left alone.
@@ -60,7 +63,10 @@ def resume(context: click.Context, sweep: str, disturbed: bool, missing: bool, w
 
         if disturbed or missing:
             raise UserError("a search decides by itself what it measures", where="--disturbed, --missing")
-        return go_on(found, workspace, here=here, wait=wait)
+        return go_on(found, workspace, here=here, wait=wait, in_json=as_json)
+    if as_json:
+        hint = f"hpcbench status {paths.name} --json tells how this sweep stands"
+        raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
             return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import dedent
+from typing import NamedTuple
 
 from hpcbench.collect.progress import Progress
 from hpcbench.config.experiment import load_experiment
-from hpcbench.report.tuned import lines
+from hpcbench.report.tuned import headline, lines
 from hpcbench.submit.again import Again
 from hpcbench.tuning.kept import read
 from hpcbench.tuning.objective import objective_of
 
 
-def answers_of_searches(progresses: Sequence[Progress]) -> Iterator[str]:
-    """What each search among these sweeps has found, line by line, or that it has not ended."""
+class Told(NamedTuple):
+    """What a search has found: of which kind of work, in a sentence, and line by line; of one that has not ended only
+    the sentence."""
+
+    title: str
+    headline: str
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The lines without the space before all of them."""
+        return dedent("\n".join(self.lines))
+
+
+def told_of_searches(progresses: Sequence[Progress]) -> Iterator[Told]:
+    """What each search among these sweeps has found, or that it has not ended."""
     for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
         found = read(sweep.paths)
         if found is None:
-            yield f"{sweep.paths.name} is a search that has not ended: hpcbench resume {sweep.paths.name}"
+            name = sweep.paths.name
+            yield Told("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
             continue
         experiment = load_experiment(Again.of(sweep.paths).document())
         objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)
         for finding in found:
-            yield from lines(finding, objective.quantity)
-    if any(progress.sweep.tuning for progress in progresses):
-        yield "Every measurement of the search, brief ones among them:"
+            title, *below = lines(finding, objective.quantity)
+            yield Told(title, headline(finding, objective.quantity), tuple(below))
 
 
 def default_of_search(progresses: Sequence[Progress]) -> str | None:

@@ -12,19 +12,22 @@ from rich.markup import escape
 from rich.text import Text
 
 from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
+from hpcbench.commands.dry_run import show_search
 from hpcbench.commands.sweep import MOST_POINTS, check_slurm, sweep_name
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import Document, first_message, load_yaml
 from hpcbench.config.settings import apply_settings
+from hpcbench.errors import UserError
+from hpcbench.node.planned import COMMAND
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.provenance.asked import Asked
 from hpcbench.provenance.secrets import refuse_secrets
 from hpcbench.report.plural import plural
-from hpcbench.report.tuned import in_words
+from hpcbench.report.tuned import in_words, time_in_words
 from hpcbench.submit.sweep import create, resolved
 from hpcbench.tuning.scout import ALL, check_there
-from hpcbench.workspace import check_root
+from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 if TYPE_CHECKING:
     from hpcbench.tuning.space import Context
@@ -35,6 +38,7 @@ Examples:
   hpcbench tune my.yaml --metric time                the shortest step, instead of the most items a second
   hpcbench tune my.yaml --exhaustive                 measure the full grid, too, to check what was found
   hpcbench tune my.yaml --dry-run                    what would be searched; write nothing
+  hpcbench tune my.yaml --json > best.json           for a program: what results/SWEEP/tuning.json holds
 
 Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 interrupted.
 """
@@ -54,7 +58,10 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
 @click.option("--wait", is_flag=True, help="Return when the job has ended, with what it found.")
-@click.option("--dry-run", is_flag=True, help="Show what would be searched; write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be searched, what it may take, and the job; write nothing."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @click.pass_context
 def tune(
     context: click.Context,
@@ -67,6 +74,7 @@ def tune(
     local: bool,
     wait: bool,
     dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
 
@@ -77,6 +85,8 @@ def tune(
     from hpcbench.tuning.objective import objective_of, usual_metric
     from hpcbench.tuning.space import contexts
 
+    if dry_run and as_json:
+        raise UserError("a dry run finds nothing", where="--dry-run --json", hint="take one of them")
     workspace = workspace_of(context)
     source = file_in(workspace, "experiments", experiment)
     document = apply_settings(load_yaml(source), list(settings))
@@ -99,12 +109,13 @@ def tune(
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     if dry_run:
         _show(searched, checked)
+        _show_most(plan, searched, exhaustive, workspace, paths)
         return 0
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, Asked(settings, None, local), tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
-    return go_on(created, workspace, wait=wait)
+    return go_on(created, workspace, wait=wait, in_json=as_json)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:
@@ -132,6 +143,24 @@ def _check_shapes(context: Context, experiment: Experiment, document: Document) 
 def _on_this_machine(plan: Plan) -> Plan:
     """With scripts that one process starts, one after another: on a cluster, in one job that holds the node."""
     return replace(plan, site=plan.site.model_copy(update={"scheduler": "local"}))
+
+
+def _show_most(
+    plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
+) -> None:
+    """What it may take; on a cluster also the job, with its script."""
+    from hpcbench.tuning.budget import most_measurements
+
+    experiment = plan.experiment
+    repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
+    most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+    told = f"In all at most {plural(most, 'measurement')}"
+    if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
+        each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
+        told += f": about {time_in_words(most * each_s)} at most, and what it takes to start them"
+    out.print(f"{told}.", soft_wrap=True)
+    if plan.site.scheduler == "slurm":
+        show_search(plan, most, workspace, paths)
 
 
 def _show(searched: Sequence[Context], experiment: Experiment) -> None:

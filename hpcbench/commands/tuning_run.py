@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import click
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -30,7 +31,7 @@ from hpcbench.tuning.budget import PAIRS, most_measurements
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.finding import Finding
 from hpcbench.tuning.grid import whole_grid
-from hpcbench.tuning.kept import all_answered, keep, read
+from hpcbench.tuning.kept import all_answered, as_json, keep, read
 from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.scout import ALL, Space, Surrogate
 from hpcbench.tuning.search import search
@@ -42,9 +43,9 @@ from hpcbench.workspace import Workspace
 PATIENCE_S = 60.0  # of the job that searches
 
 
-def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool = False) -> int:
+def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool = False, in_json: bool = False) -> int:
     """Go on with the search of a sweep: run it, or submit the job that does, unless it waits or runs already, and
-    `wait` for it; `here` is inside of that job. Print what was found, where that is known.
+    `wait` for it; `here` is inside of that job. Print what was found, where that is known, for people or in JSON.
 
     Returns 1 where some context has no setting that could be measured, or an awaited job no answer. Raises UserError
     for a sweep that does not say enough.
@@ -74,8 +75,10 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
         # Whoever has submitted the job may still hold the sweep.
         with locked(sweep.paths.jobs, PATIENCE_S if here else 0) as lease, resumable(sweep.paths.name):
             found = Tuner(sweep, experiment, objective, exhaustive, lease).tune(searched)
-    for finding in found:
-        for line in lines(finding, objective.quantity):
+    if in_json:
+        click.echo(as_json(found))
+    else:
+        for line in (line for finding in found for line in lines(finding, objective.quantity)):
             out.print(Text(line), soft_wrap=True)
     err.print(f"every measurement: hpcbench report {sweep.paths.name}", soft_wrap=True)
     return int(not all_answered(found))

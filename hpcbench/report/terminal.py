@@ -27,9 +27,11 @@ MOST_INSIGHTS = 3
 _BAR, _FIRST = 10, 9  # characters; before all others
 
 
-def print_report(results: Results, top: int, console: Console) -> None:
-    """The answers, the ranked cases, the first `top` of each kind of work, and what else to know of them."""
-    _print_answers(results, console)
+def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
+    """The answers, unless all is `answered`, the ranked cases, the first `top` of each kind of work, and what else to
+    know of them."""
+    if not answered:
+        _print_answers(results, console)
     for work in results.works:
         console.print(Text(work.title, style="italic"), soft_wrap=True)
         best = replace(work, cases=work.cases.head(top))

@@ -15,6 +15,8 @@ from hpcbench.report.plural import plural
 from hpcbench.tuning.duel import NEGLIGIBLE
 from hpcbench.tuning.finding import Answer, BySection, Finding, Grid, Setting
 
+NOTHING_SET = "nothing set"
+
 
 def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     """The finding, line by line; the first is its title."""
@@ -24,11 +26,12 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     else:
         yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
     if finding.by_section:
-        yield from _by_section(finding.by_section, quantity)
+        yield from _by_section(finding.by_section, finding.answer, quantity)
     yield f"  measuring  {_measuring(finding)}"
     if finding.disturbed:
         how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
-        yield f"  disturbed  {how_many} by others on this machine: the intervals are wider for it"
+        again = "what was not measured again makes the intervals wider"
+        yield f"  disturbed  {how_many} by others on this machine: {again}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     for each in finding.failed:
@@ -37,11 +40,24 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield from _usage(finding.answer)
 
 
+def headline(finding: Finding, quantity: Quantity) -> str:
+    """The finding in a sentence."""
+    answer = finding.answer
+    if answer is None:
+        return "No setting could be measured"
+    best = in_words(answer.best.parameters)
+    if answer.winner == answer.default:
+        return f"The default is best: {best}"
+    if not answer.certain:
+        return f"Stay with the default, {best}: no gain is certain"
+    return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
+
+
 def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]:
     known = answer.certain or answer.winner == answer.default
-    yield f"  {'best      ' if known else 'stay with '} {_setting(answer.best, quantity)}"
+    yield f"  {'best      ' if known else 'stay with '} {_of(answer, answer.best, quantity)}"
     if answer.best != answer.default:
-        yield f"  default    {_setting(answer.default, quantity)}"
+        yield f"  default    {_of(answer, answer.default, quantity)}"
     if not alone:
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.share_beaten is not None:
@@ -49,8 +65,21 @@ def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]
         yield f"  it beats   {others} ({percent(answer.share_beaten)}), {answer.surely_beats:,} of them certainly"
 
 
+def _of(answer: Answer, setting: Setting, quantity: Quantity) -> str:
+    """A setting; with the default, what was set of it all the same, from outside."""
+    words = in_words(setting.parameters)
+    if setting == answer.default and answer.inherited:
+        but = "but" if words == NOTHING_SET else "with"
+        words += f", {but} {_assigned(answer.inherited)} of the environment"
+    return _measured(words, setting, quantity)
+
+
 def _setting(setting: Setting, quantity: Quantity) -> str:
-    words, value = in_words(setting.parameters), setting.value
+    return _measured(in_words(setting.parameters), setting, quantity)
+
+
+def _measured(words: str, setting: Setting, quantity: Quantity) -> str:
+    value = setting.value
     if value is None:
         return words
     limits = between(value.low, value.high, formatter(quantity))
@@ -61,7 +90,7 @@ def in_words(parameters: Mapping[str, Any]) -> str:
     """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
     told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
-    return " ".join(f"{name}={value}" for name, value in told.items()) or "nothing set"
+    return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
 
 
 def _gain(answer: Answer, quantity: Quantity) -> str:
@@ -83,11 +112,12 @@ def _may_gain(gain: Interval) -> bool:
     return gain.high is None or gain.high >= 1 + NEGLIGIBLE
 
 
-def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
+def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> Iterator[str]:
     if not found.certain or found.gain is None:
-        yield f"  sections   one count of threads for all of them: {_why_one_count(found, quantity)}"
+        yield f"  sections   one count of threads for all of them: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
-            yield f"             {plural(found.held_out_left, 'held-out shape')} not measured, for no schedule is kept"
+            shapes = plural(found.held_out_left, "held-out shape")
+            yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
@@ -97,10 +127,12 @@ def _by_section(found: BySection, quantity: Quantity) -> Iterator[str]:
         yield f"             at {in_words(each.shape)}: {stays}{'' if each.certain else ', not certain'}"
 
 
-def _why_one_count(found: BySection, quantity: Quantity) -> str:
+def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) -> str:
     if found.gain is None:
         return str(found.why)
-    return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}"
+    instances = answer.best.parameters.get("instances") or 1 if answer else 1
+    beside = f"; it is of one process, and the best setting of {instances}" if instances > 1 else ""
+    return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}{beside}"
 
 
 def _measuring(finding: Finding) -> str:
@@ -108,14 +140,14 @@ def _measuring(finding: Finding) -> str:
 
 
 def _for_sections(found: BySection | None) -> str:
-    return f"; threads by section: {_time(found.seconds)} more" if found and found.seconds else ""
+    return f"; threads by section: {time_in_words(found.seconds)} more" if found and found.seconds else ""
 
 
 def _beside_grid(finding: Finding) -> str:
     if not finding.grid_seconds:
-        return _time(finding.seconds)
-    grid = f"the full grid {'took' if finding.grid else 'would take about'} {_time(finding.grid_seconds)}"
-    return f"{_time(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
+        return time_in_words(finding.seconds)
+    grid = f"the full grid {'took' if finding.grid else 'would take about'} {time_in_words(finding.grid_seconds)}"
+    return f"{time_in_words(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
 
 
 def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
@@ -134,8 +166,7 @@ def _usage(answer: Answer) -> Iterator[str]:
     if answer.best == answer.default or not any(usage):
         return
     yield "  outside hpcbench:"
-    variables = [f"{name}={shlex.quote(value)}" for name, value in usage.variables.items()]
-    start = " ".join(["env", *variables] if variables else [])
+    start = f"env {_assigned(usage.variables)}" if usage.variables else ""
     together = " &" if len(usage.cpus) > 1 else ""
     for cpus in usage.cpus or ((),):
         placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
@@ -146,9 +177,23 @@ def _usage(answer: Answer) -> Iterator[str]:
         yield f"    in it, before its first operation: {'; '.join(usage.lines)}"
     if usage.others:
         yield f"    by its own means: {in_words(usage.others)}"
+    inexact = _inexact(answer)
+    if inexact:
+        yield f"    results may differ by {' and '.join(inexact)}: check the accuracy"
 
 
-def _time(seconds: float) -> str:
+def _assigned(variables: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def _inexact(answer: Answer) -> list[str]:
+    """What the best sets otherwise than the default, and what may change more than the speed."""
+    best, default = answer.best.parameters, answer.default.parameters
+    return [name for name in ("dtype", "flush_denormals") if (best.get(name) or False) != (default.get(name) or False)]
+
+
+def time_in_words(seconds: float) -> str:
+    """`5 min 32 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

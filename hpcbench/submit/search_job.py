@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hpcbench.config.slurm_options import time_text
 from hpcbench.errors import UserError
 from hpcbench.lease import Lease
 from hpcbench.monitor.writing import no_link
+from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan
 from hpcbench.submit.journal import Journal
 from hpcbench.submit.queue import SEARCH
@@ -42,6 +45,13 @@ def render(plan: Plan, measurements: int, paths: SweepPaths, workspace: Workspac
         *resource_options(plan.jobs[0].resources, _time(plan, measurements)),
     ]
     return script_of_hpcbench(OF_SEARCH, paths, checked(options), workspace)
+
+
+def job_of(plan: Plan, measurements: int) -> Job:
+    """The job as a plan has jobs: one node for its wall time, however many repetitions there will be in it."""
+    first = plan.jobs[0]
+    slurm = first.resources.slurm.model_copy(update={"time": _time(plan, measurements)})
+    return Job(SEARCH, replace(first.resources, slurm=slurm), (first.runs[:1],))
 
 
 def _time(plan: Plan, measurements: int) -> str:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import datetime
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from hpcbench.collect.progress import PLANNED, RunProgress
 from hpcbench.collect.records import Record, ending, is_disturbed
@@ -54,6 +55,20 @@ class Runs:
         return next(job for job in self._sweep.job_names if self._sweep.environment(job)[0] == case.environment)
 
 
+class Measurement(NamedTuple):
+    """The record that counts of a repetition, and those of all `attempts` at it: one that others disturbed is measured
+    again, which takes its time, too."""
+
+    stage: Stage
+    record: Record
+    attempts: Sequence[Record]
+
+    @property
+    def seconds(self) -> float:
+        """What all of it took."""
+        return sum(map(_seconds, self.attempts))
+
+
 @dataclass(frozen=True)
 class Bench:
     """Measures settings, given as cases; `told` hears of each measurement as it ends."""
@@ -64,11 +79,11 @@ class Bench:
     objective: Objective
     told: Told
     runs: Runs
-    _records: dict[str, list[tuple[Stage, Record]]] = field(default_factory=lambda: defaultdict(list))
+    _measured: dict[str, list[Measurement]] = field(default_factory=lambda: defaultdict(list))
 
     def afresh(self) -> Bench:
         """One that counts only what it measures itself."""
-        return replace(self, _records=defaultdict(list))
+        return replace(self, _measured=defaultdict(list))
 
     def block(self, cases: Sequence[Case], block: Block) -> list[Outcome]:
         """What the settings of a block cost."""
@@ -80,49 +95,66 @@ class Bench:
         the node was not quiet: to go on would be to drop a setting that nothing speaks against."""
         self.lease.check()
         run = self.runs.another(case, stage.of(self.measure))
-        record = run.record
+        record, attempts = run.record, list(run.attempts)
         if record is None or _says_nothing(record):
-            record, _ = run_repetition(self.sweep, run, self.lease.fileno())
+            record, new = run_repetition(self.sweep, run, self.lease.fileno())
+            attempts += new
         if _says_nothing(record):
             hint = f"hpcbench resume {self.sweep.paths.name} measures it again, and goes on"
             raise UserError(f"a measurement ended as {ending(record)}", where=case.id, hint=hint)
-        self._records[case.id].append((stage, record))
+        self._measured[case.id].append(Measurement(stage, record, attempts))
         self.told(case, stage, record)
         return record
 
     def costs(self, case: Case) -> list[float]:
         """Of its full measurements that completed."""
-        costs = [self.objective.cost_of(each) for stage, each in self._records[case.id] if stage is Stage.FULL]
+        costs = [self.objective.cost_of(each.record) for each in self._measured[case.id] if each.stage is Stage.FULL]
         return [cost for cost in costs if cost is not None]
 
     def example(self, case: Case) -> Record:
         """A record of it that completed."""
-        return next(each for _, each in self._records[case.id] if self.objective.cost_of(each) is not None)
+        return self._completed(case)[0]
+
+    def environment(self, case: Case) -> Mapping[str, str]:
+        """Variables of a repetition of it that completed; none where none did."""
+        completed = self._completed(case)
+        return dict(completed[0]["environment"]) if completed else {}
 
     def failures(self, case: Case) -> list[str]:
         """Of its measurements that say nothing of what it costs: why."""
-        records = [record for _, record in self._records.get(case.id, ())]
-        return [self.objective.why_unknown(each) for each in records if self.objective.cost_of(each) is None]
+        return [
+            self.objective.why_unknown(each) for each in self._records(case) if self.objective.cost_of(each) is None
+        ]
+
+    def _completed(self, case: Case) -> list[Record]:
+        return [each for each in self._records(case) if self.objective.cost_of(each) is not None]
+
+    def _records(self, case: Case) -> list[Record]:
+        return [each.record for each in self._measured.get(case.id, ())]
 
     @property
     def seconds(self) -> float:
         """What all measurements took."""
-        return sum(_seconds(record) for records in self._records.values() for _, record in records)
+        return sum(map(_seconds, self._attempts))
 
     @property
     def measurements(self) -> int:
         """How many there were."""
-        return sum(map(len, self._records.values()))
+        return len(self._attempts)
 
     @property
     def disturbed(self) -> int:
         """How many of them somebody else has disturbed."""
-        return sum(is_disturbed(record) for records in self._records.values() for _, record in records)
+        return sum(map(is_disturbed, self._attempts))
+
+    @property
+    def _attempts(self) -> list[Record]:
+        return [attempt for measured in self._measured.values() for each in measured for attempt in each.attempts]
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         """What a full measurement of each of them takes, all together; of one that has none, what others do. None
         where there is none."""
-        known = {case: _full(records) for case, records in self._records.items()}
+        known = {case: _full(measured) for case, measured in self._measured.items()}
         every = [seconds for each in known.values() for seconds in each]
         if not every:
             return None
@@ -137,8 +169,8 @@ def _says_nothing(record: Record) -> bool:
     return waited or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
 
 
-def _full(records: Sequence[tuple[Stage, Record]]) -> list[float]:
-    return [_seconds(record) for stage, record in records if stage is Stage.FULL]
+def _full(measured: Sequence[Measurement]) -> list[float]:
+    return [each.seconds for each in measured if each.stage is Stage.FULL]
 
 
 def _seconds(record: Record) -> float:

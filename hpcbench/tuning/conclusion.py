@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hpcbench.analysis.statistics import LEVEL, Interval, interval_of_values
+from hpcbench.analysis.statistics import LEVEL, interval_of_values
 from hpcbench.plan.case import Case
 from hpcbench.tuning.blocks import Notebook
 from hpcbench.tuning.effects import Effects
 from hpcbench.tuning.finding import Answer, Failure, Finding, Grid, Setting
-from hpcbench.tuning.grid import CHOSEN, FOUND, beside_chosen
+from hpcbench.tuning.grid import beside_chosen
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
 from hpcbench.tuning.stages import Stage
-from hpcbench.tuning.usage import usage
+from hpcbench.tuning.usage import inherited, usage
 
 
 class Measurements(Protocol):
@@ -40,6 +39,9 @@ class Measurements(Protocol):
 
     def example(self, case: Case) -> Mapping[str, Any]:
         """A record of it that completed."""
+
+    def environment(self, case: Case) -> Mapping[str, str]:
+        """Variables of a repetition of it that completed; none where none did."""
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         """What a full measurement of each takes, all together; None where that is not known."""
@@ -88,6 +90,7 @@ def _answer(context: Context, found: Found, measured: Measurements, objective: O
         surely_beats=_surely_worse(found.effects, found.best),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.example(best)),
+        inherited=inherited(default, measured.environment(default)),
     )
 
 
@@ -104,26 +107,12 @@ def with_grid(
     failed_in_it = best not in effects.costs
     grid = Grid(
         best=_setting(context, context.cases[effects.order()[0]], measured, objective),
-        slower=None if failed_in_it else _slower(notebook, best),
+        slower=None if failed_in_it else beside_chosen(notebook.measured(Stage.FULL), best),
         beats=0 if failed_in_it else _worse(effects, best),
         of=len(effects.costs) - 1,
         failed=failed_in_it,
     )
     return replace(finding, grid=grid, grid_seconds=measured.seconds)
-
-
-def _slower(notebook: Notebook, setting: int) -> Interval | None:
-    beside = beside_chosen(notebook.measured(Stage.FULL), setting)
-    if not beside:
-        return None
-    return _around(beside.costs[FOUND] - beside.costs[CHOSEN], beside.half_width(FOUND, CHOSEN, LEVEL))
-
-
-def _around(logarithm: float, half: float) -> Interval:
-    """A ratio; without limits where nothing is known of the noise."""
-    if math.isinf(half):
-        return Interval(math.exp(logarithm), None, None)
-    return Interval(math.exp(logarithm), math.exp(logarithm - half), math.exp(logarithm + half))
 
 
 def _worse(effects: Effects, setting: int) -> int:

@@ -1,9 +1,10 @@
 """Whether a setting is certainly better than another: both measured anew, side by side, until that is known.
 
 What chose the challenger is not used again: the best of many is also the luckiest. From the third pair on, the interval
-is looked at after each, and each look is at a level that leaves less than one wrong answer in a hundred to the whole
-duel (Bonferroni's bound, over the looks there can be). To fail once may be chance: a champion that does has another
-chance, for what takes its place is recommended.
+is looked at after each, and each look has a part of the one wrong answer in a hundred that the whole duel may give
+(alpha spending: Lan and DeMets, 1983, "Discrete sequential boundaries for clinical trials", Biometrika 70; added up by
+Bonferroni's bound). Later looks have more of it, since earlier ones know less of the noise. To fail once may be chance:
+a champion that does has another chance, for what takes its place is recommended.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ FEWEST = 3  # pairs before anything is said
 CHANCES = 2  # of the champion to complete
 WRONG = 0.01  # how often a duel may be won by what is not better
 NEGLIGIBLE = 0.01  # a gain that nobody cares about
+_TRUSTED = (
+    2  # degrees of freedom, at most, that the noise of other settings counts for: that of this pair may be another
+)
 
 
 class Verdict(NamedTuple):
@@ -52,21 +56,33 @@ def duel(notebook: Notebook, challenger: int, champion: int, most: int) -> Searc
         pairs += [Measured(setting, count, log) for setting, log in logs.items()]
         verdict = Verdict(None, False, count)
         if count >= FEWEST:
-            verdict = judge(fit(pairs), notebook.effects(Stage.FULL), challenger, champion, most - FEWEST + 1)
+            level = 1 - WRONG * part_of_look(count, most)
+            verdict = judge(fit(pairs), notebook.effects(Stage.FULL), challenger, champion, level)
         if verdict.certain or _is_negligible(verdict.gain):
             break
     return verdict if verdict.pairs else Verdict(None, True, 0)
 
 
-def judge(pairs: Effects, full: Effects, challenger: int, champion: int, looks: int) -> Verdict:
-    """The verdict from the pairs alone, and the noise of all full measurements, which are more."""
-    count = pairs.counts[challenger]
+def part_of_look(count: int, most: int) -> float:
+    """The part of all wrong answers that a look after so many pairs may give: as the square of its number."""
+    return (count - FEWEST + 1) ** 2 / sum(look**2 for look in range(1, most - FEWEST + 2))
+
+
+def judge(pairs: Effects, full: Effects, challenger: int, champion: int, level: float) -> Verdict:
+    """The verdict, certain at this level, from the pairs and the noise of all full measurements.
+
+    The two variances are weighed by their degrees of freedom (Smyth, 2004, "Linear models and empirical Bayes methods",
+    Statistical Applications in Genetics and Molecular Biology 3), those of all measurements by few: some settings are
+    noisier than others. They never make the pairs seem less noisy than these are.
+    """
+    count, trusted = pairs.counts[challenger], min(_TRUSTED, full.freedom)
+    freedom = pairs.freedom + trusted
+    variance = (pairs.freedom * pairs.scale**2 + trusted * full.scale**2) / freedom
+    error = math.sqrt(max(variance, pairs.scale**2) * 2 / count)
     ratio = pairs.costs[champion] - pairs.costs[challenger]
-    # A pair may be noisier than the others: what is known from them narrows the quantile, and never the noise itself.
-    error = max(pairs.scale, full.scale) * math.sqrt(2 / count)
-    half = float(stdtrit(full.freedom, (1 + LEVEL) / 2)) * error
-    bar = float(stdtrit(full.freedom, 1 - WRONG / looks)) * error
-    return Verdict(Interval(math.exp(ratio), math.exp(ratio - half), math.exp(ratio + half)), ratio > bar, count)
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
+    certain = ratio > float(stdtrit(freedom, level)) * error
+    return Verdict(Interval(math.exp(ratio), math.exp(ratio - half), math.exp(ratio + half)), certain, count)
 
 
 def _is_negligible(gain: Interval | None) -> bool:

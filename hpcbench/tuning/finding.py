@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hpcbench.analysis.statistics import Interval
@@ -39,7 +39,8 @@ class Answer:
 
     The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that are worse,
     and `surely_beats` those of them that not noise alone makes seem so. `usage` is how the best is used outside
-    hpcbench.
+    hpcbench. `inherited` are variables of threads that the default had from the environment, though nobody set them in
+    the experiment: all settings had them, but for those that they set themselves.
     """
 
     best: Setting
@@ -52,6 +53,7 @@ class Answer:
     surely_beats: int
     of: int
     usage: Usage
+    inherited: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def share_beaten(self) -> float | None:

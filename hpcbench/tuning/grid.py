@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from statistics import fmean, stdev
 
+from scipy.special import stdtrit
+
+from hpcbench.analysis.statistics import LEVEL, Interval
 from hpcbench.tuning.blocks import Notebook, Search
-from hpcbench.tuning.effects import Effects, Measured, fit
+from hpcbench.tuning.effects import Measured, fit
 from hpcbench.tuning.stages import Stage
-
-FOUND, CHOSEN = 0, 1  # what beside_chosen compares
 
 
 def whole_grid(notebook: Notebook, settings: Collection[int], repetitions: int) -> Search[None]:
@@ -17,16 +20,24 @@ def whole_grid(notebook: Notebook, settings: Collection[int], repetitions: int) 
         yield from notebook.measure(settings, Stage.FULL)
 
 
-def beside_chosen(measured: Sequence[Measured], setting: int) -> Effects | None:
-    """The setting, FOUND, beside what the grid itself chooses, CHOSEN, in each block by what the others have chosen
-    without it: the best of many is also the luckiest (cross-validation: Stone, 1974). None where a block is all there
-    is."""
-    pairs: list[Measured] = []
-    blocks = sorted({each.block for each in measured})
-    for block in blocks:
+def beside_chosen(measured: Sequence[Measured], setting: int) -> Interval | None:
+    """How many times as much the setting costs as what the grid itself chooses, in each block by what the others have
+    chosen without it: the best of many is also the luckiest (cross-validation: Stone, 1974). None where a block is all
+    there is.
+
+    The geometric mean with Student's interval: where most blocks choose the setting itself, a median would know of no
+    noise.
+    """
+    differences = []
+    for block in sorted({each.block for each in measured}):
         costs = {each.setting: each.log_cost for each in measured if each.block == block}
         others = [each for each in measured if each.block != block and each.setting in costs]
         if others and setting in costs:
-            chosen = fit(others).order()[0]
-            pairs += [Measured(FOUND, block, costs[setting]), Measured(CHOSEN, block, costs[chosen])]
-    return fit(pairs) if pairs else None
+            differences.append(costs[setting] - costs[fit(others).order()[0]])
+    if not differences:
+        return None
+    middle, count = fmean(differences), len(differences)
+    if count == 1:
+        return Interval(math.exp(middle), None, None)
+    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(differences) / math.sqrt(count)
+    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

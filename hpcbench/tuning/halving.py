@@ -29,6 +29,7 @@ def halve(notebook: Notebook, settings: Collection[int], most: int) -> Search[li
 
 
 def _kept(effects: Effects, settings: Collection[int], most: int) -> list[int]:
-    order = [setting for setting in effects.order() if setting in set(settings)]
+    among = set(settings)
+    order = [setting for setting in effects.order() if setting in among]
     order = order[: max(most, math.ceil(KEPT * len(order)))]
     return [setting for setting in order if not effects.is_surely_worse(setting, order[0], LEVEL)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,7 +22,25 @@ _FINDINGS = TypeAdapter(list[Finding])
 
 def keep(paths: SweepPaths, findings: Sequence[Finding]) -> None:
     """Write what a search has found beside its records."""
-    write_whole(str(paths.findings), json.dumps([asdict(each) for each in findings], indent=1) + "\n")
+    write_whole(str(paths.findings), as_json(findings) + "\n")
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """What a search has found, each part by its name. JSON has no number for an infinite limit: it is null, as one that
+    is not known."""
+    return json.dumps(_named(findings), indent=1, allow_nan=False)
+
+
+def _named(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _named(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # else JSON makes a bare array of what has names
+        return _named(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: _named(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_named(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def all_answered(findings: Sequence[Finding]) -> bool:

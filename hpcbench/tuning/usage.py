@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ _THREADS = {
     "keras-tensorflow": _TENSORFLOW,
 }
 _PRELOAD = "LD_PRELOAD"
+# What sets counts of threads, their OpenMP runtime, MKL and oneDNN, or puts a library in the place of another.
+_OF_THREADS = re.compile(r"(OMP|KMP|GOMP|MKL|DNNL)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|LD_PRELOAD")
 
 
 class Usage(NamedTuple):
@@ -46,6 +49,15 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
     cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
     return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)))
+
+
+def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
+    """Which variables of threads and their libraries a process of the case had from outside, by an export of the shell
+    say, or by a module. The environment is that of a record."""
+    own = set(variables.for_worker(case.parameters.planned(), {}))
+    if _preloads(case):
+        own.add(_PRELOAD)
+    return {name: value for name, value in environment.items() if _OF_THREADS.fullmatch(name) and name not in own}
 
 
 def _preloads(case: Case) -> bool:

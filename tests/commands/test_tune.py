@@ -16,6 +16,11 @@ echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 """
 
 
+@pytest.fixture(autouse=True)
+def no_threads_of_the_shell(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
 @pytest.fixture
 def rates(command_line):
     """An experiment of a program, with so many workers."""
@@ -61,10 +66,28 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     told = command_line("report", "second").stdout
     assert "best       workers=4" in told
     assert "Every measurement of the search" in told
+    assert "the first case" not in told  # with which the report of a sweep compares its best
     assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
+    assert json.loads(command_line("resume", "second", "--json").stdout) == found(command_line)
     assert len(command_line.records()) == states["completed"]  # nothing was measured again
+
+
+def test_the_page_of_a_search_begins_with_what_it_found(command_line, rates):
+    command_line("tune", rates([1, 2, 4]), "--local", "--metric", "rate", "--name", "paged")
+    page = command_line("report", "paged", "--html", "-").stdout
+    first = page[page.index('<section id="answer"') : page.index('<section id="ranking"')]
+    assert "workers=4 is " in first
+    assert "than the default" in first
+    assert "\ngain       " in first
+    assert "\nit beats   2 of the 2 other settings" in first
+    assert "every measurement of the search, brief ones among them" in first
+    assert first.count('<p class="sentence">') == 1
+    assert '<td class="standing">' not in page
+    (command_line.workspace / "results" / "paged" / "tuning.json").unlink()
+    page = command_line("report", "paged", "--html", "-").stdout
+    assert "paged is a search that has not ended: hpcbench resume paged" in page
 
 
 def test_the_full_grid_checks_what_was_found(command_line, rates):
@@ -92,12 +115,59 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     assert len(after) == len(set(after))  # each once
 
 
+def test_a_program_gets_what_was_found_by_names(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", "--json")
+    (finding,) = json.loads(done.stdout)
+    assert finding["answer"]["best"]["parameters"] == {"workers": 4}
+    assert list(finding["answer"]["gain"]) == ["estimate", "low", "high"]
+    assert list(finding["answer"]["usage"]) == ["variables", "cpus", "lines", "others"]
+    assert [finding] == found(command_line)
+
+
+def test_what_the_shell_sets_of_threads_is_named_beside_the_default(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", env={"OMP_NUM_THREADS": "3"})
+    assert "default    workers=1, with OMP_NUM_THREADS=3 of the environment: 2." in done.stdout
+    assert found(command_line)[0]["answer"]["inherited"] == {"OMP_NUM_THREADS": "3"}
+
+
+def test_json_is_for_what_a_search_has_found(command_line, rates):
+    done = command_line("tune", rates([1, 4]), "--local", "--dry-run", "--json", expect=2)
+    assert "--dry-run --json: a dry run finds nothing" in done.stderr
+    command_line("sweep", rates([1]), "--local", "--name", "plain")
+    done = command_line("resume", "plain", "--json", expect=2)
+    assert "--json: it prints what a search has found, and this sweep is none" in done.stderr
+    assert "hpcbench status plain --json" in done.stderr
+
+
 def test_a_dry_run_writes_nothing(command_line, rates):
     done = command_line("tune", rates([1, 2]), "--local", "--metric", "rate", "--dry-run")
     assert "workers: 1, 2" in done.stdout
     assert "default: workers=1" in done.stdout
     assert "the full grid is 6 repetitions" in done.stdout
+    assert "In all at most 15 measurements.\n" in done.stdout
+    assert "node-hours" not in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
+
+
+def test_a_dry_run_tells_how_long_networks_may_be_measured(command_line):
+    experiment = command_line.experiment(
+        matrix={"intra_op_threads": [1, 2]}, measure={"max_warmup_s": 1.0, "max_time_s": 3.0}
+    )
+    done = command_line("tune", experiment, "--local", "--set", "cpus_per_task=2", "--dry-run")
+    assert "In all at most 16 measurements: about 1 min 04 s at most, and what it takes to start them." in done.stdout
+
+
+def test_a_dry_run_shows_the_job_of_a_cluster(command_line, rates):
+    (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
+    timed = rates([1, 2], slurm={"time": "00:02:00"})
+    done = command_line("tune", timed, "--site", "far.yaml", "--metric", "rate", "--name", "far", "--dry-run")
+    assert "At most 0.50 node-hours, 0.50 core-hours, 0.00 GPU-hours; the longest walltime is 0:30:00." in done.stdout
+    assert "#SBATCH --time=0:30:00\n" in done.stdout
+    assert "resume far --here\n" in done.stdout
+    assert not list(command_line.workspace.glob("jobs/*"))
+    packed = rates([1, 2], slurm={"time": "00:02:00", "pack_walltime": "04:00:00"})
+    done = command_line("tune", packed, "--site", "far.yaml", "--metric", "rate", "--dry-run")
+    assert "At most 4.00 node-hours" in done.stdout
 
 
 def test_where_nothing_completes_it_says_so(command_line, rates):

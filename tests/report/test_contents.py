@@ -18,7 +18,7 @@ from hpcbench.report.insights import insights
 from hpcbench.report.page import contents, large
 from hpcbench.report.page.contents import Origin, page_of
 from hpcbench.report.page.html import render
-from hpcbench.report.page.model import BEHIND, BEST, WITHIN_NOISE, Column, Command, Page
+from hpcbench.report.page.model import BEHIND, BEST, WITHIN_NOISE, Answer, Column, Command, Page
 from tests.report.made import repetitions_of, results
 from tests.report.made_up_results import shape
 from tests.report.test_page import HOSTILE, Read
@@ -30,7 +30,7 @@ COMMANDS: dict[str, Any] = {
 }
 
 
-def said(found: Results) -> Page:
+def said(found: Results, *searched: Answer) -> Page:
     """The page, which can also be written."""
     origin = Origin(
         ("LSTM on CPUs; study-1 on cluster, planned 2026-11-22",),
@@ -38,7 +38,7 @@ def said(found: Results) -> Page:
         (Command("hpcbench sweep --from study-1", "again"),),
         datetime(2026, 11, 22, tzinfo=timezone.utc),
     )
-    page = page_of(found, figures_of(found), insights(found), origin)
+    page = page_of(found, figures_of(found), insights(found), origin, searched)
     assert len(render(page)) > 10_000
     return page
 
@@ -71,6 +71,18 @@ def test_where_threads_were_set_in_several_ways_the_page_begins_with_what_that_g
     assert len(works) == 3, "one for each network"
     assert page.threads is not None
     assert "over none" not in page.threads.about
+
+
+def test_what_a_search_has_found_is_the_only_answer() -> None:
+    found = Answer(
+        "intra_op_threads=1 is 1.20x [1.10, 1.30] faster than the default", "mlp training", text="gain  1.20x"
+    )
+    page = said(threads(0.4, 0.2), found)  # the other one leads among all that was measured
+    assert page.answers == (found,)
+    assert page.notices[0].startswith("What follows is every measurement of the search, brief ones among them")
+    assert {place.standing for ranking in page.rankings for place in ranking.places} == {BEHIND}
+    assert said(shape("threads by way"), found).answers == (found,)
+    assert "search" not in "".join(said(threads(0.4, 0.2)).notices)
 
 
 def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> None:

@@ -242,3 +242,8 @@ def test_a_thousand_cases_with_forty_columns_and_twelve_charts_are_under_5_mb() 
     values = {"values": [{"framework": f"case {n}", "rate": math.sqrt(n)} for n in range(1000)]}
     figures = tuple(figure(number, data=values) for number in range(12))
     assert len(render(page(table=table(*rows, columns=columns), figures=figures)).encode()) < 5_000_000
+
+
+def test_the_lines_of_an_answer_stand_as_on_a_terminal() -> None:
+    read = Read(render(page(answers=(Answer("b2 is best", text=f"gain  1.2x\n  {HOSTILE[0]}"),))))
+    assert f"gain  1.2x\n  {HOSTILE[0]}" in read.inside("bdi")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hpcbench.analysis.quantities import THROUGHPUT
 from hpcbench.analysis.statistics import Interval
-from hpcbench.report.tuned import in_words, lines
+from hpcbench.report.tuned import headline, in_words, lines
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
 from hpcbench.tuning.usage import Usage
 
@@ -43,6 +44,17 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
         "    in it, before its first operation: torch.set_num_threads(2)",
     ]
+
+
+def test_the_finding_in_a_sentence() -> None:
+    def said(**changes: Any) -> str:
+        return headline(replace(FINDING, answer=replace(ANSWER, **changes)), THROUGHPUT)
+
+    assert said() == "intra_op_threads=2 is 1.50x [1.40, 1.60] faster than the default"
+    assert said(gain=None) == "Best: intra_op_threads=2"
+    assert said(best=DEFAULT, certain=False) == "Stay with the default, nothing set: no gain is certain"
+    assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: nothing set"
+    assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No setting could be measured"
 
 
 def test_instances_are_started_on_cpus_of_their_own() -> None:
@@ -143,7 +155,7 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
     why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
     assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
         f"  sections   one count of threads for all of them: {why}",
-        "             2 held-out shapes not measured, for no schedule is kept",
+        "             2 held-out shapes not measured, for no schedule is certainly faster",
     ]
     failed = BySection(None, "a schedule was found, and following it failed: timeout", 90.0)
     assert "for all of them: a schedule was found, and" in told(replace(FINDING, by_section=failed))
@@ -158,11 +170,46 @@ def test_what_nobody_sets_is_not_told() -> None:
 
 def test_what_others_disturbed_is_counted() -> None:
     assert "disturbed" not in told(FINDING)
-    assert "  disturbed  3 of 40 measurements by others" in told(replace(FINDING, disturbed=3))
+    text = told(replace(FINDING, disturbed=3))
+    assert "  disturbed  3 of 40 measurements by others on this machine: what was not measured again makes" in text
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     none = BySection(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
-    assert "2 held-out shapes not measured, for no schedule is kept" in left
+    assert "2 held-out shapes not measured, for no schedule is certainly faster" in left
+
+
+def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
+    two = replace(ANSWER, best=replace(BEST, parameters={"instances": 2}))
+    unsure = BySection("s.json", None, 90.0, Interval(0.6, 0.5, 0.7))
+    text = told(replace(FINDING, answer=two, by_section=unsure))
+    assert "not certain, 0.60x [0.50, 0.70]; it is of one process, and the best setting of 2\n" in text
+    assert "it is of one process" not in told(replace(FINDING, by_section=unsure))
+
+
+def test_what_the_environment_sets_is_told_beside_the_default() -> None:
+    inherited = replace(ANSWER, inherited={"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"})
+    but = "nothing set, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true of the environment: 100 items/s [98 - 102]"
+    text = told(replace(FINDING, answer=inherited))
+    assert f"  default    {but}" in text
+    assert text.count("of the environment") == 1
+    stays = replace(inherited, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
+    assert f"  best       {but}" in told(replace(FINDING, answer=stays))
+    first = replace(inherited, default=replace(DEFAULT, parameters={"workers": 1}))
+    assert "  default    workers=1, with OMP_NUM_THREADS=4" in told(replace(FINDING, answer=first))
+
+
+def test_a_setting_that_may_change_results_asks_to_check_them() -> None:
+    def last(best: dict[str, Any], default: dict[str, Any]) -> str:
+        usage = Usage({}, (), ("torch.set_flush_denormal(True)",))
+        settings = replace(BEST, parameters=best), replace(DEFAULT, parameters=default)
+        answer = replace(ANSWER, best=settings[0], default=settings[1], usage=usage)
+        return told(replace(FINDING, answer=answer)).splitlines()[-1]
+
+    usual = {"dtype": "float32", "flush_denormals": None}
+    both = last({"dtype": "bfloat16", "flush_denormals": True}, usual)
+    assert both == "    results may differ by dtype and flush_denormals: check the accuracy"
+    assert "may differ by flush_denormals: check" in last({**usual, "flush_denormals": True}, usual)
+    assert "may differ" not in last({**usual, "flush_denormals": False}, usual)

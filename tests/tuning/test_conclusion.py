@@ -41,6 +41,9 @@ class Measured:
     def example(self, case: Case) -> Mapping[str, Any]:
         raise AssertionError("no setting was found")
 
+    def environment(self, case: Case) -> Mapping[str, str]:
+        raise AssertionError("no setting was found")
+
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         return 10.0 * len(cases)
 

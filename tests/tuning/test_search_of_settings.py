@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.simulated_settings import made_up, searched
 from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
-from hpcbench.tuning.duel import FEWEST, Verdict, duel
+from hpcbench.tuning.duel import FEWEST, Verdict, duel, part_of_look
 from hpcbench.tuning.effects import Measured, fit
-from hpcbench.tuning.grid import CHOSEN, FOUND, beside_chosen, whole_grid
+from hpcbench.tuning.grid import beside_chosen, whole_grid
 from hpcbench.tuning.halving import halve
 from hpcbench.tuning.search import FINALISTS, search
 from hpcbench.tuning.stages import Stage
@@ -180,6 +180,26 @@ def test_a_duel_ends_when_it_is_decided() -> None:
     assert verdict.gain.estimate == pytest.approx(2.0, rel=0.05)
 
 
+@pytest.mark.parametrize(("most", "wrong"), [(6, 15), (18, 9)])
+def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(most: int, wrong: int) -> None:
+    won = 0
+    for seed in range(300):
+        generator = random.Random(seed)
+        machine = Machine(
+            dict.fromkeys(range(8), 1.0), lambda setting, _, g=generator: g.gauss(0, 0.05 if setting < 2 else 0.01)
+        )  # type: ignore[misc]
+        notebook = Notebook(seed)
+        conduct(whole_grid(notebook, range(2, 8), 3), machine)
+        verdict: Verdict = conduct(duel(notebook, 0, 1, most), machine)
+        won += verdict.certain
+    assert won <= wrong  # of 300; twice as many where the noise of the others counts in full
+
+
+def test_the_looks_of_a_duel_share_its_wrong_answers() -> None:
+    assert [part_of_look(count, 5) for count in (3, 4, 5)] == pytest.approx([1 / 14, 4 / 14, 9 / 14])
+    assert sum(part_of_look(count, 18) for count in range(3, 19)) == pytest.approx(1)
+
+
 def test_a_duel_ends_when_there_is_nothing_to_gain() -> None:
     machine = Machine({0: 1.1, 1: 1.0}, wobble)
     verdict = conduct(duel(Notebook(0), 0, 1, 18), machine)
@@ -236,12 +256,22 @@ def test_what_the_grid_chooses_is_told_by_blocks_that_did_not_choose_it() -> Non
         measured = [Measured(setting, block, generator.gauss(0, 0.05)) for setting in range(24) for block in range(6)]
         beside = beside_chosen(measured, 5)
         assert beside is not None
-        ratios.append(beside.costs[FOUND] - beside.costs[CHOSEN])
+        ratios.append(math.log(beside.estimate))
         naive.append(fit(measured).costs[5] - min(fit(measured).costs.values()))
     assert abs(fmean(ratios)) < 0.015
     assert fmean(naive) == pytest.approx(2 * 0.05 / math.sqrt(6), rel=0.2)  # the least of 24 is 2 deviations below
     exact = [Measured(setting, block, 0.1 * setting) for setting in range(3) for block in range(2)]
     beside = beside_chosen(exact, 2)
     assert beside is not None
-    assert beside.costs[FOUND] - beside.costs[CHOSEN] == pytest.approx(0.2)
+    assert beside == pytest.approx([math.exp(0.2)] * 3)
     assert beside_chosen(exact[::2], 0) is None
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_where_most_blocks_choose_the_setting_itself_the_others_still_make_an_interval(seed: int) -> None:
+    generator = random.Random(seed)
+    measured = [Measured(each, block, 0.02 * each + generator.gauss(0, 0.02)) for each in (0, 1) for block in range(6)]
+    beside = beside_chosen(measured, 0)
+    assert beside is not None
+    assert beside.low is not None
+    assert beside.low < beside.estimate or beside.estimate == 1

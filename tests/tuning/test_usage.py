@@ -7,7 +7,7 @@ from typing import Any
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case
-from hpcbench.tuning.usage import Usage, usage
+from hpcbench.tuning.usage import Usage, inherited, usage
 
 RECORD = {"environment": {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}, "affinity": [[0, 1], [2, 3]]}
 
@@ -64,3 +64,14 @@ def test_what_has_no_variable_is_told_as_it_is() -> None:
 def test_tensorflow_has_calls_of_its_own() -> None:
     (line,) = usage(case(framework="tensorflow", intra_op_threads=3), case(framework="tensorflow"), RECORD).lines
     assert line == "tf.config.threading.set_intra_op_parallelism_threads(3)"
+
+
+def test_what_the_shell_sets_of_threads_is_told_and_what_hpcbench_sets_is_not() -> None:
+    outside = {"OMP_NUM_THREADS": "4", "KMP_BLOCKTIME": "0", "LD_PRELOAD": "/x.so", "MKL_DYNAMIC": "FALSE"}
+    outside |= {"OPENBLAS_NUM_THREADS": "2", "TF_NUM_INTRAOP_THREADS": "2", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    others = {"CUDA_VISIBLE_DEVICES": "-1", "LD_LIBRARY_PATH": "/opt/lib", "OPENBLAS_CORETYPE": "Haswell"}
+    assert inherited(case(), {**outside, **others}) == outside
+    command = {"framework": "command", "command": "true", "model": None, "intra_op_threads": 4}
+    assert inherited(case(**command), {"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"}) == {"OMP_PROC_BIND": "true"}
+    preloading = case(allocator="jemalloc")
+    assert inherited(preloading, {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}) == {}

@@ -32,6 +32,9 @@ TOP = 10  # places of a ranking on the page
 MOST_WORKS = 12  # rankings
 MOST_FAILURES = 50  # kinds
 MOST_NAMED = 20  # cases of each
+OF_SEARCH = (
+    "What follows is every measurement of the search, brief ones among them: what leads there has not been confirmed."
+)
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,23 @@ class Origin:
     created_at: datetime
 
 
-def page_of(results: Results, figures: Iterable[base.Figure], insights: Sequence[str], origin: Origin) -> model.Page:
-    """The page, top to bottom."""
-    said = answers(results)
+def page_of(
+    results: Results,
+    figures: Iterable[base.Figure],
+    insights: Sequence[str],
+    origin: Origin,
+    found: Sequence[model.Answer] = (),
+) -> model.Page:
+    """The page, top to bottom. What searches have `found` are its answers: the best of all that they measured may be
+    another one, by luck or by a brief measurement."""
+    said = [] if found else answers(results)
     cut = is_large(results)
     return model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        answers=_answers(said, results),
-        notices=tuple(_notices(results)),
+        answers=tuple(found) or _answers(said, results),
+        notices=(*([OF_SEARCH] if found else []), *_notices(results)),
         rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
         insights=tuple(insights),
         figures=tuple(map(on_page, figures)),

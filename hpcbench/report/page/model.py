@@ -22,11 +22,13 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Answer:
-    """`about` is the kind of work, where the page answers for several."""
+    """`about` is the kind of work, where the page answers for several; `text` has lines as a terminal shows them, with
+    commands among them."""
 
     sentence: str
     about: str = ""
     details: tuple[str, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True)
