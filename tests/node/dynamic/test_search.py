@@ -1,4 +1,4 @@
-"""The search and the proof, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
+"""The search, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hpcbench.node.dynamic import path
-from hpcbench.node.dynamic.proof import median_interval, prove
 from hpcbench.node.dynamic.search import Settings, search
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -86,23 +85,6 @@ def test_on_simulated_nodes_the_answer_is_near_the_best_path_and_not_slower_than
     assert max(each.loss for each in judged) < 0.02
     assert min(each.gain for each in judged) > 0.99
     assert sum(each.kept for each in judged) >= 5
-
-
-def test_the_same_twice_is_no_gain() -> None:
-    times = iter([1.0, 1.1, 0.9] * 100)
-    proof = prove(lambda steps: next(times), lambda steps: next(times), 0.02)
-    assert not proof.certain
-    assert proof.gain.low <= 1 <= proof.gain.high
-
-
-def test_a_tenth_less_time_is_a_certain_gain() -> None:
-    proof = prove(lambda steps: 1.0, lambda steps: 0.9, 0.02)
-    assert proof.certain
-    assert proof.gain.middle == pytest.approx(1 / 0.9)
-
-
-def test_the_interval_of_ten_values_are_the_second_and_the_ninth() -> None:
-    assert median_interval(range(1, 11)) == (5.5, 2, 9)  # 97.9 %: Conover's table A3 for p = 1/2
 
 
 class Divisible(Exact):
