@@ -161,6 +161,8 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
     written = forward_of(model, 2, 1, 3)
     schedules.write(written, str(tmp_path / "schedule.json"))
     assert schedules.read(str(tmp_path / "schedule.json")) == written
+    assert json.loads((tmp_path / "schedule.json").read_text())["setter"] == "torch.set_num_threads"
+    assert "setter" not in Schedule._fields, "it has one value"
     hpcbench.node.apply_schedule(model, tmp_path / "schedule.json").remove()
 
 
