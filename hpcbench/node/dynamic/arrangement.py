@@ -2,14 +2,14 @@
 
 import time
 from dataclasses import replace
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Optional
 
 import torch
 
 from .. import schedule
 from ..catalog import FIXED, SCHEDULE
 from ..outcomes import Unsupported
-from ..schedule import Applied, Schedule, Section
+from ..schedule import Applied, Schedule
 from .finding import Finder, Subject
 from .following import follow
 from .sections import Refused, Step
@@ -35,7 +35,7 @@ def _search(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     made, why, threads = found.schedule, found.why, {}
     if made is not None:
         try:
-            threads = _follow(network, step, made, made.sections)
+            threads = _follow(network, step, made)
         except Refused as reason:
             made, why = None, str(reason)
     if made is None:
@@ -79,11 +79,14 @@ def _other_step(network: Any) -> Optional[Step]:
 def _follow_file(network: Any, step: Step, file: str) -> Dict[str, Any]:
     try:
         found = schedule.read(file)
-        threads = _follow(network, step, file, found.sections)
     except OSError as error:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
+    try:  # what was read, and not the file anew: the record tells what is in force
+        threads = _follow(network, step, found)
+    except ValueError as error:
+        raise Unsupported("%s: %s" % (file, error)) from error
     except Refused as error:
         advice = "leave `schedule` out, and the best fixed count is found"
         raise Unsupported("the schedule %s cannot be followed: %s; %s" % (file, error, advice)) from error
@@ -91,13 +94,13 @@ def _follow_file(network: Any, step: Step, file: str) -> Dict[str, Any]:
     return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": threads}
 
 
-def _follow(network: Any, step: Step, made: Union[str, Schedule], sections: Sequence[Section]) -> Dict[str, Any]:
-    """Put a schedule, or that of a file, in force. What the record calls the threads in effect: the most that were read
-    back in any section."""
+def _follow(network: Any, step: Step, made: Schedule) -> Dict[str, Any]:
+    """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
+    section."""
 
     def apply() -> Applied:
         oversubscribe = network.problem.parameters["oversubscribe"]
         return schedule.apply_schedule(network.model, made, oversubscribe=oversubscribe)
 
-    counts = follow(network.model, sections, apply, step).counts
+    counts = follow(network.model, made.sections, apply, step).counts
     return {"intra_op": max(counts), "by": "%s, by section" % schedule.SETTER}

@@ -142,7 +142,7 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
-    with pytest.raises(Unsupported, match=re.escape(f"{file} cannot be applied: it was made for another model")):
+    with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for another")):
         arrange(other, other.infer, 1.0)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
@@ -169,7 +169,7 @@ def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(
 
 
 def file_of(model: Any, path: Path, *counts: int) -> str:
-    sections = tuple(arrangement.Section(str(place), "forward", count) for place, count in enumerate(counts))
+    sections = tuple(finding.Section(str(place), "forward", count) for place, count in enumerate(counts))
     fingerprint = arrangement.schedule.fingerprint(model)
     arrangement.schedule.write(finding.Schedule(fingerprint, sections, {}), str(path / "schedule.json"))
     return str(path / "schedule.json")
@@ -185,6 +185,24 @@ def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: M
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         arrange(made, made.infer, 1.0)
     assert not any(module._forward_pre_hooks for module in made.model)
+
+
+def test_what_was_read_is_in_force_though_the_file_becomes_another(
+    network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 2, 1)
+    read = arrangement.schedule.read
+
+    def reading(path: str) -> Any:
+        found = read(path)
+        file_of(torch.nn.Sequential(*modules), tmp_path, 1, 1)
+        return found
+
+    monkeypatch.setattr(arrangement.schedule, "read", reading)
+    told = arrange(made := network(*modules, schedule=file), made.infer, 1.0)
+    assert [each["threads"] for each in told["schedule"]["sections"]] == [2, 1]
+    assert told["threads"]["intra_op"] == 2
 
 
 def test_threads_in_effect_are_those_of_sections_that_ran(network: Make, tmp_path: Path) -> None:
@@ -293,7 +311,7 @@ def test_more_threads_than_cpus_are_for_cases_that_say_so(
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = file_of(torch.nn.Sequential(Sleeping(0, 0)), tmp_path, 2)
     monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/slice"))
-    refusal = f"{file} cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth of time"
+    refusal = f"{file}: the schedule cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
