@@ -142,7 +142,7 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
-    with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for another")):
+    with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for")):
         arrange(other, other.infer, 1.0)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
