@@ -67,6 +67,20 @@ def test_training_has_the_backward_of_each_section_in_the_order_of_gradients() -
     ]
 
 
+class OfStates(Recurrent):
+    """Looks at the last states alone, as classifiers do."""
+
+    def forward(self, batch: Any) -> Any:
+        _, (states, _) = self.lstm(batch)
+        return self.out(torch.cat([states[-2], states[-1]], 1))
+
+
+def test_the_backward_of_an_lstm_whose_output_is_not_used_is_a_section_too() -> None:
+    model = OfStates()
+    sections = Sections(model, step_of(model, training=True))
+    assert sections.begins[2:] == [Place("out", BACKWARD), Place("lstm", BACKWARD)]
+
+
 def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:
     counts: list[int] = []
     model = torch.nn.Sequential(*(Noting(counts) for _ in range(3)))
