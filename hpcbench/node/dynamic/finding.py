@@ -117,7 +117,8 @@ class Finder:
         except Refused as reason:
             return self._keep_fixed(self._search_whole(), str(reason))
         if not found.is_by_section:
-            return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
+            why = checked.sections.why_one() or "no change of the count is worth what it costs"
+            return self._keep_fixed(found, why, checked)
         return self._prove(found, checked)
 
     def _search(self, sections: Sections) -> Found:

@@ -62,6 +62,26 @@ def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     assert torch.get_num_threads() == 1
 
 
+def test_a_model_of_one_section_is_told_to_be_one() -> None:
+    shared = Sleeping(0.001, 0.004)
+    model = torch.nn.Sequential(shared, shared)
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.1)
+    assert (answer.schedule, answer.fixed_threads) == (None, 1)
+    assert answer.why == "its blocks make one section: `0` runs more than once"
+
+
+def test_a_block_under_two_parents_gets_a_schedule_that_can_be_followed() -> None:
+    shared = torch.nn.Sequential(Sleeping(0.006, 0.001), torch.nn.Linear(2, 2))
+    model = torch.nn.Sequential(torch.nn.Sequential(shared), Sleeping(0.001, 0.008), torch.nn.Sequential(shared))
+    batch = torch.ones(2)
+    with torch.inference_mode():
+        answer = find_schedule(model, lambda: model(batch), lambda: model(-batch), budget_s=1.0)
+    assert answer.schedule is not None, answer.why
+    assert [(each.module, each.threads) for each in answer.schedule.sections] == [("0", 2), ("1", 1), ("2", 2)]
+    with apply_schedule(model, answer.schedule):
+        model(batch)
+
+
 class Choosing(torch.nn.Module):
     """Runs one of its blocks for positive inputs, the other for negative ones."""
 

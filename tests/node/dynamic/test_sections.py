@@ -125,6 +125,71 @@ class Twice(torch.nn.Module):
         return self.inner(self.inner(batch))
 
 
+def linear() -> Any:
+    return torch.nn.Linear(4, 4)
+
+
+def chain(*modules: Any) -> Any:
+    return torch.nn.Sequential(*modules)
+
+
+SHARED = chain(linear(), torch.nn.ReLU())
+ACTIVATION = torch.nn.ReLU()
+
+
+@pytest.mark.parametrize(
+    ("model", "begins"),
+    [
+        (chain(chain(SHARED), chain(SHARED)), ["0", "1"]),
+        (chain(linear(), chain(SHARED), linear(), chain(SHARED)), ["0", "1", "2", "3"]),
+        (chain(chain(SHARED), linear(), SHARED), [""]),
+        (chain(linear(), chain(SHARED)), ["0", "1.0.0", "1.0.1"]),
+    ],
+    ids=["all that they have", "among others", "one of them is the model", "once"],
+)
+def test_a_block_that_runs_under_two_parents_is_taken_with_each(model: Any, begins: list[str]) -> None:
+    assert [place.module for place in Sections(model, step_of(model)).begins] == begins
+
+
+@pytest.mark.parametrize(
+    ("model", "begins"),
+    [
+        (chain(linear(), ACTIVATION, linear(), ACTIVATION), ["0", "2"]),
+        (chain(ACTIVATION, chain(linear(), ACTIVATION), linear()), ["1.0", "2"]),
+        (chain(chain(ACTIVATION), linear(), chain(ACTIVATION)), ["1"]),
+    ],
+    ids=["of the model", "before all others", "under two parents"],
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_a_repeated_block_without_weights_joins_what_is_before_it(
+    model: Any, begins: list[str], training: bool
+) -> None:
+    sections = Sections(model, step_of(model, training=training))
+    backward = [(module, BACKWARD) for module in reversed(begins)] if training else []
+    assert sections.begins == [(module, FORWARD) for module in begins] + backward
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (chain(SHARED, linear(), SHARED), "its blocks make one section: `0` runs more than once"),
+        (chain(ACTIVATION, ACTIVATION), "its blocks make one section: `0` runs more than once"),
+        (chain(ACTIVATION, linear(), ACTIVATION), "its blocks make one section: `0` runs more than once"),
+        (linear(), "it has one block, which makes one section"),
+        (chain(linear(), linear()), None),
+    ],
+)
+def test_why_there_is_one_section(model: Any, why: str | None) -> None:
+    assert Sections(model, step_of(model)).why_one() == why
+
+
+def test_one_section_may_be_all_that_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found, "SHORT", 1e9)
+    model = chain(linear(), linear())
+    why = "its blocks make one section: all but one are too short for a count of their own"
+    assert Sections(model, step_of(model)).why_one() == why
+
+
 def test_the_hooks_are_gone_when_it_is_closed() -> None:
     model = Recurrent()
     Sections(model, step_of(model, training=True)).close()
