@@ -2,7 +2,7 @@
 
 import time
 from types import MappingProxyType
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -14,7 +14,7 @@ from .following import follow
 from .inputs import inputs_of
 from .proof import Interval, Proof, TimeSteps, prove
 from .search import Found, Settings, search
-from .sections import Refused, Sections, Step
+from .sections import Refused, Sections, Step, Whole
 
 BUDGET_S = 30.0
 
@@ -82,19 +82,6 @@ def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
     return asked
 
 
-class _Whole:
-    """The step as one section."""
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
-
-    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
-        torch.set_num_threads(counts[0])
-        start = time.perf_counter()
-        self.step()
-        return [time.perf_counter() - start]
-
-
 class Finder:
     """Looks for the schedule of a subject. `budget_s` is for the search, and again for the proof: seconds of steps."""
 
@@ -122,10 +109,11 @@ class Finder:
         return self._prove(found, checked)
 
     def _search(self, sections: Sections) -> Found:
-        return search(sections.time_step, len(sections), self.counts, self.settings, sections.divisible)
+        ways = (sections.divisible, sections.time_whole)
+        return search(sections.time_step, len(sections), self.counts, self.settings, *ways)
 
     def _search_whole(self) -> Found:
-        return search(_Whole(self.step).time_step, 1, self.counts, self.settings)
+        return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
         """Raises Refused where counts by section would mean nothing."""

@@ -24,8 +24,6 @@ class Proof(NamedTuple):
     gain: Interval  # times as fast as with the fixed count
     fixed_s: float  # of a step
     dynamic_s: float
-    steps: int
-    spent_s: float
 
     @property
     def certain(self) -> bool:
@@ -48,8 +46,6 @@ def prove(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float =
         gain=median_interval([fixed_s / dynamic_s for fixed_s, dynamic_s in pairs]),
         fixed_s=median(fixed_s for fixed_s, _ in pairs),
         dynamic_s=median(dynamic_s for _, dynamic_s in pairs),
-        steps=2 * len(pairs) * (steps + 1),
-        spent_s=sum(fixed_s + dynamic_s for fixed_s, dynamic_s in pairs) * (steps + 1),
     )
 
 

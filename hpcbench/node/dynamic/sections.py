@@ -61,6 +61,19 @@ def _is_in(path: str, parent: str) -> bool:
     return path != parent and path.startswith(parent + "." if parent else "")
 
 
+class Whole:
+    """The step as one section, and without hooks."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        torch.set_num_threads(counts[0])
+        start = time.perf_counter()
+        self.step()
+        return [time.perf_counter() - start]
+
+
 class Sections:
     """A step, apart by its sections. Raises Refused where steps differ, or the model sets threads itself.
 
@@ -137,6 +150,16 @@ class Sections:
         self._leave(None)
         self._check_order()
         return self._by_section(start, end)
+
+    def time_whole(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        """The same as one section, without hooks: where there is one, PyTorch takes a slower way through some modules,
+        as through nn.TransformerEncoderLayer, which users without a schedule do not go."""
+        self._side_by_side.put({})
+        self._unhook()
+        try:
+            return Whole(self.step).time_step(counts, divided)
+        finally:
+            self._watch()
 
     def _by_section(self, start: float, end: float) -> List[float]:
         """What comes before the first section is of the last one: a step follows a step."""

@@ -62,6 +62,21 @@ def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     assert torch.get_num_threads() == 1
 
 
+def test_the_best_count_is_that_of_a_model_without_hooks() -> None:
+    class Shy(Sleeping):
+        """Takes another way where there are hooks, as nn.TransformerEncoderLayer does."""
+
+        def forward(self, batch: Any) -> Any:
+            if self._forward_pre_hooks:
+                return super().forward(batch)
+            time.sleep(0.0005 * torch.get_num_threads() ** 2)
+            return batch
+
+    model = torch.nn.Sequential(Shy(0.004, 0.001), Shy(0.004, 0.001))
+    answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
+    assert (answer.schedule, answer.fixed_threads) == (None, 1)
+
+
 def test_a_model_of_one_section_is_told_to_be_one() -> None:
     shared = Sleeping(0.001, 0.004)
     model = torch.nn.Sequential(shared, shared)

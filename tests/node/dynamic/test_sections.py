@@ -92,6 +92,23 @@ def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:
     assert min(times) > 0
 
 
+def test_a_whole_step_is_taken_without_hooks_which_are_back_afterwards() -> None:
+    hooks: list[int] = []
+
+    class Looking(torch.nn.Module):
+        def forward(self, batch: Any) -> Any:
+            hooks.append(len(self._forward_pre_hooks))
+            return batch
+
+    model = torch.nn.Sequential(Looking())
+    sections = Sections(model, step_of(model))
+    hooks.clear()
+    assert len(sections.time_whole([2])) == 1
+    assert torch.get_num_threads() == 2
+    sections.time_step([1])
+    assert hooks == [0, 1]
+
+
 class Noting(torch.nn.Module):
     def __init__(self, counts: list[int]) -> None:
         super().__init__()
