@@ -47,3 +47,15 @@ def test_a_backward_begins_once_with_any_tensor_of_the_output(used: Callable[[An
         hook.remove()
     model(torch.ones(1, 2))[0].sum().backward()
     assert len(begun) == 2
+
+
+def test_a_weight_in_the_output_has_no_hooks_which_would_be_more_with_every_step() -> None:
+    class Tied(torch.nn.Linear):
+        def forward(self, batch: Any) -> Any:
+            return super().forward(batch), self.weight
+
+    model, begun = Tied(2, 2), []
+    on_begin(model, BACKWARD, lambda: begun.append(True))
+    sum(tensor.sum() for tensor in model(torch.ones(1, 2))).backward()
+    assert begun == [True]
+    assert not model.weight._backward_hooks

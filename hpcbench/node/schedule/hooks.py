@@ -41,11 +41,11 @@ class _First:
 
 
 def _with_gradient(output: Any) -> Iterator[Any]:
-    """The tensors of a module's output that may get a gradient."""
+    """The tensors that a module has computed and that may get a gradient. A weight among them would keep its hooks."""
     if isinstance(output, dict):
         output = list(output.values())
     if isinstance(output, (tuple, list)):
         for each in output:
             yield from _with_gradient(each)
-    elif getattr(output, "requires_grad", False):
+    elif getattr(output, "grad_fn", None) is not None:
         yield output
