@@ -3,7 +3,7 @@
 Sections get faster and slower with threads by the universal scalability law (Gunther, 1993, "A simple capacity model of
 massively parallel transaction systems"), each change of the count costs something, and times are as noisy as on nodes.
 A third of them has two branches that can compute side by side, with half of the threads each, once both have woken up.
-The search sees noisy times alone; it is judged by the true ones.
+The search sees noisy times alone; it is judged by the true ones, and by those with inputs of other shapes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,26 @@ COUNTS = path.counts_up_to(64)
 NODES = 200
 BUDGETS_S = (10.0, 30.0)  # for the search, and for the proof: what a case and find_schedule have if nobody sets more
 WITHIN = 0.02
+SHAPES = (4.0, 0.25)  # with so much parallel work for each section, what a schedule still gains is looked at, too
 Counts = Sequence[int]
+
+
+class Section(NamedTuple):
+    """By the universal scalability law."""
+
+    single_s: float
+    serial: float
+    crosstalk: float
+
+    def times(self, work: float) -> dict[int, float]:
+        """By count, where what is done in parallel is `work` times as much."""
+        return {n: self.single_s * (self._parallel(n) * work + self._overhead(n)) for n in COUNTS}
+
+    def _parallel(self, count: int) -> float:
+        return (1 - self.serial) / count
+
+    def _overhead(self, count: int) -> float:
+        return self.serial + self.crosstalk * (count - 1)
 
 
 class Node:
@@ -32,12 +51,13 @@ class Node:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.noise = self.random.uniform(0.01, 0.05)
-        self.times = [self._section() for _ in range(self.random.randint(3, 24))]
-        self.side_by_side = {
-            section: self._side_by_side(times)
-            for section, times in enumerate(self.times)
+        self.sections = [self._section() for _ in range(self.random.randint(3, 24))]
+        self.branches = {
+            section: (self.random.uniform(0.5, 0.7), self.random.uniform(20e-6, 100e-6))
+            for section in range(len(self.sections))
             if self.random.random() < 1 / 3
         }
+        self.put_work(1.0)
         dearest_s = 10 ** self.random.uniform(math.log10(5e-6), math.log10(200e-6))
         self.switch_s = {
             (before, after): dearest_s * self.random.uniform(0.3, 1)
@@ -46,19 +66,24 @@ class Node:
             if before != after
         }
         self.last = COUNTS[-1]
+        self.steps, self.spent_s = 0, 0.0
 
-    def _section(self) -> dict[int, float]:
+    def put_work(self, work: float) -> None:
+        """Let steps be those with inputs of another shape. Of two branches, the longer one has half of the work or
+        more, and both have to wake up."""
+        self.times = [section.times(work) for section in self.sections]
+        self.side_by_side = {
+            section: {count: part * self.times[section][count // 2] + wake_s for count in COUNTS if count > 1}
+            for section, (part, wake_s) in self.branches.items()
+        }
+
+    def _section(self) -> Section:
         """Wide ones scale; narrow ones are serial, or get slower; memory-bound ones are best somewhere between."""
         kind = self.random.choice(("wide", "narrow", "memory"))
         single_s = 10 ** self.random.uniform(*{"wide": (-2.5, -1), "narrow": (-4, -2.3), "memory": (-3, -1.5)}[kind])
         serial = self.random.uniform(*{"wide": (0.0, 0.03), "narrow": (0.3, 1.0), "memory": (0.02, 0.15)}[kind])
         crosstalk = 10 ** self.random.uniform(*{"wide": (-6, -4), "narrow": (-4, -2), "memory": (-4, -2.5)}[kind])
-        return {n: single_s * (1 + serial * (n - 1) + crosstalk * n * (n - 1)) / n for n in COUNTS}
-
-    def _side_by_side(self, times: dict[int, float]) -> dict[int, float]:
-        """The longer branch has a half of the section's work, or more."""
-        part, wake_s = self.random.uniform(0.5, 0.7), self.random.uniform(20e-6, 100e-6)
-        return {count: part * times[count // 2] + wake_s for count in times if count > 1}
+        return Section(single_s, serial, crosstalk)
 
     @property
     def best_times(self) -> list[dict[int, float]]:
@@ -88,13 +113,34 @@ class Node:
             disturbed = self.random.uniform(1.5, 5) if self.random.random() < 0.01 else 1
             seen.append((section[count] + change_s) * self.random.lognormvariate(0, self.noise) * disturbed)
             self.last = count
+        self._count(1, sum(seen))
         return seen
+
+    def _count(self, steps: int, spent_s: float) -> None:
+        self.steps, self.spent_s = self.steps + steps, self.spent_s + spent_s
+
+    def time_whole(self, counts: Counts, divided: Collection[int] = ()) -> list[float]:
+        return [sum(self.time_step(list(counts) * len(self.times)))]
 
     def time_steps(self, counts: Counts, divided: Collection[int], steps: int) -> float:
         """A step's, of a block that follows one step to settle; a sample of a few is enough of a long block."""
         self.time_step(counts, divided)
         taken = min(steps, 5)
-        return sum(sum(self.time_step(counts, divided)) for _ in range(taken)) / taken
+        step_s = sum(sum(self.time_step(counts, divided)) for _ in range(taken)) / taken
+        self._count(steps - taken, (steps - taken) * step_s)
+        return step_s
+
+    def elsewhere(self, work: float, counts: Counts, divided: Collection[int]) -> Elsewhere:
+        self.put_work(work)
+        fixed_s, best_s = path.best_fixed(self.times).seconds, path.cheapest(self.best_times, self.switch).seconds
+        return Elsewhere(fixed_s / self.seconds(counts, divided), fixed_s / best_s)
+
+
+class Elsewhere(NamedTuple):
+    """With inputs of another shape, over the best fixed count there."""
+
+    gain: float  # of the same answer
+    possible: float
 
 
 class Judged(NamedTuple):
@@ -104,16 +150,17 @@ class Judged(NamedTuple):
     kept: bool  # whether the answer is a schedule
     effort: float  # time spent, in steps of the best fixed count
     steps: int
+    elsewhere: list[Elsewhere]  # by shape
 
 
 def judge(seed: int, budget_s: float) -> Judged:
     node = Node(seed)
     best = path.cheapest(node.best_times, node.switch)
     fixed = path.best_fixed(node.times)
-    found = search(node.time_step, len(node.times), COUNTS, Settings(seed=seed, budget_s=budget_s), node.side_by_side)
+    settings, ways = Settings(seed=seed, budget_s=budget_s), (node.side_by_side, node.time_whole)
+    found = search(node.time_step, len(node.times), COUNTS, settings, *ways)
     fixed_counts, dynamic = (found.fixed.counts, frozenset[int]()), (found.dynamic.counts, found.divided)
-    answer, steps, spent_s = fixed_counts, found.steps, found.spent_s
-    kept = False
+    answer, kept = fixed_counts, False
     if found.is_by_section:
         proof = prove(
             partial(node.time_steps, *fixed_counts),
@@ -121,7 +168,7 @@ def judge(seed: int, budget_s: float) -> Judged:
             found.dynamic.seconds,
             budget_s,
         )
-        steps, spent_s, kept = steps + proof.steps, spent_s + proof.spent_s, proof.certain
+        kept = proof.certain
         answer = dynamic if kept else answer
     took_s = node.seconds(*answer)
     return Judged(
@@ -129,8 +176,9 @@ def judge(seed: int, budget_s: float) -> Judged:
         gain=fixed.seconds / took_s,
         possible=fixed.seconds / best.seconds,
         kept=kept,
-        effort=spent_s / fixed.seconds,
-        steps=steps,
+        effort=node.spent_s / fixed.seconds,
+        steps=node.steps,
+        elsewhere=[node.elsewhere(work, *answer) for work in SHAPES],
     )
 
 
@@ -148,6 +196,9 @@ def tell(judged: Sequence[Judged]) -> None:
     print(f"{sum(each.kept for each in worth)} of {len(worth)}")
     print(f"{'true gain over the best fixed count, median (possible)':<60}", end="")
     print(f"{median(each.gain for each in worth):.3f} ({median(each.possible for each in worth):.3f})")
+    kept = [each for each in worth if each.kept]
+    for place, work in enumerate(SHAPES):
+        tell_shape(work, [each.elsewhere[place] for each in kept], [each.gain for each in kept])
     print(f"{'above the best possible path: median, 95th percentile, most':<60}", end="")
     print(f"{median(losses):.2%}, {losses[int(0.95 * NODES)]:.2%}, {losses[-1]:.2%}")
     print(f"{'within 2 % of it':<60}{sum(loss <= WITHIN for loss in losses)} of {NODES}")
@@ -157,6 +208,15 @@ def tell(judged: Sequence[Judged]) -> None:
     print(f"{median(each.steps for each in judged):.0f}, {max(each.steps for each in judged)}")
     print(f"{'time, in steps of the best fixed count, median and most':<60}", end="")
     print(f"{median(each.effort for each in judged):.0f}, {max(each.effort for each in judged):.0f}")
+
+
+def tell_shape(work: float, there: Sequence[Elsewhere], own: Sequence[float]) -> None:
+    """How much of schedules' own gains stays."""
+    stays = median((each.gain - 1) / (gain - 1) for each, gain in zip(there, own, strict=True))
+    slower = [1 - each.gain for each in there if each.gain < 1]
+    print(f"{f'the same with {work:g} times the parallel work (possible)':<60}", end="")
+    print(f"{median(each.gain for each in there):.3f} ({median(each.possible for each in there):.3f})", end="")
+    print(f", {stays:.0%} of it; {len(slower)} of {len(there)} slower, by {max(slower, default=0):.2%} at most")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,9 @@ class Tagger(nn.Module):
 
 def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> None:
     """Write the schedule to the file, or the reason why there is none."""
+    another_batch = -batch  # sections must run in the same order whatever the input is
     with torch.inference_mode():
-        answer = find_schedule(model, lambda: model(batch), budget_s=budget_s)
+        answer = find_schedule(model, lambda: model(batch), lambda: model(another_batch), budget_s=budget_s)
     if answer.schedule is None:
         print(f"{answer.fixed_threads} threads for all sections: {answer.why}")
         return

@@ -67,7 +67,10 @@ _SENTENCES = (
     *("energy_scope", "energy_reason", "price_reason"),
 )
 # The median of the repetitions.
-_TYPICAL = ("first_step_s", "compile_s", "import_s", "build_s", "epochs", "accuracy", "price_per_hour")
+_TYPICAL = (
+    *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
+    *("epochs", "accuracy", "price_per_hour"),
+)
 _ENERGY = "energy_"  # before the names of such columns, which are medians, too
 
 

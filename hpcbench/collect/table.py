@@ -105,7 +105,11 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 def _threads_kept(record: Record) -> dict[str, Any]:
     dynamic = record.get("dynamic") or {}
-    return {"threads_kept": dynamic.get("answer"), "threads_kept_why": dynamic.get("why")}
+    return {
+        "threads_kept": dynamic.get("answer"),
+        "threads_kept_why": dynamic.get("why"),
+        "threads_search_s": dynamic.get("profile_s"),
+    }
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -239,9 +239,9 @@ class Parameters(Model):
                 raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}, not {value}")
         if self.schedule is not None and self.section_depth is not None:
             raise ValueError("a schedule has its sections: leave section_depth out")
-        for what, number in (("task", self.tasks), ("instance", self.instances)):
-            if number > 1:
-                raise ValueError(f"threads: dynamic is of one {what}, not of {number}")
+        if self.instances > 1:  # tasks are one already: the strategy is single
+            advice = "leave out instances, or threads: dynamic"
+            raise ValueError(f"threads: dynamic is of one instance, not of {self.instances}: {advice}")
 
     def _check_target(self) -> None:
         if self.task != catalog.TIME_TO_ACCURACY:

@@ -16,8 +16,9 @@ COMPACT, SCATTER, NUMA, CORES = "compact", "scatter", "numa", "cores"
 def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: Optional[str]) -> List[List[int]]:
     """The CPUs of each instance, as sorted numbers.
 
-    Parts are as equal as they can be, and no two instances share a CPU unless there are more instances than CPUs. With
-    a policy, an instance with `threads` gets as many CPUs of its part; without, and without `threads`, all of it.
+    Parts are as equal as they can be, and no two instances share a CPU unless there are more instances than CPUs that
+    the policy leaves. With a policy, an instance with `threads` gets as many CPUs of its part; without, and without
+    `threads`, all of it.
     """
     parts = _within_nodes(cpus, instances, threads) if policy == NUMA else _parts(_order(cpus, policy), instances)
     if policy in (SCATTER, NUMA):  # the threads of an instance share cores last

@@ -13,7 +13,8 @@ import subprocess
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from ..monitor.writing import make_folder
-from . import hardware, metrics, out_of_memory, outcomes, sampling
+from . import hardware, metrics, out_of_memory, outcomes, sampling, topology
+from .checkup.system import System
 from .metrics import MetricError
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
@@ -81,7 +82,7 @@ def facts(
         "status": outcomes.FAILED if ending["exit_status"] else outcomes.COMPLETED,
         "samples": sampling.of_whole(elapsed_s, end_s, None),
         "affinity": cpus,
-        "physical_cores": hardware.physical_cores(cpus),
+        "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "output_complete": complete,
     }

@@ -49,17 +49,6 @@ def usable_cpus() -> List[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def physical_cores(cpus: List[int]) -> Optional[int]:
-    """How many cores these CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
-    cores = {_core_of(cpu) for cpu in cpus}
-    return None if "" in cores else len(cores)
-
-
-def _core_of(cpu: int) -> str:
-    """The core of a CPU, as the list of all CPUs on it."""
-    return "".join(_lines("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu))
-
-
 def interface_of(address: str) -> Optional[str]:
     """The network interface with this IPv4 address as its first; None where there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:

@@ -45,13 +45,13 @@ def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
         if threads > len(system.cpus):
             usable = (counted(len(system.cpus), "CPU"), listed(system.cpus))
             return _refused(name, threads, "may use %s (%s)" % usable)
-        over = over_quota(name, threads * planned.instances, system)
+        over = _over_quota(name, threads * planned.instances, system)
         if over:
             return over
     return None
 
 
-def over_quota(name: str, threads: int, system: System) -> Optional[str]:
+def _over_quota(name: str, threads: int, system: System) -> Optional[str]:
     """Why there is no CPU time for so many threads; None where there is."""
     quota = tightest(system)
     if quota is None or threads <= math.ceil(quota.cpus):

@@ -11,7 +11,8 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, linked, machine, outcomes, preload, sampling, stopping
+from . import catalog, frameworks, hardware, linked, machine, outcomes, preload, sampling, stopping, topology
+from .checkup.system import System
 from .group import Group
 from .planned import PlannedRun
 from .ranks import Ranks
@@ -57,7 +58,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     """
     allowed = hardware.usable_cpus()
     parameters = planned.parameters
-    facts["physical_cores"] = hardware.physical_cores(allowed)
+    facts["physical_cores"] = topology.physical_cores(System(allowed))
     ignored = linked.not_mapped(preload.found(parameters, os.environ))
     if ignored:
         raise outcomes.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
@@ -112,6 +113,8 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
         facts["dynamic"] = _by_section(network, step, planned)
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
+        if facts["dynamic"]:  # the first step came before the search
+            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])

@@ -3,7 +3,7 @@
 After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
 """
 
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from .checkup.system import System, numbered
 
@@ -19,8 +19,17 @@ class Cpu(NamedTuple):
 
 def read(system: System) -> List[Cpu]:
     """The usable CPUs of a machine. Where the kernel does not tell, each is a core, and all are at one node."""
-    nodes = _nodes(system)
-    return [Cpu(cpu, _core(system, cpu), _socket(system, cpu), nodes.get(cpu, 0)) for cpu in system.cpus]
+    nodes, found = _nodes(system), []
+    for cpu in system.cpus:
+        core = _core(system, cpu)
+        found.append(Cpu(cpu, cpu if core is None else core, _socket(system, cpu), nodes.get(cpu, 0)))
+    return found
+
+
+def physical_cores(system: System) -> Optional[int]:
+    """How many cores the usable CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
+    cores = {_core(system, cpu) for cpu in system.cpus}
+    return None if None in cores else len(cores)
 
 
 def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
@@ -33,9 +42,9 @@ def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
     return sorted(cpus, key=turns.__getitem__)
 
 
-def _core(system: System, cpu: int) -> int:
+def _core(system: System, cpu: int) -> Optional[int]:
     siblings = numbered(system.text(_topology(cpu) + "thread_siblings_list") or "")
-    return min(siblings, default=cpu)
+    return min(siblings, default=None)
 
 
 def _socket(system: System, cpu: int) -> int:

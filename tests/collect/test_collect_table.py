@@ -46,6 +46,13 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert row["times_s"].dtype == np.float64
 
 
+def test_what_the_search_for_threads_took_is_in_the_row_and_its_median_in_the_cases(make_record: MakeRecord) -> None:
+    found = [{"answer": "fixed", "why": "none is worth it", "profile_s": seconds} for seconds in (2.0, 3.0, 7.0)]
+    table = repetition_table([make_record(0, place, facts={"dynamic": each}) for place, each in enumerate(found)])
+    assert table["threads_search_s"].tolist() == [2.0, 3.0, 7.0]
+    assert case_table(table)["threads_search_s"].tolist() == [3.0]
+
+
 def test_the_dtype_is_that_of_the_work_and_of_what_did_none_the_one_that_was_asked_for(make_record: MakeRecord) -> None:
     work = {**make_record()["work"], "dtype": "bfloat16"}
     table = repetition_table([make_record(facts={"work": work}), make_record(1, status="failed")])

@@ -163,6 +163,18 @@ SECTIONS = [
             "by section 0 2 for 2 branches side by side, 1 backward 1; 1.20x [1.10, 1.30] faster than 2 for all",
         ),
         ({"schedule": {"sections": SECTIONS[1:]}}, "by section 1 backward 1 "),
+        (
+            {
+                "why": "no change is worth it",
+                "schedule": None,
+                "sections": [
+                    {**SECTIONS[0], "busy": {"1": 1, "16": 9}},
+                    {**SECTIONS[1], "busy": {"1": 1, "16": 1}},
+                ],
+                "profile_s": 12.5,
+            },
+            "computing 0 9, 1 backward 1; where 16 were set",
+        ),
     ],
 )
 def test_threads_by_section_and_settings_as_they_took_effect(
@@ -172,6 +184,7 @@ def test_threads_by_section_and_settings_as_they_took_effect(
     result = words(sections(command_line("show", *PLAIN, expect=1).stdout)["result"])
     assert expected in result
     assert "settings openmp libgomp.so.1, onednn False " in result
+    assert ("search for threads 12.5 s" in result) == ("profile_s" in dynamic)
 
 
 def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep):

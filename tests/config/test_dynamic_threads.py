@@ -26,7 +26,8 @@ DYNAMIC = {**CASE, "threads": "dynamic"}
         ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "needs device cpu, not gpu"),
         ({**DYNAMIC, "execution": "compiled"}, "needs execution eager, not compiled"),
         ({**DYNAMIC, "strategy": "ddp", "nodes": 2}, "needs strategy single, not ddp"),
-        ({**DYNAMIC, "instances": 2}, "of one instance, not of 2"),
+        ({**DYNAMIC, "instances": 2}, "of one instance, not of 2: leave out instances, or threads: dynamic"),
+        ({**DYNAMIC, "nodes": 2}, "the strategy single is one task, not 2"),
         ({"framework": "command", "command": "true", "threads": "dynamic"}, "'threads' means nothing to a command"),
     ],
 )

@@ -200,6 +200,11 @@ def test_cores_come_before_their_second_hardware_threads(monkeypatch: pytest.Mon
     assert cpus.parts(3, 2) == [[0, 4], [1, 5], [2, 3]]
 
 
+def test_where_there_are_too_few_cpus_all_share_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "usable", lambda: [0, 1, 2])
+    assert cpus.parts(2, 2) == [[0, 1, 2], [0, 1, 2]]
+
+
 def with_gradients(module: Any, batch: Any) -> Any:
     return module(batch)
 

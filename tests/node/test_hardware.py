@@ -51,33 +51,6 @@ def test_usable_cpus_are_those_of_the_affinity() -> None:
     assert hardware.usable_cpus() == sorted(allowed)
 
 
-def topology(monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str]) -> None:
-    """The machine tells these siblings of a CPU, and nothing of the others."""
-
-    def lines(path: str) -> list[str]:
-        cpu = int(path.split("/")[5].removeprefix("cpu"))
-        return [siblings[cpu]] if cpu in siblings else []
-
-    monkeypatch.setattr(hardware, "_lines", lines)
-
-
-@pytest.mark.parametrize(
-    ("siblings", "cpus", "cores"),
-    [
-        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], 2),
-        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 1], 2),
-        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 4], 1),
-        ({0: "0"}, [0, 1], None),
-    ],
-    ids=["all threads", "one thread of each", "two threads of one", "not told of one"],
-)
-def test_physical_cores_are_those_that_the_cpus_are_on(
-    monkeypatch: pytest.MonkeyPatch, siblings: dict[int, str], cpus: list[int], cores: int | None
-) -> None:
-    topology(monkeypatch, siblings)
-    assert hardware.physical_cores(cpus) == cores
-
-
 @linux
 def test_the_loopback_has_an_interface_and_a_foreign_address_none() -> None:
     assert hardware.interface_of("127.0.0.1") == "lo"

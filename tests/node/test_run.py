@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.node import frameworks, ports, run
+from hpcbench.node import frameworks, ports, run, topology
+from hpcbench.node.checkup.system import System
 from hpcbench.node.frameworks.base import Adapter, Library, Network
 from hpcbench.node.planned import PlannedRun
 from hpcbench.node.problem import Problem
@@ -184,7 +185,7 @@ def test_an_import_that_changes_the_affinity_is_noticed_and_undone(
     facts = run.run(make_planned(), ALONE)
     assert sorted(os.sched_getaffinity(0)) == allowed
     assert facts["affinity"] == allowed
-    assert facts["physical_cores"] == run.hardware.physical_cores(allowed)  # not that of the one CPU
+    assert facts["physical_cores"] == topology.physical_cores(System(allowed))  # not that of the one CPU
     assert facts["warnings"] == ["importing stand-in changed the CPU affinity; it was set back"]
 
 

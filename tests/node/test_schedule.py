@@ -6,7 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 import hpcbench.node
 from hpcbench.node import schedule as schedules
-from hpcbench.node.schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule
+from hpcbench.node.schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule, cpus, quota
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: schedules on models")
@@ -37,7 +39,8 @@ class Watching(torch.nn.Module):
 
 @pytest.fixture
 def before(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(schedules.applied.cpus, "usable", lambda: list(range(8)))
+    monkeypatch.setattr(cpus, "usable", lambda: list(range(8)))
+    monkeypatch.setattr(cpus, "tightest", lambda: None)
     count = torch.get_num_threads()
     torch.set_num_threads(7)
     yield 7
@@ -110,6 +113,45 @@ def test_two_schedules_are_removed_in_any_order(model: Any, before: int, order: 
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
+class Setting(torch.nn.Module):
+    def forward(self, batch: Any) -> Any:
+        torch.set_num_threads(1)
+        return batch
+
+
+def test_a_model_that_sets_threads_itself_is_warned_of_once(before: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Setting(), torch.nn.Linear(4, 4))
+    with apply_schedule(model, forward_of(model, 2, 2, 2)), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            model(torch.ones(1, 4))
+    what = "the schedule set 2 threads for '0' (forward), and there are 1 when '0' (forward) begins"
+    advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
+    assert [str(each.message) for each in told] == [f"{what}: {advice}"]
+
+
+def test_what_obeys_is_not_warned_of_in_any_thread_and_beside_any_schedule(model: Any, before: int) -> None:
+    def steps() -> None:
+        for _ in range(2):
+            model(torch.ones(1, 4)).sum().backward()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outer = apply_schedule(model, made_for(model, ("0", FORWARD, 2), ("2", BACKWARD, 3)))
+        inner = apply_schedule(model, forward_of(model, 4, 5, 6))
+        steps()
+        other = ThreadPoolExecutor(1)  # a thread has a count of its own
+        other.submit(steps).result()
+        outer.remove()
+        steps()
+        inner.remove()
+        torch.set_num_threads(4)
+        with apply_schedule(model, forward_of(model, 2, 1, 3)):
+            steps()
+            other.submit(steps).result()
+        other.shutdown()
+
+
 def test_only_changes_have_hooks(model: Any, before: int) -> None:
     with apply_schedule(model, forward_of(model, 2, 2, 1)):
         assert [len(module._forward_pre_hooks) for module in model] == [1, 0, 1]
@@ -119,6 +161,8 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
     written = forward_of(model, 2, 1, 3)
     schedules.write(written, str(tmp_path / "schedule.json"))
     assert schedules.read(str(tmp_path / "schedule.json")) == written
+    assert json.loads((tmp_path / "schedule.json").read_text())["setter"] == "torch.set_num_threads"
+    assert "setter" not in Schedule._fields, "it has one value"
     hpcbench.node.apply_schedule(model, tmp_path / "schedule.json").remove()
 
 
@@ -146,6 +190,19 @@ def test_a_file_that_does_not_fit_is_refused(
     with pytest.raises(ValueError, match=rf"schedule\.json cannot be applied: .*{reason}"):
         apply_schedule(model, file)
     assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_more_threads_than_the_quota_has_are_refused_unless_the_caller_wants_them(
+    model: Any, seen: list[int], before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(1.5, "/job"))
+    apply_schedule(model, forward_of(model, 2, 1, 2)).remove()
+    refusal = "the schedule cannot be applied: it asks for 3 threads, and this process has 1.5 CPUs' worth of time"
+    with pytest.raises(ValueError, match=f"{refusal}, by the quota of /job; `oversubscribe` allows it"):
+        apply_schedule(model, forward_of(model, 2, 1, 3))
+    with apply_schedule(model, forward_of(model, 9, 1, 3), oversubscribe=True):
+        model(torch.ones(1, 4))
+    assert seen == [9, 1, 3]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "[" * 100_000, "\xff"])

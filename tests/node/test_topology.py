@@ -41,6 +41,23 @@ def test_a_socket_that_a_virtual_machine_calls_minus_one_is_the_first(lay: Calla
 
 
 @pytest.mark.parametrize(
+    ("siblings", "cpus", "cores"),
+    [
+        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 1, 2, 3], 2),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 1], 2),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, [0, 4], 1),
+        ({0: "0"}, [0, 1], None),
+    ],
+    ids=["all threads", "one thread of each", "two threads of one", "not told of one"],
+)
+def test_physical_cores_are_those_that_the_cpus_are_on(
+    lay: Callable[..., Any], siblings: dict[int, str], cpus: list[int], cores: int | None
+) -> None:
+    system = lay(files({cpu: (text, 0) for cpu, text in siblings.items()}, {}), cpus=cpus)
+    assert topology.physical_cores(system) == cores
+
+
+@pytest.mark.parametrize(
     ("cores", "ordered"),
     [
         ({0: 0, 1: 0, 2: 2, 3: 2}, [0, 2, 1, 3]),

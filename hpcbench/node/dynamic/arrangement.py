@@ -1,39 +1,50 @@
 """Threads by section for one repetition: measured, chosen and put in force, or the best fixed count and the reason."""
 
+import time
 from dataclasses import replace
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional
 
 import torch
 
 from .. import schedule
 from ..catalog import FIXED, SCHEDULE
-from ..checkup.system import this_system
-from ..machine import over_quota
 from ..outcomes import Unsupported
-from ..schedule import Section
+from ..schedule import Applied, Schedule
 from .finding import Finder, Subject
-from .sections import Step
+from .following import follow
+from .sections import Refused, Step
 
 
 def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     """Put threads by section in force for the steps to come, and tell for the record what was found.
 
-    `budget_s` is for the search, and again for the proof, in seconds of steps. Raises Unsupported where the case names
-    a schedule that cannot be applied.
+    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. `budget_s` is for the search,
+    and again for the proof, in seconds of steps. Raises Unsupported where the case names a schedule that cannot be
+    applied or followed.
     """
+    start = time.perf_counter()
+    step()
+    first_step_s = time.perf_counter() - start
     file = network.problem.parameters["schedule"]
-    if file is not None:
-        return _apply_file(network, file, network.problem.parameters["oversubscribe"])
+    told = _search(network, step, budget_s) if file is None else _follow_file(network, step, file)
+    return {**told, "first_step_s": first_step_s}
+
+
+def _search(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     found = Finder(_subject(network, step), budget_s).find()
-    if found.schedule is None:
+    made, why, threads = found.schedule, found.why, {}
+    if made is not None:
+        try:
+            threads = _follow(network, step, made)
+        except Refused as reason:
+            made, why = None, str(reason)
+    if made is None:
         torch.set_num_threads(found.fixed_threads)
-    else:
-        schedule.apply_schedule(network.model, found.schedule)
     return {
-        "answer": SCHEDULE if found.schedule else FIXED,
-        "why": found.why,
-        "schedule": found.schedule.as_json() if found.schedule else None,
-        "threads": _effective(found.schedule.sections) if found.schedule else {},
+        "answer": SCHEDULE if made else FIXED,
+        "why": why,
+        "schedule": made.as_json() if made else None,
+        "threads": threads,
         "fixed_threads": found.fixed_threads,
         **found.details,
     }
@@ -46,13 +57,10 @@ def _subject(network: Any, step: Step) -> Subject:
         step=step,
         other=_other_step(network),
         threads=parameters["intra_op_threads"],
+        oversubscribe=parameters["oversubscribe"],
         depth=parameters["section_depth"],
         seed=parameters["seed"],
-        made_for={
-            "task": parameters["task"],
-            "batch_shape": list(network.work.input_shape),
-            "dtype": parameters["dtype"],
-        },
+        made_for={"task": parameters["task"], "dtype": parameters["dtype"]},
     )
 
 
@@ -68,22 +76,31 @@ def _other_step(network: Any) -> Optional[Step]:
     return lambda: network.predict(inputs)
 
 
-def _apply_file(network: Any, file: str, oversubscribe: bool) -> Dict[str, Any]:
+def _follow_file(network: Any, step: Step, file: str) -> Dict[str, Any]:
     try:
         found = schedule.read(file)
-        most = max(section.threads for section in found.sections)
-        over = None if oversubscribe else over_quota("the schedule %s" % file, most, this_system())
-        if over:
-            raise Unsupported(over)
-        schedule.apply_schedule(network.model, file)
     except OSError as error:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
+    try:  # what was read, and not the file anew: the record tells what is in force
+        threads = _follow(network, step, found)
+    except ValueError as error:
+        raise Unsupported("%s: %s" % (file, error)) from error
+    except Refused as error:
+        advice = "leave `schedule` out, and the best fixed count is found"
+        raise Unsupported("the schedule %s cannot be followed: %s; %s" % (file, error, advice)) from error
     why = "the case names the file %s" % file
-    return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": _effective(found.sections)}
+    return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": threads}
 
 
-def _effective(sections: Sequence[Section]) -> Dict[str, Any]:
-    """What the record calls the threads in effect: the most of any section."""
-    return {"intra_op": max(section.threads for section in sections), "by": "%s, by section" % schedule.SETTER}
+def _follow(network: Any, step: Step, made: Schedule) -> Dict[str, Any]:
+    """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
+    section."""
+
+    def apply() -> Applied:
+        oversubscribe = network.problem.parameters["oversubscribe"]
+        return schedule.apply_schedule(network.model, made, oversubscribe=oversubscribe)
+
+    counts = follow(network.model, made.sections, apply, step).counts
+    return {"intra_op": max(counts), "by": "%s, by section" % schedule.SETTER}

@@ -1,21 +1,20 @@
 """The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
 
-import math
 import time
 from types import MappingProxyType
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
 from .. import hardware, schedule
-from ..checkup import quota
-from ..checkup.system import System
-from ..schedule import Schedule, Section
+from ..schedule import Applied, Schedule, Section, cpus
 from . import branching, path, verification
 from .details import Checked, details
+from .following import follow
+from .inputs import inputs_of
 from .proof import Interval, Proof, TimeSteps, prove
 from .search import Found, Settings, search
-from .sections import Refused, Sections, Step
+from .sections import Refused, Sections, Step, Whole
 
 BUDGET_S = 30.0
 
@@ -25,8 +24,9 @@ class Subject(NamedTuple):
 
     model: Any
     step: Step
-    other: Optional[Step] = None  # with other inputs, which must not change the order of the blocks
+    other: Optional[Step]  # with other inputs, which must not change the order of the blocks; None where each step has
     threads: Optional[int] = None  # at most
+    oversubscribe: bool = False  # whether these may be more than the CPUs
     depth: Optional[int] = None  # of sections in the tree of modules
     seed: int = 0
     made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
@@ -45,47 +45,41 @@ class Answer(NamedTuple):
 def find_schedule(
     model: Any,
     step: Step,
+    other: Step,
     *,
-    other: Optional[Step] = None,
     threads: Optional[int] = None,
+    oversubscribe: bool = False,
     depth: Optional[int] = None,
     budget_s: float = BUDGET_S,
 ) -> Answer:
     """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with any one count.
 
-    `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs,
-    for models whose blocks might run in an order that depends on them. Counts go up to `threads`, else to the CPUs of
-    the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its leaves. The search
-    may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as they were; weights
-    are not, where `step` trains. Raises ValueError for a compiled model.
+    `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs of
+    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts go up to `threads`,
+    else to the CPUs of the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its
+    leaves. The search may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as
+    they were; weights are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`,
+    for more `threads` than CPUs or their quota.
     """
     schedule.refuse_compiled(model, "no schedule can be made")
     before = torch.get_num_threads()
     try:
-        return Finder(Subject(model, step, other, threads, depth), budget_s).find()
+        return Finder(Subject(model, step, other, threads, oversubscribe, depth), budget_s).find()
     finally:
         torch.set_num_threads(before)
 
 
-def thread_limit(asked: Optional[int]) -> int:
-    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have."""
-    cpus = hardware.usable_cpus()
-    tightest = quota.tightest(System(cpus))
-    most = len(cpus) if tightest is None else max(1, min(len(cpus), math.ceil(tightest.cpus)))
-    return most if asked is None else min(asked, most)
+def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
+    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have.
 
-
-class _Whole:
-    """The step as one section."""
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
-
-    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
-        torch.set_num_threads(counts[0])
-        start = time.perf_counter()
-        self.step()
-        return [time.perf_counter() - start]
+    Raises ValueError where more were asked for than there are CPUs for them, unless that is wanted.
+    """
+    if asked is None:
+        return cpus.most_threads()
+    over = None if oversubscribe else cpus.too_few_for(asked)
+    if over:
+        raise ValueError("no schedule can be made: %s" % over)
+    return asked
 
 
 class Finder:
@@ -93,13 +87,14 @@ class Finder:
 
     def __init__(self, subject: Subject, budget_s: float) -> None:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
-        self.counts = path.counts_up_to(thread_limit(subject.threads))
+        self.counts = path.counts_up_to(thread_limit(subject.threads, subject.oversubscribe))
         self.settings = Settings(budget_s=budget_s, seed=subject.seed)
+        self.inputs: List[Dict[str, Any]] = []
         self.began = time.monotonic()
 
     def find(self) -> Answer:
         """What was found. The model is left as it was, and torch with some count."""
-        self.step()  # the first allocates
+        self.inputs = inputs_of(self.subject.model, self.step)  # the first step allocates
         try:
             checked = self._checked()
             try:
@@ -109,38 +104,51 @@ class Finder:
         except Refused as reason:
             return self._keep_fixed(self._search_whole(), str(reason))
         if not found.is_by_section:
-            return self._keep_fixed(found, "no change of the count is worth what it costs", checked)
+            why = checked.sections.why_one() or "no change of the count is worth what it costs"
+            return self._keep_fixed(found, why, checked)
         return self._prove(found, checked)
 
     def _search(self, sections: Sections) -> Found:
-        return search(sections.time_step, len(sections), self.counts, self.settings, sections.divisible)
+        ways = (sections.divisible, sections.time_whole)
+        return search(sections.time_step, len(sections), self.counts, self.settings, *ways)
 
     def _search_whole(self) -> Found:
-        return search(_Whole(self.step).time_step, 1, self.counts, self.settings)
+        return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
         """Raises Refused where counts by section would mean nothing."""
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
-            if verification.threads_spin_for_ever():
-                raise Refused(
-                    "idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed"
-                )
-            busy: List[verification.Busy] = []
-            for count in sorted({1, self.counts[-1]}):
-                busy += verification.busy_threads(sections, count)
-            if sections.divisible:
-                busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
-            disobeying = verification.disobeying(busy)
-            if disobeying:
-                first = disobeying[0]
-                told = (sections.begins[first.section].module, first.seen, first.threads)
-                raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+            self._check_runtime()
+            return Checked(sections, self._busy(sections))
         except BaseException:
             sections.close()
             raise
-        return Checked(sections, busy)
+
+    def _check_runtime(self) -> None:
+        """Idle threads must sleep, and as many compute as were set."""
+        if verification.threads_spin_for_ever():
+            raise Refused("idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed")
+        for count in self.counts:
+            seen = verification.computing(count)
+            if seen < count:
+                told = (count, seen)
+                raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % told)
+
+    def _busy(self, sections: Sections) -> List[verification.Busy]:
+        """Which threads compute in the sections: no more than were set."""
+        busy: List[verification.Busy] = []
+        for count in sorted({1, self.counts[-1]}):
+            busy += verification.busy_threads(sections, count)
+        if sections.divisible:
+            busy += verification.busy_threads(sections, self.counts[-1], sections.divisible)
+        disobeying = verification.disobeying(busy)
+        if disobeying:
+            first = disobeying[0]
+            told = (sections.begins[first.section].module, first.seen, first.threads)
+            raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+        return busy
 
     def _branches(self) -> Mapping[str, Sequence[str]]:
         """Of modules that seem to be faster with them side by side. With gradients there are none."""
@@ -160,6 +168,10 @@ class Finder:
 
     def _prove(self, found: Found, checked: Checked) -> Answer:
         made = self._schedule(found, checked.sections)
+        try:
+            follow(self.subject.model, made.sections, lambda: self._apply(made), self.step).applied.remove()
+        except Refused as reason:
+            return self._keep_fixed(found, str(reason), checked)
         fixed = self._with_fixed(found.fixed.counts[0])
         proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
@@ -173,6 +185,7 @@ class Finder:
             parts.append(Section(place.module, place.phase, count, tuple(branches) if branches else None))
         made_for = {
             **self.subject.made_for,
+            "inputs": self.inputs,
             "thread_limit": self.counts[-1],
             "cpu_model": hardware.cpu_model(),
             "torch": torch.__version__,
@@ -187,9 +200,12 @@ class Finder:
             self.step()
         return (time.perf_counter() - start) / steps
 
+    def _apply(self, made: Schedule) -> Applied:
+        return schedule.apply_schedule(self.subject.model, made, oversubscribe=self.subject.oversubscribe)
+
     def _with_schedule(self, made: Schedule) -> TimeSteps:
         def time_steps(steps: int) -> float:
-            with schedule.apply_schedule(self.subject.model, made):
+            with self._apply(made):
                 return self._timed(steps)
 
         return time_steps

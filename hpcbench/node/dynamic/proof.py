@@ -9,7 +9,7 @@ PAIRS = 60  # fixed beforehand: to stop when the gain looks certain would find g
 FEWEST_PAIRS = 10  # where the budget allows no more
 BLOCK_S = 0.02  # of steps, so that hooks and clock are as rare as in use
 MOST_STEPS = 1000  # in a block
-_Z = 1.959964  # of the normal distribution: 95 %, two-sided
+_TAIL = 0.025  # 95 %, two-sided
 
 
 class Interval(NamedTuple):
@@ -24,8 +24,6 @@ class Proof(NamedTuple):
     gain: Interval  # times as fast as with the fixed count
     fixed_s: float  # of a step
     dynamic_s: float
-    steps: int
-    spent_s: float
 
     @property
     def certain(self) -> bool:
@@ -48,8 +46,6 @@ def prove(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float =
         gain=median_interval([fixed_s / dynamic_s for fixed_s, dynamic_s in pairs]),
         fixed_s=median(fixed_s for fixed_s, _ in pairs),
         dynamic_s=median(dynamic_s for _, dynamic_s in pairs),
-        steps=2 * len(pairs) * (steps + 1),
-        spent_s=sum(fixed_s + dynamic_s for fixed_s, dynamic_s in pairs) * (steps + 1),
     )
 
 
@@ -58,11 +54,20 @@ def _pairs(budget_s: float, pair_s: float) -> int:
 
 
 def median_interval(values: Sequence[float]) -> Interval:
-    """By order statistics, which assume no shape (Conover, 1999, "Practical Nonparametric Statistics", section 3.2).
-    From minus to plus infinity where there are too few values."""
-    ordered, count = sorted(values), len(values)
-    reach = _Z * math.sqrt(count) / 2
-    low, high = math.ceil(count / 2 - reach), math.ceil(count / 2 + reach)  # ranks from 1
-    if low < 1 or high > count:
+    """By order statistics, which assume no shape, at ranks of the binomial distribution itself, so that it is at least
+    95 % with any number of values (Conover, 1999, "Practical Nonparametric Statistics", section 3.2). From minus to
+    plus infinity where there are too few values."""
+    ordered, rank = sorted(values), _rank(len(values))
+    if not rank:
         return Interval(median(ordered), -math.inf, math.inf)
-    return Interval(median(ordered), ordered[low - 1], ordered[high - 1])
+    return Interval(median(ordered), ordered[rank - 1], ordered[-rank])
+
+
+def _rank(count: int) -> int:
+    """The largest rank, from 1, with a chance within the tail that fewer than `rank` of so many values are below the
+    median; 0 where there is none."""
+    rank, ways = 0, 1  # of fewer than rank + 1
+    while ways <= _TAIL * 2**count:
+        rank += 1
+        ways += math.comb(count, rank)
+    return rank

@@ -9,7 +9,6 @@ search over edge selectors", ICAPS). Unknown changes count as free until then, s
 
 import math
 import random
-from statistics import median
 from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 from . import path
@@ -46,7 +45,6 @@ class Found(NamedTuple):
     divided: FrozenSet[int]  # sections of it whose branches compute side by side
     fixed: path.Path
     steps: int
-    spent_s: float
     times: SectionTimes  # as the dynamic path has them
     in_turn: SectionTimes  # with all branches one after another
     side_by_side: SectionTimes  # of sections with branches alone
@@ -63,16 +61,22 @@ def search(
     counts: Sequence[int],
     settings: Settings = _USUAL,
     divisible: Collection[int] = (),
+    time_whole: Optional[TimeStep] = None,
 ) -> Found:
-    """Measure as little as it takes to choose. Of sections that are `divisible`, branches may compute side by side."""
-    return _Search(time_step, sections, counts, settings, divisible).run()
+    """Measure as little as it takes to choose. Of sections that are `divisible`, branches may compute side by side.
+
+    `time_whole` takes a step with one count as a user does, as one section; it decides which single count is the best.
+    None: `time_step` takes it so.
+    """
+    return _Search(time_step, sections, counts, settings, divisible, time_whole).run()
 
 
 class _Uniform(NamedTuple):
-    """One count everywhere, and all branches in turn or all of them side by side."""
+    """One count everywhere: all branches in turn, all of them side by side, or the step as a user takes it."""
 
     threads: int
     divided: FrozenSet[int] = frozenset()
+    is_whole: bool = False
 
 
 class _Search:
@@ -83,28 +87,29 @@ class _Search:
         counts: Sequence[int],
         settings: Settings,
         divisible: Collection[int],
+        time_whole: Optional[TimeStep],
     ) -> None:
-        self.time_step, self.counts, self.settings = time_step, list(counts), settings
+        self.time_step, self.time_whole, self.counts, self.settings = time_step, time_whole, list(counts), settings
         self.divisible = frozenset(divisible)
         self.in_turn, self.side_by_side = SectionTimes(sections), SectionTimes(sections)
         self.times = self.in_turn
         self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
-        self.whole_s: Dict[int, List[float]] = {count: [] for count in counts}  # of steps with one count, all in turn
+        self.whole = SectionTimes(1)  # of steps with one count as a user takes them
         self.steps, self.spent_s = 0, 0.0
         self.unknown_s = 0.0  # what a change costs that nobody has measured
 
     def run(self) -> Found:
         self._time_counts()
         self._choose_divided()
-        whole_s = {count: median(times_s) for count, times_s in self.whole_s.items()}
-        fixed = path.best_fixed([self.in_turn.seconds(section) for section in range(self.times.sections)], whole_s)
+        in_turn_s = [self.in_turn.seconds(section) for section in range(self.times.sections)]
+        fixed = path.best_fixed(in_turn_s, self.whole.seconds(0))
         paths = [fixed]
         if len(self.counts) > 1 and (self.times.sections > 1 or self.divided):
             paths.append(self._time_changes([self.times.seconds(section) for section in range(self.times.sections)]))
         dynamic = min(paths, key=lambda each: each.seconds)
         divided = frozenset() if dynamic is fixed else self._divided(dynamic.counts)
         found = (self.times, self.in_turn, self.side_by_side)
-        return Found(dynamic, divided, fixed, self.steps, self.spent_s, *found)
+        return Found(dynamic, divided, fixed, self.steps, *found)
 
     def _choose_divided(self) -> None:
         """Branches compute side by side where that is certainly faster."""
@@ -117,16 +122,23 @@ class _Search:
     def _divided(self, counts: Sequence[int]) -> FrozenSet[int]:
         return frozenset(section for section, count in enumerate(counts) if (section, count) in self.divided)
 
+    def _visit_uniform(self, each: _Uniform) -> None:
+        if each.is_whole:
+            return self._visit([each.threads], each.divided, self.whole)
+        times = self.side_by_side if each.divided else self.in_turn
+        return self._visit([each.threads] * times.sections, each.divided, times)
+
     def _visit(self, counts: Sequence[int], divided: FrozenSet[int], times: SectionTimes) -> None:
         """Take a few steps with these counts; the first pays for what the last counts have left."""
+        time_step = self.time_whole if times is self.whole and self.time_whole else self.time_step
         for turn in range(1 + STEPS_OF_A_VISIT):
-            times_s = self.time_step(counts, divided)
+            times_s = time_step(counts, divided)
             self.steps += 1
             self.spent_s += sum(times_s)
             if turn:
                 times.add(counts, times_s)
-                if times is self.in_turn and len(set(counts)) == 1:
-                    self.whole_s[counts[0]].append(sum(times_s))
+                if times is self.in_turn and not self.time_whole and len(set(counts)) == 1:
+                    self.whole.add(counts[:1], [sum(times_s)])
 
     @property
     def _spent(self) -> bool:
@@ -137,11 +149,12 @@ class _Search:
         uniform = [_Uniform(count) for count in self.counts]
         if self.divisible:
             uniform += [_Uniform(count, self.divisible) for count in self.counts if count > 1]
+        if self.time_whole:
+            uniform += [_Uniform(count, is_whole=True) for count in self.counts]
         wanted, visits = uniform, 0
         while wanted and visits < MOST_VISITS and not (visits >= FEWEST_VISITS and self._spent):
             for each in order.sample(wanted, len(wanted)):
-                times = self.side_by_side if each.divided else self.in_turn
-                self._visit([each.threads] * times.sections, each.divided, times)
+                self._visit_uniform(each)
             visits += 1
             if visits >= FEWEST_VISITS:
                 wanted = self._unsure(uniform)
@@ -149,8 +162,8 @@ class _Search:
     def _unsure(self, uniform: Sequence[_Uniform]) -> List[_Uniform]:
         """Those whose errors matter: in sections, or as the one count of the whole step, where they may be the best."""
         by_section = [self._known(section, uniform) for section in range(self.times.sections)]
-        in_turn = [each for each in uniform if not each.divided]
-        totals = {each: _total([known[each] for known in by_section]) for each in in_turn}
+        deciding = [each for each in uniform if not each.divided and each.is_whole == bool(self.time_whole)]
+        totals = {each: self.whole.of(0, each.threads) for each in deciding}
         allowed_s = self.settings.tolerance * min(total.seconds for total in totals.values())
         unsure_s = {each: Z * totals[each].error_s for each in _may_be_best(totals)}
         of_sections = dict.fromkeys(uniform, 0.0)
@@ -163,10 +176,10 @@ class _Search:
         """What this section takes; with branches side by side, where it has some."""
         known = {}
         for each in uniform:
-            if not each.divided:
-                known[each] = self.in_turn.of(section, each.threads)
-            elif section in each.divided:
+            if section in each.divided:
                 known[each] = self.side_by_side.of(section, each.threads)
+            elif not each.divided and not each.is_whole:
+                known[each] = self.in_turn.of(section, each.threads)
         return known
 
     def _time_changes(self, own: path.Times) -> path.Path:

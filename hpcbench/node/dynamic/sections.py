@@ -1,12 +1,13 @@
 """The sections of a PyTorch model's step: which there are, in what order, and how long each takes under its count.
 
 Sections begin at the model's blocks: leaves of its tree of modules, or what lies `depth` levels deep; an LSTM or an
-attention counts as one. Blocks that run more than once in a step are taken together, by their parent.
+attention counts as one. Blocks that run more than once in a step are taken together, by their parents; those without
+weights, as activations are, join what is before them. A module with several parents has the first of its paths alone.
 """
 
 import time
 from statistics import median
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import nn
@@ -34,18 +35,43 @@ class Place(NamedTuple):
     phase: str
 
 
-def blocks(
-    model: nn.Module, whole: Collection[str] = (), depth: Optional[int] = None, path: str = ""
-) -> Dict[str, nn.Module]:
+def blocks(model: nn.Module, whole: Collection[str] = (), depth: Optional[int] = None) -> Dict[str, nn.Module]:
     """The model's blocks by their paths, in the order of its tree. What is at a path in `whole` counts as one."""
-    children = list(model.named_children())
-    if not children or isinstance(model, WHOLE) or path in whole or depth == 0:
-        return {path: model}
     found: Dict[str, nn.Module] = {}
-    for name, child in children:
-        below = None if depth is None else depth - 1
-        found.update(blocks(child, whole, below, path + "." + name if path else name))
+    inside: Optional[str] = None  # what paths in the last block begin with
+    for path, module in model.named_modules():
+        if inside is not None and path.startswith(inside):
+            continue
+        level = path.count(".") + 1 if path else 0
+        if level == depth or path in whole or isinstance(module, WHOLE) or _is_leaf(module):
+            found[path] = module
+            inside = path + "." if path else ""
     return found
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    return next(module.children(), None) is None
+
+
+def _has_weights(module: nn.Module) -> bool:
+    return next(module.parameters(), None) is not None
+
+
+def _is_in(path: str, parent: str) -> bool:
+    return path != parent and path.startswith(parent + "." if parent else "")
+
+
+class Whole:
+    """The step as one section, and without hooks."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        torch.set_num_threads(counts[0])
+        start = time.perf_counter()
+        self.step()
+        return [time.perf_counter() - start]
 
 
 class Sections:
@@ -65,6 +91,7 @@ class Sections:
         self._side_by_side = SideBySide(model)
         self._hooks: List[Any] = []
         self._modules = blocks(model, self._branches, depth)
+        self._repeated: Optional[str] = None  # a block that is none of its own, for that reason
         self.places: List[Place] = []
         self._begins: Dict[Place, int] = {}  # sections by where they begin; what is not in it goes on
         self._seen: List[Tuple[Place, float]] = []
@@ -95,6 +122,16 @@ class Sections:
         place = self.begins[section]
         return self._branches.get(place.module) if place.phase == FORWARD else None
 
+    def why_one(self) -> Optional[str]:
+        """Why there is one section alone; None where there are more."""
+        if len(self) > 1:
+            return None
+        if len({place.module for place in self.places}) > 1:
+            return "its blocks make one section: all but one are too short for a count of their own"
+        if self._repeated is not None:
+            return "its blocks make one section: `%s` runs more than once" % self._repeated
+        return "it has one block, which makes one section"
+
     @property
     def divisible(self) -> List[int]:
         """The sections that have branches."""
@@ -113,6 +150,16 @@ class Sections:
         self._leave(None)
         self._check_order()
         return self._by_section(start, end)
+
+    def time_whole(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        """The same as one section, without hooks: where there is one, PyTorch takes a slower way through some modules,
+        as through nn.TransformerEncoderLayer, which users without a schedule do not go."""
+        self._side_by_side.put({})
+        self._unhook()
+        try:
+            return Whole(self.step).time_step(counts, divided)
+        finally:
+            self._watch()
 
     def _by_section(self, start: float, end: float) -> List[float]:
         """What comes before the first section is of the last one: a step follows a step."""
@@ -136,7 +183,7 @@ class Sections:
             again = {place.module for place in seen if seen.count(place) > 1}
             if not again:
                 break
-            self._take_together(again)
+            self._merge(again, [place.module for place in seen])
         self.places = seen
         if not seen:
             raise Refused("none of its blocks has run")
@@ -163,11 +210,7 @@ class Sections:
     def _leave(self, next_section: Optional[int]) -> None:
         """Read the count back at the end of a section: a model may have set it itself."""
         if self._running is not None:
-            asked, effective = self._counts[self._running], torch.get_num_threads()
-            if effective != asked:
-                name = self.begins[self._running].module
-                told = (name, effective, asked)
-                raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+            read_back(self.begins[self._running].module, self._counts[self._running])
         self._running = next_section
         self.on_boundary(next_section)
 
@@ -180,17 +223,26 @@ class Sections:
         told = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
         raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(told))
 
-    def _take_together(self, paths: "set[str]") -> None:
-        if "" in paths:
+    def _merge(self, repeated: Set[str], order: Sequence[str]) -> None:
+        """Blocks that have run more than once are none of their own: without weights, they join what is before them."""
+        if "" in repeated:
             raise Refused("the whole model runs more than once in a step")
-        parents = {path.rpartition(".")[0] for path in paths}
-        outside = {
-            path: module
-            for path, module in self._modules.items()
-            if not any(not parent or path == parent or path.startswith(parent + ".") for parent in parents)
-        }
-        modules = dict(self.model.named_modules())
-        self._modules = {**outside, **{parent: modules[parent] for parent in parents}}
+        heavy = {path for path in repeated if _has_weights(self._modules[path])}
+        self._repeated = next(path for path in order if path in (heavy or repeated))
+        if set(order) == repeated - heavy:  # there is nothing that they could join
+            heavy = repeated
+        together = {self._modules[path] for path in heavy}
+        self._modules = {path: module for path, module in self._modules.items() if path not in repeated}
+        self._take_together(together)
+
+    def _take_together(self, repeated: Set[nn.Module]) -> None:
+        """By their parents, which are several where a block stands under several."""
+        modules, everywhere = dict(self.model.named_modules()), dict(self.model.named_modules(remove_duplicate=False))
+        first_paths = {module: path for path, module in modules.items()}
+        holders = {everywhere[path.rpartition(".")[0]] for path, module in everywhere.items() if module in repeated}
+        parents = {first_paths[holder] for holder in holders}
+        paths = [path for path in [*self._modules, *parents] if not any(_is_in(path, parent) for parent in parents)]
+        self._modules = {path: modules[path] for path in paths}
 
     def _join_short_ones(self, threads: int) -> None:
         """Sections that are over before a count of their own could pay join the one before them."""
@@ -199,6 +251,15 @@ class Sections:
         shortest_s = SHORT * setting_s()
         times = [median(of_section) for of_section in zip(*steps)]
         self._begins = {self.places[first]: number for number, first in enumerate(long_enough(times, shortest_s))}
+
+
+def read_back(module: str, asked: int) -> int:
+    """The count at the end of a section. Raises Refused where it is another one than was asked for."""
+    effective = torch.get_num_threads()
+    if effective != asked:
+        told = (module, effective, asked)
+        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+    return effective
 
 
 def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:

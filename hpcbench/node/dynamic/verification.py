@@ -11,6 +11,8 @@ import os
 import time
 from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
+import torch
+
 from .sections import Sections
 
 FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
@@ -18,6 +20,8 @@ SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP
 IDLE_S = 0.05  # in which those that spin for ever are seen
 BUSY = 0.1  # of the section's time, and no less than
 BUSY_S = 0.005  # in all its steps: a thread has computed
+SHARE, SHARES = 2**16, 20  # numbers of an operation for each thread, and how often: some milliseconds for each
+OF_A_SHARE = 0.25  # of its time: a thread has computed one
 TASKS = "/proc/self/task"
 _ENDED = 0  # in place of a thread's number: threads that are gone
 
@@ -81,6 +85,25 @@ def threads_spin_for_ever() -> bool:
     began_s = time.process_time()
     time.sleep(IDLE_S)
     return time.process_time() - began_s > IDLE_S / 2
+
+
+def computing(threads: int) -> int:
+    """How many threads share an operation that is large enough for so many: fewer than were set, where something holds
+    them back (OMP_THREAD_LIMIT, OMP_DYNAMIC), of which reading the count back tells nothing."""
+    torch.set_num_threads(1)
+    alone_s = sum(_times_of_shares(1).values())
+    torch.set_num_threads(threads)
+    return sum(seconds >= OF_A_SHARE * alone_s for seconds in _times_of_shares(threads).values())
+
+
+def _times_of_shares(threads: int) -> Dict[int, float]:
+    """Seconds by thread for an operation on every thread's share of numbers."""
+    numbers = torch.ones(threads * SHARE)
+    numbers.sin_()  # starts the threads
+    began = cpu_times().by_thread
+    for _ in range(SHARES):
+        numbers.sin_()
+    return {thread: seconds - began.get(thread, 0.0) for thread, seconds in cpu_times().by_thread.items()}
 
 
 def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()) -> List[Busy]:

@@ -128,7 +128,9 @@ class PyTorch(Adapter):
             try:
                 torch.set_num_interop_threads(inter_op)
             except RuntimeError as error:  # once something has run in parallel, or when it was set before
-                raise Unsupported("inter_op_threads cannot be set any more: %s" % str(error).splitlines()[0]) from error
+                told = "inter_op_threads cannot be set any more: %s" % str(error).splitlines()[0]
+                advice = "leave inter_op_threads out, or what uses PyTorch in this process before (sitecustomize, say)"
+                raise Unsupported("%s; %s" % (told, advice)) from error
 
     def threads(self) -> Dict[str, Any]:
         by = "torch.set_num_threads, torch.set_num_interop_threads"

@@ -8,7 +8,7 @@ This folder stands alone: it needs the standard library and torch, and may be co
         for batch in batches:
             model(batch)
 
-A section begins when the forward of its module begins or, in training, when the gradient of the module's output is
+A section begins when the forward of its module begins or, in training, when the first gradient of its output is
 there, which is when its backward begins; it lasts until the next section begins. Counts are set by
 `torch.set_num_threads`, which reaches OpenMP, oneDNN and MKL; they hold for the thread that runs the model. A section
 with branches computes these side by side, each with an equal part of the section's threads.

@@ -1,7 +1,10 @@
 """A schedule in force on a model."""
 
 import os
-from typing import Any, Callable, List, Optional, Tuple, Union
+import threading
+import warnings
+from functools import partial
+from typing import Any, ClassVar, List, Optional, Tuple, Union
 
 import torch
 
@@ -13,11 +16,14 @@ from .hooks import on_begin
 _MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads: dynamic` and no `schedule`"
 
 
-def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]") -> "Applied":
+def apply_schedule(
+    model: Any, schedule: "Union[str, os.PathLike[str], Schedule]", *, oversubscribe: bool = False
+) -> "Applied":
     """Follow a schedule, or the one in a file, from the next step on, until `remove()` or the end of a `with`.
 
-    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or of
-    more threads than this process may use, and where the model is compiled: a compiled graph has no sections.
+    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or,
+    unless `oversubscribe`, of more threads than this process has CPUs or a quota for, and where the model is compiled:
+    a compiled graph has no sections.
     """
     where = "the schedule"
     if not isinstance(schedule, Schedule):
@@ -26,9 +32,9 @@ def apply_schedule(model: Any, schedule: "Union[str, os.PathLike[str], Schedule]
     refuse_compiled(model, "%s cannot be applied" % where)
     if fingerprint(model) != schedule.fingerprint:
         raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
-    most, usable = max(section.threads for section in schedule.sections), len(cpus.usable())
-    if most > usable:
-        raise refusal(where, "it asks for %d threads, and this process may use %d CPUs" % (most, usable))
+    over = None if oversubscribe else cpus.too_few_for(max(section.threads for section in schedule.sections))
+    if over:
+        raise refusal(where, "it asks for %s" % over)
     modules = dict(model.named_modules())
     for section in schedule.sections:
         if section.module not in modules:
@@ -47,20 +53,22 @@ def refuse_compiled(model: Any, what: str) -> None:
 
 
 class Applied:
-    """A schedule in force on a model."""
+    """A schedule in force on a model. It warns once where something else sets threads, too."""
 
     _newest: "Optional[Applied]" = None  # of those in force
+    _last: ClassVar[Any] = threading.local()  # of each thread, which has a count of its own: the section that set it
 
     def __init__(self, model: Any, schedule: Schedule) -> None:
         self._before = torch.get_num_threads()
         self._older, Applied._newest = Applied._newest, self
-        self._in_force = True
+        self._in_force, self._warned = True, False
+        Applied._last = threading.local()
         modules = dict(model.named_modules())
         self._hooks: List[Any] = []
         self._side_by_side = SideBySide(model)
         try:
             for section in _changing(schedule.sections):
-                self._hooks += on_begin(modules[section.module], section.phase, _setter(section.threads))
+                self._hooks += on_begin(modules[section.module], section.phase, partial(self._begin, section))
             self._side_by_side.put(
                 {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
             )
@@ -73,6 +81,7 @@ class Applied:
         if not self._in_force:
             return
         self._in_force = False
+        Applied._last = threading.local()
         for hook in self._hooks:
             hook.remove()
         self._side_by_side.put({})
@@ -85,6 +94,16 @@ class Applied:
         else:  # one that was applied later is in force still: it will set back what was before this one
             newer._older, newer._before = self._older, self._before
 
+    def _begin(self, section: Section) -> None:
+        effective = torch.get_num_threads()
+        last: Optional[Section] = getattr(Applied._last, "section", None)
+        if last is not None and effective != last.threads and not self._warned:
+            self._warned = True
+            _warn(last, section, effective)
+        if effective != section.threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
+            torch.set_num_threads(section.threads)
+        Applied._last.section = section
+
     def __enter__(self) -> "Applied":
         return self
 
@@ -92,12 +111,11 @@ class Applied:
         self.remove()
 
 
-def _setter(threads: int) -> Callable[[], None]:
-    def begin() -> None:
-        if torch.get_num_threads() != threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
-            torch.set_num_threads(threads)
-
-    return begin
+def _warn(last: Section, begins: Section, effective: int) -> None:
+    told = (last.threads, last.module, last.phase, effective, begins.module, begins.phase)
+    what = "the schedule set %d threads for %r (%s), and there are %d when %r (%s) begins" % told
+    advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
+    warnings.warn("%s: %s" % (what, advice), RuntimeWarning, stacklevel=3)
 
 
 def _changing(sections: Tuple[Section, ...]) -> List[Section]:

@@ -1,7 +1,10 @@
-"""The CPUs of this process, and equal parts of them."""
+"""The CPUs of this process, how many threads they are enough for, and equal parts of them."""
 
+import math
 import os
-from typing import Dict, List
+from typing import Dict, List, Optional, Tuple
+
+from .quota import tightest
 
 _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
@@ -13,9 +16,32 @@ def usable() -> List[int]:
     return list(range(os.cpu_count() or 1))
 
 
+def most_threads() -> int:
+    """As many as there are CPUs, or CPUs' worth of time: a part of a CPU counts as one."""
+    return _limit()[0]
+
+
+def too_few_for(threads: int) -> Optional[str]:
+    """In words, why so many threads would have to share CPUs; None where they need not."""
+    most, why = _limit()
+    if threads <= most:
+        return None
+    return "%d threads, and this process %s; `oversubscribe` allows it" % (threads, why)
+
+
+def _limit() -> Tuple[int, str]:
+    cpus, quota = len(usable()), tightest()
+    if quota is not None and math.ceil(quota.cpus) < cpus:
+        told = (quota.cpus, quota.group)
+        return max(1, math.ceil(quota.cpus)), "has %.3g CPUs' worth of time, by the quota of %s" % told
+    return cpus, "may use %d CPU%s" % (cpus, "" if cpus == 1 else "s")
+
+
 def parts(number: int, threads: int) -> List[List[int]]:
     """CPUs for so many parts of so many threads each: cores before their second hardware threads, none of them in two
-    parts where that can be."""
+    parts. Where there are too few for that, each part has them all."""
+    if number * threads > len(usable()):
+        return [usable()] * number
     cores: Dict[str, List[int]] = {}
     for cpu in usable():
         cores.setdefault(_core(cpu), []).append(cpu)

@@ -26,11 +26,10 @@ class Schedule(NamedTuple):
     fingerprint: str
     sections: Tuple[Section, ...]
     made_for: Dict[str, Any]
-    setter: str = SETTER
 
     def as_json(self) -> Dict[str, Any]:
         sections = [section._asdict() for section in self.sections]
-        return {"schema": SCHEMA, **self._asdict(), "sections": [dict(each) for each in sections]}
+        return {"schema": SCHEMA, "setter": SETTER, **self._asdict(), "sections": [dict(each) for each in sections]}
 
 
 def fingerprint(model: Any) -> str:

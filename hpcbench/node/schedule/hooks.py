@@ -1,6 +1,6 @@
 """Where a section begins: hooks on its module, forward and backward."""
 
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Iterator, List
 
 FORWARD, BACKWARD = "forward", "backward"
 
@@ -12,9 +12,9 @@ def on_begin(module: Any, phase: str, begin: Callable[[], None]) -> List[Any]:
     active = _Active()
 
     def of_output(module: Any, inputs: Any, output: Any) -> None:
-        tensor = _with_gradient(output)
-        if tensor is not None:
-            tensor.register_hook(lambda gradient: begin() if active.on else None)
+        first = _First(begin, active)  # any of them may be what the loss is made from, or not
+        for tensor in _with_gradient(output):
+            tensor.register_hook(first)
 
     return [module.register_forward_hook(of_output), active]
 
@@ -28,14 +28,24 @@ class _Active:
         self.on = False
 
 
-def _with_gradient(output: Any) -> Optional[Any]:
-    """The first tensor of a module's output that gets a gradient."""
+class _First:
+    """A hook on all tensors of an output: the first gradient that is there begins the section."""
+
+    def __init__(self, begin: Callable[[], None], active: _Active) -> None:
+        self._begin, self._active, self._begun = begin, active, False
+
+    def __call__(self, gradient: Any) -> None:
+        if self._active.on and not self._begun:
+            self._begun = True
+            self._begin()
+
+
+def _with_gradient(output: Any) -> Iterator[Any]:
+    """The tensors that a module has computed and that may get a gradient. A weight among them would keep its hooks."""
     if isinstance(output, dict):
         output = list(output.values())
     if isinstance(output, (tuple, list)):
         for each in output:
-            found = _with_gradient(each)
-            if found is not None:
-                return found
-        return None
-    return output if getattr(output, "requires_grad", False) else None
+            yield from _with_gradient(each)
+    elif getattr(output, "grad_fn", None) is not None:
+        yield output

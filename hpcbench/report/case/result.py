@@ -17,7 +17,13 @@ from hpcbench.report.case.view import CaseView, Row
 from hpcbench.report.formats import duration, figure, memory
 from hpcbench.report.plural import plural
 
-_BEFORE = {"import_s": "import", "build_s": "build", "first_step_s": "first step", "compile_s": "of which compile"}
+_BEFORE = {
+    "import_s": "import",
+    "build_s": "build",
+    "first_step_s": "first step",
+    "compile_s": "of which compile",
+    "threads_search_s": "search for threads",
+}
 
 
 def result(view: CaseView) -> Facts:
@@ -34,6 +40,7 @@ def result(view: CaseView) -> Facts:
         ("learning", _learning(row)),
         ("threads", _threads(view)),
         ("by section", _by_section(view)),
+        ("computing", _computing(view)),
         ("settings", _settings(row)),
         ("memory", _memory(row)),
         ("energy", _energy(view)),
@@ -103,9 +110,24 @@ def _threads(view: CaseView) -> str:
     return ", ".join(told) + (f"; by {', '.join(setters)}" if told and setters else "")
 
 
+def _dynamic(view: CaseView) -> dict[str, Any] | None:
+    """What the last repetition with threads by section has found."""
+    return next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+
+
+def _computing(view: CaseView) -> str:
+    """How many threads were seen to compute in each section, with the most threads everywhere."""
+    sections = (_dynamic(view) or {}).get("sections") or []
+    if not sections:
+        return ""
+    most = max(sections[0]["busy"], key=int)
+    seen = (f"{_place(section)} {section['busy'][most]}" for section in sections)
+    return f"{', '.join(seen)}; where {most} were set"
+
+
 def _by_section(view: CaseView) -> str:
-    """Of the last repetition: the schedule and its gain, or why there is none."""
-    found = next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+    """The schedule and its gain, or why there is none."""
+    found = _dynamic(view)
     if found is None or found["schedule"] is None:
         return f"one count: {found['why']}" if found else ""
     counts = (_section(section) for section in found["schedule"]["sections"])
@@ -115,10 +137,13 @@ def _by_section(view: CaseView) -> str:
     return "; ".join(filter(None, [", ".join(counts), gain]))
 
 
+def _place(section: dict[str, Any]) -> str:
+    return f"{section['module'] or 'all'}{' backward' if section['phase'] == 'backward' else ''}"
+
+
 def _section(section: dict[str, Any]) -> str:
-    backward = " backward" if section["phase"] == "backward" else ""
     branches = f" for {len(section['branches'])} branches side by side" if section.get("branches") else ""
-    return f"{section['module'] or 'all'}{backward} {section['threads']}{branches}"
+    return f"{_place(section)} {section['threads']}{branches}"
 
 
 def _settings(row: Row) -> str:

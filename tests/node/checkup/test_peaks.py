@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import gpus, hardware
+from hpcbench.node import gpus, topology
 from hpcbench.node.checkup import memory, peak_kernel, peaks
 from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.system import System, this_system
@@ -35,9 +35,10 @@ def script(folder: Path, text: str) -> str:
 
 
 def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
-    machine, (finding,) = peaks.look(this_system(), [sys.executable])
-    cpus = sorted(os.sched_getaffinity(0))
-    assert [peak.cpus for peak in machine.measurements] == peaks.counts(hardware.physical_cores(cpus) or len(cpus))
+    system = this_system()
+    machine, (finding,) = peaks.look(system, [sys.executable])
+    cores = topology.physical_cores(system) or len(system.cpus)
+    assert [peak.cpus for peak in machine.measurements] == peaks.counts(cores)
     for peak in machine.measurements:
         assert (peak.device, peak.dtype) == ("cpu", "float32")
         assert peak.measured_by.startswith("numpy ")

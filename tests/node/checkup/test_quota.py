@@ -6,53 +6,12 @@ import pytest
 
 from hpcbench.node.checkup import quota
 from hpcbench.node.checkup.finding import OK, PROBLEM, WARNING
+from tests.node.quotas import GROUP, QUOTAS, V1, V2, v2
 
-GROUP = "sys/fs/cgroup/"
 ONLINE = {"sys/devices/system/cpu/online": "0-3\n"}
 
 
-def v1(path: str, quota_us: int, **files: str) -> dict[str, str]:
-    told = {"cpu.cfs_quota_us": str(quota_us), "cpu.cfs_period_us": "100000", **files}
-    return {f"{GROUP}cpu{path}/{name}": text for name, text in told.items()}
-
-
-def v2(path: str, most: str, **files: str) -> dict[str, str]:
-    return {f"{GROUP}{path}/{name}": text for name, text in {"cpu.max": most, **files}.items()}
-
-
-V1 = {"proc/self/cgroup": "4:cpu,cpuacct:/slurm/job_7\n3:cpuset:/slurm/job_7\n0::/\n"}
-V2 = {"proc/self/cgroup": "0::/slurm/job_7\n"}
-
-
-@pytest.mark.parametrize(
-    ("files", "cpus"),
-    [
-        ({**V1, **v1("/slurm/job_7", 150000)}, 1.5),
-        ({**V1, **v1("/slurm/job_7", -1)}, None),
-        ({**V1, **v1("/slurm/job_7", -1), **v1("/slurm", 300000)}, 3.0),
-        ({**V1, **v1("/slurm/job_7", 400000), **v1("/slurm", 50000), **v1("", -1)}, 0.5),
-        ({**V2, **v2("slurm/job_7", "150000 100000")}, 1.5),
-        ({**V2, **v2("slurm/job_7", "max 100000"), **v2("slurm", "20000 10000")}, 2.0),
-        ({**V2, **v2("slurm/job_7", "max 100000")}, None),
-        ({**V2, **v2("unified/slurm/job_7", "50000 100000")}, 0.5),
-        ({**V2, **v2(".", "70000 100000")}, 0.7),
-        ({"proc/self/cgroup": ""}, None),
-        ({}, None),
-    ],
-    ids=[
-        "version 1",
-        "version 1 without one",
-        "version 1, a group further out",
-        "version 1, the tightest of several",
-        "version 2",
-        "version 2, a group further out",
-        "version 2 without one",
-        "both versions mounted",
-        "a container that shows its own group as the root",
-        "no group",
-        "nothing told",
-    ],
-)
+@pytest.mark.parametrize(("files", "cpus"), QUOTAS)
 def test_the_tightest_quota_of_all_groups_counts(lay, files: dict[str, str], cpus: float | None) -> None:
     found = quota.tightest(lay(files))
     assert (found and found.cpus) == cpus

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hpcbench.node import machine, problem
-from hpcbench.node.checkup.quota import Quota
+from hpcbench.node.checkup.system import System
 from hpcbench.node.group import Group
 from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
@@ -23,7 +23,9 @@ from hpcbench.node.dynamic import arrangement, finding, verification  # noqa: E4
 from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.run import run  # noqa: E402
+from hpcbench.node.schedule import cpus, quota  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
+from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 Make = Callable[..., Any]
@@ -31,7 +33,8 @@ Make = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(finding, "thread_limit", lambda asked: 2)
+    monkeypatch.setattr(cpus, "usable", lambda: [0, 1])
+    monkeypatch.setattr(cpus, "tightest", lambda: None)
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
     count = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -60,6 +63,9 @@ def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Ma
         ("1", 1),
         ("2", 2),
     ]
+    made_for = told["schedule"]["made_for"]
+    assert (made_for["task"], made_for["dtype"]) == ("inference", "float32")
+    assert made_for["inputs"] == [{"shape": list(made.work.input_shape), "dtype": "float32"}]
     assert told["fixed_threads"] == 2
     assert told["measured"]["gain"][1] > 1
     assert told["threads"] == {"intra_op": 2, "by": "torch.set_num_threads, by section"}
@@ -136,11 +142,105 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
-    with pytest.raises(Unsupported, match=re.escape(f"{file} cannot be applied: it was made for another model")):
+    with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for")):
         arrange(other, other.infer, 1.0)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
         arrange(missing, missing.infer, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("spin", "why"),
+    [
+        (False, "threads of its own ignore the setting: in 1, "),
+        (True, "idle threads do not sleep (OMP_WAIT_POLICY or "),
+    ],
+)
+def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(
+    network: Make, monkeypatch: pytest.MonkeyPatch, spin: bool, why: str
+) -> None:
+    if spin:
+        monkeypatch.setattr(verification, "threads_spin_for_ever", lambda: True)
+    made = network(Sleeping(0.001, 0.001), Threaded())
+    told = arrange(made, made.infer, 0.1)
+    assert (told["answer"], told["schedule"], told["sections"]) == ("fixed", None, [])
+    assert told["why"].startswith(why)
+    assert torch.get_num_threads() == told["fixed_threads"]
+
+
+def file_of(model: Any, path: Path, *counts: int) -> str:
+    sections = tuple(finding.Section(str(place), "forward", count) for place, count in enumerate(counts))
+    fingerprint = arrangement.schedule.fingerprint(model)
+    arrangement.schedule.write(finding.Schedule(fingerprint, sections, {}), str(path / "schedule.json"))
+    return str(path / "schedule.json")
+
+
+def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: Make, tmp_path: Path) -> None:
+    modules = (Sleeping(0, 0), Setting(), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 2, 2, 2)
+    made = network(*modules, schedule=file)
+    refusal = (
+        f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were asked"
+    )
+    with pytest.raises(Unsupported, match=re.escape(refusal)):
+        arrange(made, made.infer, 1.0)
+    assert not any(module._forward_pre_hooks for module in made.model)
+
+
+def test_what_was_read_is_in_force_though_the_file_becomes_another(
+    network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 2, 1)
+    read = arrangement.schedule.read
+
+    def reading(path: str) -> Any:
+        found = read(path)
+        file_of(torch.nn.Sequential(*modules), tmp_path, 1, 1)
+        return found
+
+    monkeypatch.setattr(arrangement.schedule, "read", reading)
+    told = arrange(made := network(*modules, schedule=file), made.infer, 1.0)
+    assert [each["threads"] for each in told["schedule"]["sections"]] == [2, 1]
+    assert told["threads"]["intra_op"] == 2
+
+
+def test_threads_in_effect_are_those_of_sections_that_ran(network: Make, tmp_path: Path) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
+    made = network(*modules, schedule=file)
+    first = made.model[0]
+    assert arrange(made, made.infer, 1.0)["threads"]["intra_op"] == 2
+    assert arrange(made, lambda: first(torch.ones(1)), 1.0)["threads"]["intra_op"] == 1
+
+
+def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
+    network: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Later(Sleeping):
+        trusted = False  # until the schedule is proved, it behaves
+
+        def forward(self, batch: Any) -> Any:
+            super().forward(batch)
+            if self.trusted:
+                torch.set_num_threads(1)
+            return batch
+
+    later = Later(0.004, 0.001)
+    made = network(Sleeping(0.001, 0.004), later)
+    find = finding.Finder.find
+
+    def trusting(self: Any) -> Any:
+        found = find(self)
+        later.trusted = True
+        return found
+
+    monkeypatch.setattr(finding.Finder, "find", trusting)
+    told = arrange(made, made.infer, 1.0)
+    assert (told["answer"], told["schedule"], told["threads"]) == ("fixed", None, {})
+    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert torch.get_num_threads() == told["fixed_threads"]
+    assert not any(module._forward_pre_hooks for module in made.model)
 
 
 @pytest.mark.parametrize("task", ["inference", "training"])
@@ -151,6 +251,27 @@ def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None
     assert facts["dynamic"]["search_steps"] > 0
     assert facts["threads"]["intra_op"] in (1, 2)
     assert facts["samples"]["times_s"]
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_the_first_step_is_the_one_before_the_search(
+    network: Make, make_planned: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searched: bool
+) -> None:
+    modules = (Sleeping(0, 0), Sleeping(0, 0))
+    file = None if searched else file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
+    made = network(*modules, schedule=file)
+    slow = iter([0.2])
+
+    def step() -> None:
+        time.sleep(next(slow, 0.0))
+        made.infer()
+
+    told = arrange(made, step, 0.1)
+    assert 0.2 <= told["first_step_s"] < 1
+    monkeypatch.setattr(arrangement, "arrange", lambda *given: {**told, "first_step_s": 123.0})
+    facts = run(make_planned(model_options=TINY, threads="dynamic"), Ranks(0, 1))
+    assert facts["samples"]["first_step_s"] == 123.0
+    assert "first_step_s" not in facts["dynamic"]
 
 
 def test_other_repetitions_tell_nothing(make_planned: Make) -> None:
@@ -166,31 +287,35 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
     monkeypatch.setattr(torch, "set_num_interop_threads", too_late)
     facts = run(make_planned(model_options=TINY, inter_op_threads=2), Ranks(0, 1))
     assert facts["status"] == "unsupported"
-    assert facts["error"]["message"].startswith("inter_op_threads cannot be set any more: Error: cannot set number")
+    assert facts["error"]["message"] == (
+        "inter_op_threads cannot be set any more: Error: cannot set number of interop threads after parallel work has "
+        "started; leave inter_op_threads out, or what uses PyTorch in this process before (sitecustomize, say)"
+    )
 
 
-def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding.hardware, "usable_cpus", lambda: list(range(8)))
-    monkeypatch.setattr(finding.quota, "tightest", lambda system: None)
-    assert [THREAD_LIMIT(None), THREAD_LIMIT(4), THREAD_LIMIT(100)] == [8, 4, 8]
-    monkeypatch.setattr(finding.quota, "tightest", lambda system: Quota(2.5, "/", None))
-    assert [THREAD_LIMIT(None), THREAD_LIMIT(2), THREAD_LIMIT(4)] == [3, 2, 3]
+@pytest.mark.parametrize("oversubscribe", [False, True])
+def test_more_threads_than_cpus_are_for_cases_that_say_so(
+    make_planned: Make, monkeypatch: pytest.MonkeyPatch, oversubscribe: bool
+) -> None:
+    monkeypatch.setattr(machine, "this_system", lambda: System([0, 1]))
+    asked = {"threads": "dynamic", "intra_op_threads": 3, "oversubscribe": oversubscribe}
+    facts = run(make_planned(model_options=TINY, **asked), Ranks(0, 1))
+    if not oversubscribe:
+        assert facts["status"] == "unsupported"
+        assert facts["error"]["message"].startswith("intra_op_threads: 3 threads, and this process may use 2 CPUs")
+        return
+    assert facts["status"] == "completed", facts["error"]
+    assert "3" in facts["dynamic"]["sections"][0]["times_s"]
 
 
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, made = str(tmp_path / "schedule.json"), network(Sleeping(0, 0))
-    section = arrangement.Section("0", "forward", 2)
-    made_by_hand = finding.Schedule(arrangement.schedule.fingerprint(made.model), (section,), {})
-    arrangement.schedule.write(made_by_hand, file)
-    monkeypatch.setattr(machine, "tightest", lambda system: Quota(0.5, "slice", None))
-    refusal = f"the schedule {file}: 2 threads, and this process has 0.5 CPUs' worth of time, by the quota of /slice"
+    file = file_of(torch.nn.Sequential(Sleeping(0, 0)), tmp_path, 2)
+    monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/slice"))
+    refusal = f"{file}: the schedule cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
     assert arrange(allowed, allowed.infer, 1.0)["answer"] == "schedule"
-
-
-THREAD_LIMIT = finding.thread_limit
 
 
 class Branches(torch.nn.ModuleList):
@@ -210,10 +335,7 @@ class SleepingLayer(torch.nn.Linear):
         return super().forward(batch)
 
 
-def test_branches_that_gain_side_by_side_get_a_schedule(
-    network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrangement.schedule.applied.cpus, "usable", lambda: [0, 1])
+def test_branches_that_gain_side_by_side_get_a_schedule(network: Make, tmp_path: Path) -> None:
     made = network(Sleeping(0.001, 0.001), Branches([SleepingLayer(0.01), SleepingLayer(0.01)]))
     told = arrange(made, made.infer, 1.0)
     assert told["answer"] == "schedule", told["why"]

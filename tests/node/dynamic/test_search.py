@@ -1,4 +1,4 @@
-"""The search and the proof, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
+"""The search, on nodes of which the truth is known: those of the benchmark, and some made by hand."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hpcbench.node.dynamic import path
-from hpcbench.node.dynamic.proof import median_interval, prove
 from hpcbench.node.dynamic.search import Settings, search
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -61,6 +60,33 @@ def test_stalls_that_come_in_another_section_each_time_are_seen_in_whole_steps()
     assert found.fixed == path.Path((1, 1, 1, 1), pytest.approx(12e-3))
 
 
+def test_the_best_single_count_is_that_of_steps_as_a_user_takes_them() -> None:
+    node, whole = Exact(WIDE_AND_NARROW, 1e-4), Exact([{1: 3e-3, 4: 9e-3}], 0.0)
+    found = search(node.time_step, 3, [1, 4], time_whole=whole.time_step)
+    assert (found.fixed.counts, found.dynamic.counts) == ((1, 1, 1), (4, 1, 4))
+    assert found.steps == 2 * 2 * 3 * 4 + 4  # both kinds with both counts, and the path
+
+
+def test_a_count_that_may_be_the_best_is_measured_on_and_a_worse_one_is_not() -> None:
+    class Noisy(Exact):
+        taken = 0
+
+        def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> list[float]:
+            self.taken += 1
+            return [time_s * (0.9, 1.0, 1.1)[self.taken % 3] for time_s in super().time_step(counts)]
+
+    whole = Noisy([{1: 1e-3, 4: 1e-3, 8: 9e-3}], 0.0)
+    asked: list[int] = []
+
+    def time_whole(counts: Sequence[int], divided: Collection[int] = ()) -> list[float]:
+        asked.append(counts[0])
+        return whole.time_step(counts)
+
+    same = Exact([{1: 1e-3, 4: 1e-3, 8: 1e-3}], 0.0)
+    search(same.time_step, 1, [1, 4, 8], time_whole=time_whole)
+    assert asked.count(8) == 12 < min(asked.count(1), asked.count(4))
+
+
 def test_one_section_needs_no_change() -> None:
     found = search(Exact([{1: 2.0, 4: 1.0}], 0.1).time_step, 1, [1, 4])
     assert found.dynamic == found.fixed == path.Path((4,), 1.0)
@@ -86,23 +112,6 @@ def test_on_simulated_nodes_the_answer_is_near_the_best_path_and_not_slower_than
     assert max(each.loss for each in judged) < 0.02
     assert min(each.gain for each in judged) > 0.99
     assert sum(each.kept for each in judged) >= 5
-
-
-def test_the_same_twice_is_no_gain() -> None:
-    times = iter([1.0, 1.1, 0.9] * 100)
-    proof = prove(lambda steps: next(times), lambda steps: next(times), 0.02)
-    assert not proof.certain
-    assert proof.gain.low <= 1 <= proof.gain.high
-
-
-def test_a_tenth_less_time_is_a_certain_gain() -> None:
-    proof = prove(lambda steps: 1.0, lambda steps: 0.9, 0.02)
-    assert proof.certain
-    assert proof.gain.middle == pytest.approx(1 / 0.9)
-
-
-def test_the_interval_of_ten_values_are_the_second_and_the_ninth() -> None:
-    assert median_interval(range(1, 11)) == (5.5, 2, 9)  # 97.9 %: Conover's table A3 for p = 1/2
 
 
 class Divisible(Exact):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from hpcbench.node.dynamic import sections as found  # noqa: E402 - they need to
 from hpcbench.node.dynamic import verification  # noqa: E402
 from hpcbench.node.dynamic.sections import Place, Refused, Sections  # noqa: E402
 from hpcbench.node.schedule import BACKWARD, FORWARD  # noqa: E402
+from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +67,20 @@ def test_training_has_the_backward_of_each_section_in_the_order_of_gradients() -
     ]
 
 
+class OfStates(Recurrent):
+    """Looks at the last states alone, as classifiers do."""
+
+    def forward(self, batch: Any) -> Any:
+        _, (states, _) = self.lstm(batch)
+        return self.out(torch.cat([states[-2], states[-1]], 1))
+
+
+def test_the_backward_of_an_lstm_whose_output_is_not_used_is_a_section_too() -> None:
+    model = OfStates()
+    sections = Sections(model, step_of(model, training=True))
+    assert sections.begins[2:] == [Place("out", BACKWARD), Place("lstm", BACKWARD)]
+
+
 def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:
     counts: list[int] = []
     model = torch.nn.Sequential(*(Noting(counts) for _ in range(3)))
@@ -76,6 +90,23 @@ def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:
     assert counts == [1, 2, 1]
     assert len(times) == 3
     assert min(times) > 0
+
+
+def test_a_whole_step_is_taken_without_hooks_which_are_back_afterwards() -> None:
+    hooks: list[int] = []
+
+    class Looking(torch.nn.Module):
+        def forward(self, batch: Any) -> Any:
+            hooks.append(len(self._forward_pre_hooks))
+            return batch
+
+    model = torch.nn.Sequential(Looking())
+    sections = Sections(model, step_of(model))
+    hooks.clear()
+    assert len(sections.time_whole([2])) == 1
+    assert torch.get_num_threads() == 2
+    sections.time_step([1])
+    assert hooks == [0, 1]
 
 
 class Noting(torch.nn.Module):
@@ -109,6 +140,71 @@ class Twice(torch.nn.Module):
 
     def forward(self, batch: Any) -> Any:
         return self.inner(self.inner(batch))
+
+
+def linear() -> Any:
+    return torch.nn.Linear(4, 4)
+
+
+def chain(*modules: Any) -> Any:
+    return torch.nn.Sequential(*modules)
+
+
+SHARED = chain(linear(), torch.nn.ReLU())
+ACTIVATION = torch.nn.ReLU()
+
+
+@pytest.mark.parametrize(
+    ("model", "begins"),
+    [
+        (chain(chain(SHARED), chain(SHARED)), ["0", "1"]),
+        (chain(linear(), chain(SHARED), linear(), chain(SHARED)), ["0", "1", "2", "3"]),
+        (chain(chain(SHARED), linear(), SHARED), [""]),
+        (chain(linear(), chain(SHARED)), ["0", "1.0.0", "1.0.1"]),
+    ],
+    ids=["all that they have", "among others", "one of them is the model", "once"],
+)
+def test_a_block_that_runs_under_two_parents_is_taken_with_each(model: Any, begins: list[str]) -> None:
+    assert [place.module for place in Sections(model, step_of(model)).begins] == begins
+
+
+@pytest.mark.parametrize(
+    ("model", "begins"),
+    [
+        (chain(linear(), ACTIVATION, linear(), ACTIVATION), ["0", "2"]),
+        (chain(ACTIVATION, chain(linear(), ACTIVATION), linear()), ["1.0", "2"]),
+        (chain(chain(ACTIVATION), linear(), chain(ACTIVATION)), ["1"]),
+    ],
+    ids=["of the model", "before all others", "under two parents"],
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_a_repeated_block_without_weights_joins_what_is_before_it(
+    model: Any, begins: list[str], training: bool
+) -> None:
+    sections = Sections(model, step_of(model, training=training))
+    backward = [(module, BACKWARD) for module in reversed(begins)] if training else []
+    assert sections.begins == [(module, FORWARD) for module in begins] + backward
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (chain(SHARED, linear(), SHARED), "its blocks make one section: `0` runs more than once"),
+        (chain(ACTIVATION, ACTIVATION), "its blocks make one section: `0` runs more than once"),
+        (chain(ACTIVATION, linear(), ACTIVATION), "its blocks make one section: `0` runs more than once"),
+        (linear(), "it has one block, which makes one section"),
+        (chain(linear(), linear()), None),
+    ],
+)
+def test_why_there_is_one_section(model: Any, why: str | None) -> None:
+    assert Sections(model, step_of(model)).why_one() == why
+
+
+def test_one_section_may_be_all_that_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found, "SHORT", 1e9)
+    model = chain(linear(), linear())
+    why = "its blocks make one section: all but one are too short for a count of their own"
+    assert Sections(model, step_of(model)).why_one() == why
 
 
 def test_the_hooks_are_gone_when_it_is_closed() -> None:
@@ -150,25 +246,6 @@ class Setting(torch.nn.Module):
         return batch
 
 
-class Threaded(torch.nn.Module):
-    """Computes in a thread of its own, which knows nothing of the counts of others."""
-
-    def forward(self, batch: Any) -> Any:
-        def work() -> None:
-            for _ in range(20):
-                torch.mm(WIDE, WIDE)
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        for _ in range(20):
-            torch.mm(WIDE, WIDE)
-        thread.join()
-        return batch + 1
-
-
-WIDE = torch.ones(512, 512)
-
-
 def test_a_child_thread_that_ignores_the_setting_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "SETTLE_S", 0.01)
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), Threaded())
@@ -197,6 +274,18 @@ def test_threads_that_spin_for_ever_are_seen(policy: str, spin: bool) -> None:
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env={**os.environ, "OMP_WAIT_POLICY": policy})
     assert done.returncode == int(spin)
+
+
+@pytest.mark.parametrize(("limit", "seen"), [("100", "4"), ("3", "3"), ("1", "1")])
+def test_fewer_threads_than_were_set_are_seen_where_the_count_does_not_tell(limit: str, seen: str) -> None:
+    lines = [
+        "import torch",
+        "from hpcbench.node.dynamic import verification",
+        "print(verification.computing(4), torch.get_num_threads())",
+    ]
+    words, variables = [sys.executable, "-c", "\n".join(lines)], {**os.environ, "OMP_THREAD_LIMIT": limit}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [seen, "4"]
 
 
 def test_short_sections_join_the_one_before_them() -> None:
