@@ -25,7 +25,7 @@ _ALLOWED = re.compile(
 )
 # TOKENIZERS_PARALLELISM, NCCL_IB_PKEY, GIT_AUTHOR_NAME and the like are none.
 _SECRET = re.compile(
-    r"TOKEN(?!IZ)|(?<!_IB_P)KEY|SECRET|(?<!BY)PASS|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE
+    r"TOKEN(?!IZ)|(?<!_IB_P)KEY|SECRET|(?<!BY)PASS(?!ENV)|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE
 )
 _SHORTEST_SECRET = 6  # shorter values would blot out ordinary words
 BLOT = "[redacted]"

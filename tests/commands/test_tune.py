@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -19,7 +20,10 @@ echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
 
 @pytest.fixture(autouse=True)
 def no_threads_of_the_shell(monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    """Nor of a PyTorch that another test has imported, which sets some."""
+    for name in os.environ:
+        if name.startswith(("OMP_", "KMP_", "MKL_", "GOMP_")):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture

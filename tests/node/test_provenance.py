@@ -100,7 +100,7 @@ def test_a_secret_of_several_lines_is_blotted_out_line_by_line() -> None:
 
 def test_a_variable_that_only_names_a_person_does_not_count_as_a_secret() -> None:
     record = {"status": "completed", "sweep": "lstm-threads"}
-    assert redacted(record, {"GIT_AUTHOR_NAME": "lstm-threads"}) == record
+    assert redacted(record, {"GIT_AUTHOR_NAME": "lstm-threads", "TOX_TESTENV_PASSENV": "lstm-threads"}) == record
 
 
 @pytest.mark.parametrize("name", ["BORG_PASSPHRASE", "MYSQL_PWD", "DB_PASS", "GITHUB_PAT"])

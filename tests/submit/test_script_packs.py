@@ -88,8 +88,9 @@ def test_each_of_a_pack_has_the_whole_wall_time_of_a_repetition(packed: Around) 
     begin_s = time.monotonic()
     packed.run()
     all_s = time.monotonic() - begin_s
-    limits = [re.findall(r"--limit (\d+)", line) for line in packed.called if line.startswith("rank")]
-    assert limits == 3 * [["600"]]
+    limits = [int(*re.findall(r"--limit (\d+)", line)) for line in packed.called if line.startswith("rank")]
+    assert len(limits) == 3
+    assert min(limits) >= 599, "bash counts whole seconds, of which one may begin just then"
     assert all(1 <= int(each) < 0.8 * all_s for each in packed.told_to_record("--elapsed")), "each has its own clock"
 
 
