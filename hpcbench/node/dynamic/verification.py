@@ -8,6 +8,7 @@ this size, and threads beyond it do not obey.
 
 import math
 import os
+import threading
 import time
 from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
@@ -17,7 +18,7 @@ from .sections import Sections
 
 FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
 SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP_BLOCKTIME), those of libgomp for less
-IDLE_S = 0.05  # in which those that spin for ever are seen
+IDLE_S = 0.1  # in which those that spin for ever are seen, and compute for a fifth of it at least on a busy machine, too
 BUSY = 0.1  # of the section's time, and no less than
 BUSY_S = 0.005  # in all its steps: a thread has computed
 SHARE, SHARES = 2**16, 20  # numbers of an operation for each thread, and how often: some milliseconds for each
@@ -84,14 +85,14 @@ def threads_spin_for_ever() -> bool:
     time.sleep(SETTLE_S)
     began_s = time.process_time()
     time.sleep(IDLE_S)
-    return time.process_time() - began_s > IDLE_S / 2
+    return time.process_time() - began_s > IDLE_S / 5
 
 
 def computing(threads: int) -> int:
     """How many threads share an operation that is large enough for so many: fewer than were set, where something holds
     them back (OMP_THREAD_LIMIT, OMP_DYNAMIC), of which reading the count back tells nothing."""
     torch.set_num_threads(1)
-    alone_s = sum(_times_of_shares(1).values())
+    alone_s = _times_of_shares(1)[threading.get_native_id()]  # others may still spin
     torch.set_num_threads(threads)
     return sum(seconds >= OF_A_SHARE * alone_s for seconds in _times_of_shares(threads).values())
 
