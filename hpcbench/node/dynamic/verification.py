@@ -18,7 +18,7 @@ from .sections import Sections
 
 FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
 SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP_BLOCKTIME), those of libgomp for less
-IDLE_S = 0.1  # in which those that spin for ever are seen, and compute for a fifth of it at least on a busy machine, too
+IDLE_S = 0.1  # in which those that spin for ever are seen; on a busy machine they get a fifth of it at least
 BUSY = 0.1  # of the section's time, and no less than
 BUSY_S = 0.005  # in all its steps: a thread has computed
 SHARE, SHARES = 2**16, 20  # numbers of an operation for each thread, and how often: some milliseconds for each
