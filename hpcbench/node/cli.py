@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from typing import Any, Dict, List
 
 from . import outcomes
@@ -74,6 +75,7 @@ def _add_tasks(commands: Any) -> None:
     work = commands.add_parser("work", help="the task itself")
     _add_run(work)
     work.add_argument("--result-fd", type=int, required=True)
+    work.add_argument("--found-fd", type=int, help="a file of the threads by section that it has found before")
     work.set_defaults(function=_work)
 
 
@@ -187,10 +189,19 @@ def _keep_packages(path: str, scratch: str, ranks: int) -> None:
 
 
 def _work(arguments: Any) -> int:
-    from .run import run
+    from .run import find, looks_for_threads, run
 
     planned = read(arguments.job_file, arguments.element)
-    facts = run(planned, from_environment(os.environ))
+    ranks, environment = from_environment(os.environ), dict(os.environ)
+    if arguments.found_fd is not None:
+        with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
+            facts = run(planned, ranks, json.load(file))
+    elif looks_for_threads(planned):
+        facts = find(planned, ranks)
+        if facts["status"] == outcomes.COMPLETED:
+            _start_anew(facts["found"], environment)
+    else:
+        facts = run(planned, ranks)
     with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
         json.dump(facts, pipe, separators=(",", ":"))
     sys.stdout.flush()
@@ -198,6 +209,18 @@ def _work(arguments: Any) -> int:
     # The result is out. Taking the interpreter down would let C++ destructors race with the framework's threads:
     # one DDP run in five on gloo aborted there, after all its work was done.
     os._exit(0 if facts["status"] == outcomes.COMPLETED else 1)
+
+
+def _start_anew(found: Dict[str, Any], environment: Dict[str, str]) -> None:
+    """Become the same task from its beginning, with what was found and the environment that it had. Does not return."""
+    with tempfile.TemporaryFile("w", encoding="utf-8") as file:
+        json.dump(found, file)
+        file.flush()
+        file.seek(0)
+        os.set_inheritable(file.fileno(), True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, [sys.executable, *sys.argv, "--found-fd", str(file.fileno())], environment)
 
 
 def _record(arguments: Any) -> int:

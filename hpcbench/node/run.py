@@ -21,8 +21,24 @@ if TYPE_CHECKING:
     from .frameworks.base import Adapter, Network
 
 
-def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
-    """Run one repetition. Never raises for what the framework does: an error is an outcome."""
+def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """Run one repetition. Never raises for what the framework does: an error is an outcome. `found` is what `find` has
+    found, of a case that asks for it."""
+    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, facts))
+
+
+def looks_for_threads(planned: PlannedRun) -> bool:
+    """Whether it has to find out how many threads each section of the network shall have."""
+    return bool(planned.parameters["threads"] == catalog.DYNAMIC and planned.parameters["schedule"] is None)
+
+
+def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
+    """Look for threads by section of the network; an error is an outcome. `found` is for `run`, in another process: the
+    search leaves the heap in a state that it has in no program which follows a schedule from its beginning."""
+    return _outcome(planned, lambda adapter, facts: _find(adapter, planned, Group(ranks), facts))
+
+
+def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], None]") -> Dict[str, Any]:
     facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
     adapter: "Optional[Adapter]" = None
     try:
@@ -30,7 +46,7 @@ def run(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
         if missing:
             raise outcomes.Unsupported(missing)
         adapter = _framework(planned, facts)
-        _measure(adapter, planned, Group(ranks), facts)
+        work(adapter, facts)
         facts["status"] = outcomes.COMPLETED
     except outcomes.Unsupported as error:
         facts["status"] = outcomes.UNSUPPORTED
@@ -88,9 +104,8 @@ def _numbers(version: str) -> List[int]:
     return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
 
 
-def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
-    from . import problem  # these need numpy, which is here because the framework is
-    from .workloads import STEPS, time_to_accuracy
+def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> "Network":
+    from . import problem  # needs numpy, which is here because the framework is
 
     parameters = planned.parameters
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
@@ -103,6 +118,25 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     facts["build_s"] = time.perf_counter() - start
     facts["work"] = dict(network.work._asdict())
     facts["gpus"] = _own_gpu(adapter, network)
+    return network
+
+
+def _find(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+    from .dynamic import arrangement  # needs torch
+    from .workloads import STEPS
+
+    network = _built(adapter, planned, group, facts)
+    step = STEPS[planned.parameters["task"]](network)
+    facts["found"] = arrangement.find(network, step, planned.measure["max_time_s"])
+
+
+def _measure(
+    adapter: "Adapter", planned: PlannedRun, group: Group, found: Optional[Dict[str, Any]], facts: Dict[str, Any]
+) -> None:
+    from .workloads import STEPS, time_to_accuracy
+
+    parameters = planned.parameters
+    network = _built(adapter, planned, group, facts)
     if parameters["task"] == catalog.TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
@@ -110,10 +144,10 @@ def _measure(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[
     else:
         settings = stopping.Settings(*(planned.measure[name] for name in stopping.Settings._fields))
         step = STEPS[parameters["task"]](network)
-        facts["dynamic"] = _by_section(network, step, planned)
+        facts["dynamic"] = _by_section(network, step, planned, found)
         samples = sampling.measure(step, network.synchronize, settings, group.agree)
         facts["samples"] = samples.as_record()
-        if facts["dynamic"]:  # the first step came before the search
+        if facts["dynamic"]:  # the first step came before others
             facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
@@ -147,13 +181,15 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
             raise outcomes.Unsupported("%s: %s was asked for, and read back is %s" % told)
 
 
-def _by_section(network: "Network", step: Callable[[], Any], planned: PlannedRun) -> Optional[Dict[str, Any]]:
+def _by_section(
+    network: "Network", step: Callable[[], Any], planned: PlannedRun, found: Optional[Dict[str, Any]]
+) -> Optional[Dict[str, Any]]:
     """Put threads by section of the network in force, where the case asks for them."""
     if planned.parameters["threads"] != catalog.DYNAMIC:
         return None
     from .dynamic.arrangement import arrange  # needs torch
 
-    return arrange(network, step, planned.measure["max_time_s"])
+    return arrange(network, step, found)
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:

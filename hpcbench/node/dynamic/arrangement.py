@@ -1,4 +1,4 @@
-"""Threads by section for one repetition: measured, chosen and put in force, or the best fixed count and the reason."""
+"""Threads by section for one repetition: measured and chosen, put in force; or the best fixed count and the reason."""
 
 import time
 from dataclasses import replace
@@ -15,39 +15,42 @@ from .following import follow
 from .sections import Refused, Step
 
 
-def arrange(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
-    """Put threads by section in force for the steps to come, and tell for the record what was found.
+def find(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
+    """Look for a schedule: what `arrange` takes. `budget_s` is for the search, and again for the proof, in seconds of
+    steps."""
+    found = Finder(_subject(network, step), budget_s).find()
+    return {
+        "schedule": found.schedule.as_json() if found.schedule else None,
+        "why": found.why,
+        "fixed_threads": found.fixed_threads,
+        **found.details,
+    }
 
-    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. `budget_s` is for the search,
-    and again for the proof, in seconds of steps. Raises Unsupported where the case names a schedule that cannot be
-    applied or followed.
+
+def arrange(network: Any, step: Step, found: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """Put threads by section in force for the steps to come, and tell for the record: what was found, or, where nothing
+    was looked for, the schedule of the file that the case names.
+
+    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. Raises Unsupported where the
+    case names a schedule that cannot be applied or followed.
     """
     start = time.perf_counter()
     step()
     first_step_s = time.perf_counter() - start
-    file = network.problem.parameters["schedule"]
-    told = _search(network, step, budget_s) if file is None else _follow_file(network, step, file)
+    told = _follow_file(network, step) if found is None else _follow_found(network, step, found)
     return {**told, "first_step_s": first_step_s}
 
 
-def _search(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
-    found = Finder(_subject(network, step), budget_s).find()
-    made, why, threads = found.schedule, found.why, {}
+def _follow_found(network: Any, step: Step, found: Dict[str, Any]) -> Dict[str, Any]:
+    made, why, threads = found["schedule"], found["why"], {}
     if made is not None:
         try:
-            threads = _follow(network, step, made)
+            threads = _follow(network, step, schedule.parse(made))
         except Refused as reason:
             made, why = None, str(reason)
     if made is None:
-        torch.set_num_threads(found.fixed_threads)
-    return {
-        "answer": SCHEDULE if made else FIXED,
-        "why": why,
-        "schedule": made.as_json() if made else None,
-        "threads": threads,
-        "fixed_threads": found.fixed_threads,
-        **found.details,
-    }
+        torch.set_num_threads(found["fixed_threads"])
+    return {**found, "answer": SCHEDULE if made else FIXED, "schedule": made, "why": why, "threads": threads}
 
 
 def _subject(network: Any, step: Step) -> Subject:
@@ -76,7 +79,8 @@ def _other_step(network: Any) -> Optional[Step]:
     return lambda: network.predict(inputs)
 
 
-def _follow_file(network: Any, step: Step, file: str) -> Dict[str, Any]:
+def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
+    file = network.problem.parameters["schedule"]
     try:
         found = schedule.read(file)
     except OSError as error:

@@ -20,9 +20,10 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: threads by section in a repetition")
 
 from hpcbench.node.dynamic import arrangement, finding, verification  # noqa: E402 - they need torch
-from hpcbench.node.dynamic.arrangement import arrange  # noqa: E402
+from hpcbench.node.dynamic.arrangement import arrange, find  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
-from hpcbench.node.run import run  # noqa: E402
+from hpcbench.node.run import find as find_in_repetition  # noqa: E402
+from hpcbench.node.run import looks_for_threads, run  # noqa: E402
 from hpcbench.node.schedule import cpus, quota  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 from tests.node.dynamic.threaded import Threaded  # noqa: E402
@@ -54,9 +55,21 @@ def network(make_parameters: Make) -> Make:
     return make
 
 
+def searched(network: Any, budget_s: float) -> Any:
+    """What a search finds, put in force. In a repetition another process does this."""
+    return arrange(network, network.infer, find(network, network.infer, budget_s))
+
+
+def both(planned: Any) -> Any:
+    """What a repetition finds out, one process after the other."""
+    assert looks_for_threads(planned)
+    found = find_in_repetition(planned, Ranks(0, 1))
+    return run(planned, Ranks(0, 1), found["found"]) if found["status"] == "completed" else found
+
+
 def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Make) -> None:
     made = network(Sleeping(0.004, 0.001), Sleeping(0.001, 0.004), Sleeping(0.004, 0.001))
-    told = arrange(made, made.infer, 1.0)
+    told = searched(made, 1.0)
     assert told["answer"] == "schedule"
     assert [(each["module"], each["threads"]) for each in told["schedule"]["sections"]] == [
         ("0", 2),
@@ -78,7 +91,7 @@ def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Ma
 
 def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make) -> None:
     made = network(Sleeping(0.001, 0.004), Sleeping(0.001, 0.004))
-    told = arrange(made, made.infer, 0.5)
+    told = searched(made, 0.5)
     assert (told["answer"], told["fixed_threads"], told["schedule"]) == ("fixed", 1, None)
     assert told["why"] == "no change of the count is worth what it costs"
     assert torch.get_num_threads() == 1
@@ -88,7 +101,7 @@ def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make
 def test_sections_lie_as_deep_as_the_case_says(network: Make) -> None:
     pair = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
     made = network(pair, Sleeping(0.001, 0.004), section_depth=1)
-    told = arrange(made, made.infer, 1.0)
+    told = searched(made, 1.0)
     assert [(each["module"], each["chosen"]) for each in told["sections"]] == [("0", 2), ("1", 1)]
 
 
@@ -100,7 +113,7 @@ class Setting(torch.nn.Module):
 
 def test_a_model_that_sets_threads_gets_a_fixed_count_and_the_reason(network: Make) -> None:
     made = network(Sleeping(0.001, 0.001), Setting())
-    told = arrange(made, made.infer, 0.1)
+    told = searched(made, 0.1)
     assert told["answer"] == "fixed"
     assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
     assert told["sections"] == []
@@ -126,7 +139,7 @@ def test_a_model_that_sets_threads_only_later_gets_a_fixed_count_and_the_reason(
         return search(self, sections)
 
     monkeypatch.setattr(finding.Finder, "_search", trusting)
-    told = arrange(made, made.infer, 0.1)
+    told = searched(made, 0.1)
     assert told["answer"] == "fixed"
     assert told["why"].startswith("the model sets threads itself")
     assert not any(module._forward_pre_hooks for module in made.model)
@@ -134,19 +147,19 @@ def test_a_model_that_sets_threads_only_later_gets_a_fixed_count_and_the_reason(
 
 def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None:
     wide, narrow = Sleeping(0.004, 0.001), Sleeping(0.001, 0.004)
-    told = arrange(measured := network(wide, narrow), measured.infer, 1.0)
+    told = searched(network(wide, narrow), 1.0)
     file = tmp_path / "schedule.json"
     arrangement.schedule.write(arrangement.schedule.parse(told["schedule"]), str(file))
     made = network(Sleeping(0, 0), Sleeping(0, 0), schedule=str(file))
-    again = arrange(made, made.infer, 1.0)
+    again = arrange(made, made.infer, None)
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
     with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for")):
-        arrange(other, other.infer, 1.0)
+        arrange(other, other.infer, None)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
-        arrange(missing, missing.infer, 1.0)
+        arrange(missing, missing.infer, None)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +175,7 @@ def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(
     if spin:
         monkeypatch.setattr(verification, "threads_spin_for_ever", lambda: True)
     made = network(Sleeping(0.001, 0.001), Threaded())
-    told = arrange(made, made.infer, 0.1)
+    told = searched(made, 0.1)
     assert (told["answer"], told["schedule"], told["sections"]) == ("fixed", None, [])
     assert told["why"].startswith(why)
     assert torch.get_num_threads() == told["fixed_threads"]
@@ -183,7 +196,7 @@ def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: M
         f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were asked"
     )
     with pytest.raises(Unsupported, match=re.escape(refusal)):
-        arrange(made, made.infer, 1.0)
+        arrange(made, made.infer, None)
     assert not any(module._forward_pre_hooks for module in made.model)
 
 
@@ -200,7 +213,7 @@ def test_what_was_read_is_in_force_though_the_file_becomes_another(
         return found
 
     monkeypatch.setattr(arrangement.schedule, "read", reading)
-    told = arrange(made := network(*modules, schedule=file), made.infer, 1.0)
+    told = arrange(made := network(*modules, schedule=file), made.infer, None)
     assert [each["threads"] for each in told["schedule"]["sections"]] == [2, 1]
     assert told["threads"]["intra_op"] == 2
 
@@ -210,8 +223,8 @@ def test_threads_in_effect_are_those_of_sections_that_ran(network: Make, tmp_pat
     file = file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
     made = network(*modules, schedule=file)
     first = made.model[0]
-    assert arrange(made, made.infer, 1.0)["threads"]["intra_op"] == 2
-    assert arrange(made, lambda: first(torch.ones(1)), 1.0)["threads"]["intra_op"] == 1
+    assert arrange(made, made.infer, None)["threads"]["intra_op"] == 2
+    assert arrange(made, lambda: first(torch.ones(1)), None)["threads"]["intra_op"] == 1
 
 
 def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
@@ -236,7 +249,7 @@ def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
         return found
 
     monkeypatch.setattr(finding.Finder, "find", trusting)
-    told = arrange(made, made.infer, 1.0)
+    told = searched(made, 1.0)
     assert (told["answer"], told["schedule"], told["threads"]) == ("fixed", None, {})
     assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
     assert torch.get_num_threads() == told["fixed_threads"]
@@ -245,7 +258,7 @@ def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
 
 @pytest.mark.parametrize("task", ["inference", "training"])
 def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None:
-    facts = run(make_planned(model_options=TINY, threads="dynamic", task=task), Ranks(0, 1))
+    facts = both(make_planned(model_options=TINY, threads="dynamic", task=task))
     assert facts["status"] == "completed", facts["error"]
     assert facts["dynamic"]["answer"] in ("fixed", "schedule")
     assert facts["dynamic"]["search_steps"] > 0
@@ -253,12 +266,11 @@ def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None
     assert facts["samples"]["times_s"]
 
 
-@pytest.mark.parametrize("searched", [True, False])
-def test_the_first_step_is_the_one_before_the_search(
-    network: Make, make_planned: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searched: bool
+def test_the_first_step_is_the_one_before_those_that_verify(
+    network: Make, make_planned: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modules = (Sleeping(0, 0), Sleeping(0, 0))
-    file = None if searched else file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
+    file = file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
     made = network(*modules, schedule=file)
     slow = iter([0.2])
 
@@ -266,10 +278,10 @@ def test_the_first_step_is_the_one_before_the_search(
         time.sleep(next(slow, 0.0))
         made.infer()
 
-    told = arrange(made, step, 0.1)
+    told = arrange(made, step, None)
     assert 0.2 <= told["first_step_s"] < 1
     monkeypatch.setattr(arrangement, "arrange", lambda *given: {**told, "first_step_s": 123.0})
-    facts = run(make_planned(model_options=TINY, threads="dynamic"), Ranks(0, 1))
+    facts = run(make_planned(model_options=TINY, threads="dynamic", schedule=file), Ranks(0, 1))
     assert facts["samples"]["first_step_s"] == 123.0
     assert "first_step_s" not in facts["dynamic"]
 
@@ -299,7 +311,7 @@ def test_more_threads_than_cpus_are_for_cases_that_say_so(
 ) -> None:
     monkeypatch.setattr(machine, "this_system", lambda: System([0, 1]))
     asked = {"threads": "dynamic", "intra_op_threads": 3, "oversubscribe": oversubscribe}
-    facts = run(make_planned(model_options=TINY, **asked), Ranks(0, 1))
+    facts = both(make_planned(model_options=TINY, **asked))
     if not oversubscribe:
         assert facts["status"] == "unsupported"
         assert facts["error"]["message"].startswith("intra_op_threads: 3 threads, and this process may use 2 CPUs")
@@ -313,9 +325,9 @@ def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, mon
     monkeypatch.setattr(cpus, "tightest", lambda: quota.Quota(0.5, "/slice"))
     refusal = f"{file}: the schedule cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
-        arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, 1.0)
+        arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, None)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
-    assert arrange(allowed, allowed.infer, 1.0)["answer"] == "schedule"
+    assert arrange(allowed, allowed.infer, None)["answer"] == "schedule"
 
 
 class Branches(torch.nn.ModuleList):
@@ -337,7 +349,7 @@ class SleepingLayer(torch.nn.Linear):
 
 def test_branches_that_gain_side_by_side_get_a_schedule(network: Make, tmp_path: Path) -> None:
     made = network(Sleeping(0.001, 0.001), Branches([SleepingLayer(0.01), SleepingLayer(0.01)]))
-    told = arrange(made, made.infer, 1.0)
+    told = searched(made, 1.0)
     assert told["answer"] == "schedule", told["why"]
     assert told["schedule"]["sections"][1] == {
         "module": "1",
