@@ -145,8 +145,10 @@ class Parameters(Model):
     wait_policy: Literal["active", "passive"] | None = Field(
         default=None, description="whether OpenMP's threads spin or sleep while they wait; unset: the runtime's choice"
     )
-    allocator: Literal["jemalloc", "tcmalloc"] | None = Field(
-        default=None, description="of memory, by LD_PRELOAD; unset: that of the C library"
+    allocator: Literal["jemalloc", "tcmalloc", "glibc-retain"] | None = Field(
+        default=None,
+        description="of memory, by LD_PRELOAD; `glibc-retain`: the C library's, which keeps what is freed; unset: that "
+        "of the C library",
     )
     flush_denormals: bool | None = Field(
         default=None, description="whether numbers too small for full precision become 0; unset: the framework's choice"

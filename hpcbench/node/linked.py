@@ -1,11 +1,14 @@
-"""Which libraries this process has really got: as the dynamic linker tells, not as an environment variable asks."""
+"""Which libraries this process has really got, and how they are set: as the dynamic linker and the kernel tell, not as
+an environment variable asks."""
 
 import ctypes
 import os
 import re
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 _OPENMP = re.compile(r"(libgomp|libiomp5|libomp)[-.]")
+_LARGE = 64 * 2**20  # bytes
+RETAINING = " (retains)"  # after the file's name
 _SPINS_FOR_EVER = 2**31 - 1  # milliseconds, which kmp_get_blocktime gives for `infinite`
 
 
@@ -21,15 +24,14 @@ class _Info(ctypes.Structure):
 
 
 def in_effect() -> Dict[str, Any]:
-    """Of OpenMP and the allocator the file, by its name; whether OpenMP's threads spin or sleep while they wait, where
-    its runtime tells."""
+    """Of OpenMP and the allocator the file, by its name; whether glibc's allocator retains what is freed; whether
+    OpenMP's threads spin or sleep while they wait, where its runtime tells."""
     openmp = provider("GOMP_parallel")  # what compilers call: Intel's and LLVM's runtimes have it, too
     # One that was not preloaded belongs to the libraries that were linked with it: there may be several.
     files = [openmp] if openmp else [path for path in mapped() if _OPENMP.match(os.path.basename(path))]
-    allocator = provider("malloc")
     return {
         "openmp": ", ".join(sorted({os.path.basename(path) for path in files})) or None,
-        "allocator": os.path.basename(allocator) if allocator else None,
+        "allocator": _allocator(),
         "wait_policy": _wait_policy(),
     }
 
@@ -54,10 +56,40 @@ def not_mapped(paths: Sequence[str]) -> Optional[str]:
 
 
 def mapped() -> List[str]:
-    """The files in this process's memory (proc_pid_maps(5))."""
+    """The files in this process's memory, and what the kernel calls its other parts."""
+    return list(dict.fromkeys(name for _, name in _mappings() if name))
+
+
+def retains() -> bool:
+    """Whether what this process frees stays with it: the middle of a freed block is in the heap. It is larger than any
+    that glibc takes from there of its own accord (32 MiB, DEFAULT_MMAP_THRESHOLD_MAX in malloc.c)."""
+    c_library: Any = ctypes.CDLL(None)
+    c_library.malloc.restype = ctypes.c_void_p
+    c_library.malloc.argtypes = [ctypes.c_size_t]
+    c_library.free.argtypes = [ctypes.c_void_p]
+    block = c_library.malloc(_LARGE)
+    c_library.free(block)  # at once: with something else above it, the heap could not shrink
+    return bool(block) and _part_of(block + _LARGE // 2) == "[heap]"
+
+
+def _allocator() -> Optional[str]:
+    file = provider("malloc")
+    if file is None:
+        return None
+    is_glibc = file == provider("gnu_get_libc_version")
+    return os.path.basename(file) + (RETAINING if is_glibc and retains() else "")
+
+
+def _part_of(address: int) -> Optional[str]:
+    """The name of that part of this process's memory; None where nothing is mapped, or it has no name."""
+    return next((name for addresses, name in _mappings() if address in addresses), None)
+
+
+def _mappings() -> List[Tuple[range, Optional[str]]]:
+    """From proc_pid_maps(5)."""
     with open("/proc/self/maps", errors="replace") as file:
-        fields = [line.split(None, 5) for line in file]
-    return list(dict.fromkeys(each[5].rstrip("\n") for each in fields if len(each) == 6))
+        fields = [line.rstrip("\n").split(None, 5) for line in file]
+    return [(range(*(int(end, 16) for end in each[0].split("-"))), each[5] if each[5:] else None) for each in fields]
 
 
 def _wait_policy() -> Optional[str]:

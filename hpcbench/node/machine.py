@@ -5,7 +5,7 @@ import math
 import os
 from typing import Optional
 
-from . import preload
+from . import glibc, preload
 from .checkup.quota import tightest
 from .checkup.system import System, counted, listed, this_system
 from .hardware import usable_cpus
@@ -18,6 +18,7 @@ def what_is_missing(planned: PlannedRun) -> Optional[str]:
         _of_the_machine(planned)
         or room_for_threads(planned, this_system())
         or preload.missing(planned.parameters, os.environ)
+        or glibc.missing(planned.parameters)
     )
 
 

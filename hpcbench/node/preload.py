@@ -53,7 +53,9 @@ def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Op
 
 
 def _asked(parameters: Mapping[str, Any]) -> List[Library]:
-    return [several[parameters[name]] for name, several in LIBRARIES.items() if parameters[name] is not None]
+    """Not every value is a library: one of `allocator` is glibc's own."""
+    asked = (several.get(parameters[name]) for name, several in LIBRARIES.items())
+    return [library for library in asked if library]
 
 
 def _path(library: Library, environment: Mapping[str, str]) -> Optional[str]:

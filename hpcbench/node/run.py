@@ -11,7 +11,7 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, hardware, linked, machine, outcomes, preload, sampling, stopping, topology
+from . import catalog, frameworks, glibc, hardware, linked, machine, outcomes, preload, sampling, stopping, topology
 from .checkup.system import System
 from .group import Group
 from .planned import PlannedRun
@@ -179,6 +179,9 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         if asked is not None and tells and found.get(name) != asked:
             told = (name, str(asked).lower(), str(found.get(name)).lower())
             raise outcomes.Unsupported("%s: %s was asked for, and read back is %s" % told)
+    if parameters["allocator"] == glibc.RETAIN and not (found["allocator"] or "").endswith(linked.RETAINING):
+        told = (glibc.RETAIN, " ".join(glibc.RETAINING), found["allocator"])
+        raise outcomes.Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
 
 
 def _by_section(

@@ -2,6 +2,8 @@
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from . import glibc
+
 
 def for_worker(
     parameters: Mapping[str, Any], environment: Mapping[str, str], preloaded: Sequence[str] = ()
@@ -13,15 +15,14 @@ def for_worker(
         changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
     if preloaded:  # before what the user has put there: whose symbols come first are taken
         changed["LD_PRELOAD"] = ":".join([*preloaded, *filter(None, [environment.get("LD_PRELOAD")])])
+    if parameters["allocator"] == glibc.RETAIN:
+        changed.update(glibc.RETAINING)
     if parameters["wait_policy"] is not None:
         changed.update(_waiting(parameters["wait_policy"], parameters["openmp"]))
     if parameters["onednn"] is not None:
         changed.update(dict.fromkeys(_ONEDNN.get(framework, ()), str(int(parameters["onednn"]))))
-    if framework == "mxnet" and parameters["inter_op_threads"] is not None:
-        changed["MXNET_CPU_WORKER_NTHREADS"] = str(parameters["inter_op_threads"])
-    if framework == "mxnet" and parameters["device"] == "gpu":
-        # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
-        changed["NVIDIA_TF32_OVERRIDE"] = "0"
+    if framework == "mxnet":
+        changed.update(_mxnet(parameters))
     if framework.startswith("keras-"):
         changed["KERAS_BACKEND"] = framework[len("keras-") :]
     if framework == "keras-torch":
@@ -33,6 +34,13 @@ def for_worker(
         if framework.endswith("jax"):
             changed["JAX_PLATFORMS"] = "cpu"  # else it warns of the GPUs that it does not find
     return changed
+
+
+def _mxnet(parameters: Mapping[str, Any]) -> Dict[str, str]:
+    threads = parameters["inter_op_threads"]
+    workers = {} if threads is None else {"MXNET_CPU_WORKER_NTHREADS": str(threads)}
+    # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
+    return {**workers, "NVIDIA_TF32_OVERRIDE": "0"} if parameters["device"] == "gpu" else workers
 
 
 def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:

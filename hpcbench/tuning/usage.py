@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hpcbench.node import variables
+from hpcbench.node import glibc, variables
 from hpcbench.node.catalog import COMPILED
 from hpcbench.plan.case import Case
 
@@ -22,8 +22,10 @@ _THREADS = {
     "keras-tensorflow": _TENSORFLOW,
 }
 _PRELOAD = "LD_PRELOAD"
-# What sets counts of threads, their OpenMP runtime, MKL and oneDNN, or puts a library in the place of another.
-_OF_THREADS = re.compile(r"(OMP|KMP|GOMP|MKL|DNNL)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|LD_PRELOAD")
+# What sets counts of threads, their OpenMP runtime, MKL, oneDNN and glibc's allocator, or preloads a library.
+_OF_THREADS = re.compile(
+    r"(OMP|KMP|GOMP|MKL|DNNL|MALLOC)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|GLIBC_TUNABLES|LD_PRELOAD"
+)
 
 
 class Usage(NamedTuple):
@@ -62,7 +64,7 @@ def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _preloads(case: Case) -> bool:
-    return case.parameters.openmp is not None or case.parameters.allocator is not None
+    return case.parameters.openmp is not None or case.parameters.allocator not in (None, glibc.RETAIN)
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:

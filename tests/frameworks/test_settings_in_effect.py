@@ -57,6 +57,11 @@ def test_an_allocator_serves_the_whole_process(
     assert run(framework)[1]["allocator"].startswith(("libc.", "libc-"))
 
 
+@pytest.mark.parametrize("framework", EVERY)
+def test_glibcs_allocator_keeps_what_a_framework_frees(run: Callable[..., Any], framework: str) -> None:
+    assert run(framework, allocator="glibc-retain")[1]["allocator"].endswith(" (retains)")
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("framework", ["pytorch", "mxnet"])
 def test_an_openmp_runtime_takes_the_place_of_the_frameworks_own(

@@ -45,6 +45,11 @@ def test_a_library_beside_the_python_is_found_as_pip_and_conda_put_it(library: A
     assert preload.missing(asks(openmp="intel"), {}) is None
 
 
+def test_an_allocator_that_is_no_library_needs_none(library: Any) -> None:
+    assert preload.found(asks(allocator="glibc-retain"), {}) == []
+    assert preload.missing(asks(allocator="glibc-retain"), {}) is None
+
+
 def test_the_users_library_path_comes_first(library: Any, tmp_path: Path) -> None:
     library("prefix/lib/libjemalloc.so.2")
     users = library("users/libjemalloc.so.2")

@@ -96,6 +96,22 @@ def test_an_allocator_is_in_effect(
     assert settings_of(allocator=allocator)["allocator"].startswith(file)
 
 
+def test_glibcs_allocator_keeps_what_is_freed(settings_of: Callable[..., dict[str, Any]]) -> None:
+    assert settings_of(allocator="glibc-retain")["allocator"].endswith(" (retains)")
+    assert not settings_of()["allocator"].endswith(" (retains)")
+
+
+def test_where_glibcs_allocator_does_not_keep_it_the_case_is_unsupported(
+    make_folder: Callable[..., Any], clean_environment: dict[str, str]
+) -> None:
+    """glibc reads GLIBC_TUNABLES, too, and it has the last word."""
+    folder = make_folder(allocator="glibc-retain")
+    environment = {**clean_environment, "GLIBC_TUNABLES": "glibc.malloc.trim_threshold=1048576"}
+    record = folder.record(folder.rank(environment).returncode, environment)
+    assert record["status"] == "unsupported"
+    assert "allocator: glibc-retain was asked for by MALLOC_MMAP_MAX_" in record["error"]["message"]
+
+
 def test_a_plain_user_has_what_pytorch_and_the_c_library_bring(settings_of: Callable[..., dict[str, Any]]) -> None:
     found = settings_of()
     assert found["openmp"].startswith("libgomp")

@@ -25,6 +25,8 @@ SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
         "LD_PRELOAD",
         "NVIDIA_TF32_OVERRIDE",
         "KERAS_BACKEND",
+        "MALLOC_TRIM_THRESHOLD_",
+        "GLIBC_TUNABLES",
     ],
 )
 def test_settings_that_change_speed_are_kept(name: str) -> None:

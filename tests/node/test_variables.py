@@ -87,6 +87,14 @@ def test_what_is_preloaded_comes_before_what_the_user_preloads(
     assert for_worker(make_parameters(), users)["LD_PRELOAD"] == "/usr/lib/libusers.so"
 
 
+def test_glibcs_allocator_is_told_to_keep_what_is_freed_only_where_it_is_asked_for(
+    changed: Callable[..., dict[str, str]],
+) -> None:
+    told = changed({"MALLOC_MMAP_MAX_": "65536"}, allocator="glibc-retain")
+    assert (told["MALLOC_MMAP_MAX_"], told["MALLOC_TRIM_THRESHOLD_"]) == ("0", "-1")
+    assert not any(name.startswith("MALLOC") for name in changed(allocator="jemalloc"))
+
+
 @pytest.mark.parametrize(("openmp", "blocktime"), [("intel", "0"), ("llvm", "0"), ("gnu", None), (None, None)])
 def test_a_wait_policy_is_told_in_the_words_of_each_runtime(
     changed: Callable[..., dict[str, str]], openmp: str | None, blocktime: str | None

@@ -29,6 +29,16 @@ def test_a_library_is_preloaded_from_where_the_repetition_had_it() -> None:
     assert usage(case(wait_policy="passive"), case(), RECORD).variables == {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
+def test_glibcs_allocator_needs_two_variables_and_no_library() -> None:
+    retaining = case(allocator="glibc-retain")
+    assert usage(retaining, case(), RECORD).variables == {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
+    assert inherited(retaining, {"MALLOC_MMAP_MAX_": "0", "LD_PRELOAD": "/x.so"}) == {"LD_PRELOAD": "/x.so"}
+    assert inherited(case(), {"MALLOC_ARENA_MAX": "1", "GLIBC_TUNABLES": "a=1"}) == {
+        "MALLOC_ARENA_MAX": "1",
+        "GLIBC_TUNABLES": "a=1",
+    }
+
+
 def test_instances_have_cpus_of_their_own() -> None:
     assert usage(case(instances=2), case(), RECORD).cpus == ((0, 1), (2, 3))
     assert usage(case(), case(), RECORD) == Usage()
