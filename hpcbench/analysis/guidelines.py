@@ -96,6 +96,7 @@ def mine(
     tolerance: float = TOLERANCE,
     fewest: int = FEWEST_CONTEXTS,
     most: int = MOST,
+    most_unclear: float = MOST_UNCLEAR,
 ) -> list[Guideline]:
     """The rules of at least `fewest` contexts that are within `tolerance` of the best in most, the best rule first.
 
@@ -112,7 +113,7 @@ def mine(
     good.sort(key=lambda each: (-(each.share.low or 0), len(each.conditions), -each.support))
     told: list[Guideline] = []
     for each in good:
-        if each.unclear <= MOST_UNCLEAR * each.support and not _is_surpassed(settings, each, told) and len(told) < most:
+        if each.unclear <= most_unclear * each.support and not _is_surpassed(settings, each, told) and len(told) < most:
             told.append(each)
     return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in told]
 

@@ -4,7 +4,8 @@ A rule that is mined and told on the same cases has been chosen for them. So eac
 are mined on the others (see guidelines.py), and the best of them is followed on the one left out: by the slowest
 setting that follows it, since who knows only the rule may get that one (Stone, 1974, "Cross-validatory choice and
 assessment of statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with its
-number of weights, whatever its batch and the length of its sequences.
+number of weights, whatever its batch and the length of its sequences. A rule that rests on contexts of which noise lets
+one say little is followed, too: it has still to hold where it was not mined.
 
 Rules are mined of threads that are set or not, without dynamic ones: a schedule belongs to one network, and no rule
 can name it.
@@ -43,6 +44,11 @@ class Followed(NamedTuple):
     slower: float
     is_within: bool
     beats: float
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether it may be slower than the tolerance allows, and noise hides it."""
+        return self.is_within and self.slower > 1 + TOLERANCE
 
 
 class Transfer(NamedTuple):
@@ -83,7 +89,7 @@ def _followed(
     settings: Settings, shares: dict[int, float], own: pd.Index[int], others: pd.DataFrame
 ) -> Iterator[Followed]:
     """In each context of a network, the slowest setting that follows the best rule of the others."""
-    rules = mine(others, THREADS)
+    rules = mine(others, THREADS, most_unclear=1)
     if not rules:
         return
     chosen = following(settings, rules[0].conditions) & settings.cases.index.isin(own)

@@ -165,7 +165,9 @@ def _of_guidelines(test: Transfer) -> str:
         f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
     )
     within = sum(each.is_within for each in test.followed)
-    said += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})."
+    said += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
+    unclear = sum(each.is_unclear for each in test.followed)
+    said += f", in {unclear:,} of them as far as noise lets one tell." if unclear else "."
     none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
     return said + none if test.without_rule else said
 

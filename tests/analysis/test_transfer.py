@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.analysis.guidelines import wilson
+from hpcbench.analysis.conditions import THREADS
+from hpcbench.analysis.guidelines import mine, wilson
 from hpcbench.analysis.transfer import transfer
 
 Matrix = Callable[..., Any]
@@ -83,6 +84,21 @@ def test_what_nobody_has_set_is_part_of_the_grid_of_the_others(matrix: Matrix) -
 
 def test_one_network_has_no_other_to_mine_on(matrix: Matrix) -> None:
     assert transfer(matrix(steady(four_is_best), **{**AXES, "parameter_count": [100]}).cases) is None
+
+
+def test_a_rule_of_which_noise_lets_one_say_little_is_followed_and_what_is_unclear_is_told(matrix: Matrix) -> None:
+    """One thread is surely slow; which other count is best depends on the batch, by less than repetitions vary."""
+
+    def times(batch_size: int, intra_op_threads: int, **_: Any) -> list[float]:
+        seconds = 2.0 if intra_op_threads == 1 else 1.0 if intra_op_threads == 2 * batch_size else 1.05
+        return [seconds * factor for factor in (0.9, 1.0, 1.1)]
+
+    cases = matrix(times, **{**AXES, "intra_op_threads": [1, 2, 4, 8]}).cases
+    assert mine(cases, THREADS) == []
+    found = transfer(cases)
+    assert found is not None
+    assert found.within == wilson(9, 9)
+    assert sum(each.is_unclear for each in found.followed) == 6
 
 
 def test_where_no_rule_holds_none_is_tested(matrix: Matrix) -> None:

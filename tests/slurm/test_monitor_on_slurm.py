@@ -25,11 +25,11 @@ def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_s
         assert "cpu" in record["interference"]["found"][0]["causes"]
         assert len(record["watched"]) == 2
         assert all(max(node["usage"]["own.processes"]) >= 1 for node in record["watched"]), "they were found"
-    (kept,) = cluster.workspace.glob("results/*/timelines/*/*.gz")
-    headers = [line for line in gzip.decompress(kept.read_bytes()).decode().splitlines() if '"sources"' in line]
-    assert len(headers) == 4, "of two attempts on two nodes"
     job = records[0]["slurm"]["array_job_id"]
     wait_until(lambda: not slurm("squeue", "--noheader", f"--jobs={job}"))
+    (kept,) = cluster.workspace.glob("results/*/timelines/*/*.gz")
+    headers = [line for line in gzip.decompress(kept.read_bytes()).decode().splitlines() if '"sources"' in line]
+    assert len(headers) == 4, "of two attempts on two nodes, each put there after its record"
     steps = slurm("sacct", "-j", job, "--noheader", "--parsable2", "--format=JobID,State,AllocNodes").splitlines()
     ended = [line.split("|")[1:] for line in steps if line.split("|")[0].rpartition(".")[2].isdigit()]
     assert ended == [["COMPLETED", "2"]] * 4, "a monitor and the tasks, twice: none was left to be killed with its job"

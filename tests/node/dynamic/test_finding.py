@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from hpcbench.node import apply_schedule, find_schedule  # noqa: E402 - they nee
 from hpcbench.node.dynamic import finding, verification  # noqa: E402
 from hpcbench.node.dynamic.finding import thread_limit  # noqa: E402
 from hpcbench.node.schedule import cpus, quota, read, write  # noqa: E402
+from tests.node.dynamic import sleeping  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
@@ -34,6 +34,7 @@ def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch.set_num_threads(count)
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.001, 0.004))
     batch = torch.ones(2)
@@ -56,6 +57,7 @@ def test_what_gains_is_a_schedule_to_write_and_to_follow(tmp_path: Any) -> None:
     assert read(str(tmp_path / "s.json")) == answer.schedule
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
@@ -64,6 +66,7 @@ def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     assert torch.get_num_threads() == 1
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_the_best_count_is_that_of_a_model_without_hooks() -> None:
     class Shy(Sleeping):
         """Takes another way where there are hooks, as nn.TransformerEncoderLayer does."""
@@ -71,7 +74,7 @@ def test_the_best_count_is_that_of_a_model_without_hooks() -> None:
         def forward(self, batch: Any) -> Any:
             if self._forward_pre_hooks:
                 return super().forward(batch)
-            time.sleep(0.0005 * torch.get_num_threads() ** 2)
+            sleeping.time.sleep(0.0005 * torch.get_num_threads() ** 2)
             return batch
 
     model = torch.nn.Sequential(Shy(0.004, 0.001), Shy(0.004, 0.001))
@@ -87,6 +90,7 @@ def test_a_model_of_one_section_is_told_to_be_one() -> None:
     assert answer.why == "its blocks make one section: `0` runs more than once"
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_a_block_under_two_parents_gets_a_schedule_that_can_be_followed() -> None:
     shared = torch.nn.Sequential(Sleeping(0.006, 0.001), torch.nn.Linear(2, 2))
     model = torch.nn.Sequential(torch.nn.Sequential(shared), Sleeping(0.001, 0.008), torch.nn.Sequential(shared))
@@ -123,6 +127,7 @@ def test_other_inputs_are_not_optional() -> None:
         find_schedule(model, lambda: model(torch.ones(2)))
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     class Later(Sleeping):
         searched = False
@@ -204,6 +209,7 @@ def test_more_threads_than_the_limit_are_refused_and_not_quietly_fewer(monkeypat
         find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), threads=2)
 
 
+@pytest.mark.usefixtures("slept_time")
 def test_who_wants_more_threads_than_cpus_gets_them() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.004, 0.001), Sleeping(0.001, 0.004, 0.004))
     batch = torch.ones(2)
