@@ -42,11 +42,14 @@ def test_two_instances_share_two_cpus_and_their_rates_add_up(command_line: Any) 
 
 def test_settings_of_a_case_are_seen_in_its_record_and_do_not_change_its_work(command_line: Any) -> None:
     experiment = command_line.experiment(
-        matrix={"flush_denormals": [None, True], "onednn": [True, False], "wait_policy": [None, "passive"]}
+        include=[
+            {"flush_denormals": flush, "onednn": onednn, "wait_policy": policy}
+            for flush, onednn, policy in ((None, True, None), (True, True, None), (None, False, "passive"))
+        ]
     )
     command_line("sweep", experiment, "--site", command_line.site())
     records = command_line.records()
-    assert len(records) == 8
+    assert len(records) == 3
     assert len({str(record["work"]) for record in records}) == 1
     for record in records:
         asked, found = record["parameters"], record["settings"]
