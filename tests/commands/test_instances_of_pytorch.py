@@ -44,12 +44,17 @@ def test_settings_of_a_case_are_seen_in_its_record_and_do_not_change_its_work(co
     experiment = command_line.experiment(
         include=[
             {"flush_denormals": flush, "onednn": onednn, "wait_policy": policy}
-            for flush, onednn, policy in ((None, True, None), (True, True, None), (None, False, "passive"))
+            for flush, onednn, policy in (
+                (None, True, None),
+                (True, True, "passive"),
+                (None, False, "passive"),
+                (True, False, None),
+            )  # each value with each of another parameter
         ]
     )
     command_line("sweep", experiment, "--site", command_line.site())
     records = command_line.records()
-    assert len(records) == 3
+    assert len(records) == 4
     assert len({str(record["work"]) for record in records}) == 1
     for record in records:
         asked, found = record["parameters"], record["settings"]

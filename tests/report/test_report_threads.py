@@ -69,6 +69,21 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     assert energy == "The energy of a step is not known: no sensor has told it."
 
 
+def test_contexts_in_which_noise_hides_what_the_guideline_costs_are_counted(
+    study: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = study.guideline_test
+    assert test is not None
+    hidden, clear, cost = (
+        test.followed[0]._replace(slower=slower, is_within=is_within)
+        for slower, is_within in ((1.05, True), (1.01, True), (1.05, False))
+    )
+    monkeypatch.setitem(vars(study), "guideline_test", test._replace(followed=(hidden, clear, cost)))
+    guideline, *_ = sentences(study)
+    assert "of the best of these in 2 contexts (" in guideline
+    assert "), in 1 of them as far as noise lets one tell. For 2 networks" in guideline
+
+
 def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
     own = {"cpus_per_task": 4}
     found = results(case(0.1, threads="dynamic", **own), case(0.2, **own), repetitions=3)
