@@ -3,7 +3,6 @@
 import os
 import platform
 import re
-import resource
 import sys
 import time
 import traceback
@@ -63,7 +62,7 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
         facts["status"] = outcomes.OUT_OF_MEMORY if exhausted else outcomes.FAILED
         facts["error"] = _described(error, planned.parameters["framework"])
         traceback.print_exc()
-    facts["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()
     return facts
 
 

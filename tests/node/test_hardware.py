@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,29 @@ def test_the_processor_is_named_as_in_proc_cpuinfo() -> None:
 def test_the_memory_is_that_of_proc_meminfo() -> None:
     total = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     assert hardware.memory_bytes() == int(total.split()[1]) * 1024
+
+
+PEAK = "from hpcbench.node.hardware import peak_resident_bytes; print(peak_resident_bytes())"
+
+
+@linux
+@pytest.mark.parametrize(
+    ("afterwards", "is_large"),
+    [
+        pytest.param(PEAK, True, id="given back"),
+        pytest.param(f"import os, sys; os.execv(sys.executable, ['python', '-c', {PEAK!r}])", False, id="exec"),
+    ],
+)
+def test_the_peak_of_memory_is_of_this_program_alone(afterwards: str, is_large: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"len(bytearray(2**28)); {afterwards}"], capture_output=True, text=True, check=True
+    )
+    assert (int(done.stdout) >= 2**28) is is_large
+
+
+def test_where_the_kernel_tells_no_peak_the_libc_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "_lines", lambda path: ["Name:\tpython", "VmRSS:\t12 kB"])
+    assert hardware.peak_resident_bytes() == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 @linux
