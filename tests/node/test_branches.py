@@ -17,7 +17,9 @@ import pytest
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: branches side by side")
 from torch import nn  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from torch.nn.utils import prune  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from hpcbench.node.schedule import (  # noqa: E402
     FORWARD,
@@ -26,6 +28,7 @@ from hpcbench.node.schedule import (  # noqa: E402
     apply_schedule,
     cpus,
     fingerprint,
+    write,
 )
 from hpcbench.node.schedule.branches import SideBySide  # noqa: E402
 from hpcbench.node.schedule.lanes import Lanes  # noqa: E402
@@ -214,7 +217,33 @@ def under_autocast(module: Any, batch: Any) -> Any:
         return module(batch)
 
 
-@pytest.mark.parametrize("call", [with_gradients, under_autocast])
+def traced(module: Any, batch: Any) -> Any:
+    with torch.no_grad():
+        return torch.jit.trace(module, torch.zeros(2, 4), check_trace=False)(batch)
+
+
+def made_a_graph(module: Any, batch: Any) -> Any:
+    with torch.no_grad():
+        return make_fx(module)(torch.zeros(2, 4))(batch)
+
+
+def exported(module: Any, batch: Any) -> Any:
+    with torch.no_grad():
+        return torch.export.export(nn.Sequential(module), (torch.zeros(2, 4),)).module()(batch)
+
+
+def batched(module: Any, batch: Any) -> Any:
+    with torch.no_grad():
+        return torch.func.vmap(module)(batch[None])[0]
+
+
+def counted(module: Any, batch: Any) -> Any:
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        module(batch)
+    return torch.tensor(counter.get_total_flops())
+
+
+@pytest.mark.parametrize("call", [with_gradients, under_autocast, traced, made_a_graph, exported, batched, counted])
 def test_where_a_thread_would_not_inherit_the_mode_the_module_does_it_itself(module: Any, call: Any) -> None:
     batch = torch.randn(2, 4)
     expected = call(module, batch)
@@ -223,9 +252,19 @@ def test_where_a_thread_would_not_inherit_the_mode_the_module_does_it_itself(mod
         branch.called.clear()
     found = call(module, batch)
     side_by_side.put({})
+    torch.testing.assert_close(found, expected)
     assert found.dtype == expected.dtype
     assert found.requires_grad == expected.requires_grad
-    assert {thread for branch in module for thread, _ in branch.called} == {threading.get_ident()}
+    assert {thread for branch in module for thread, _ in branch.called} <= {threading.get_ident()}
+
+
+@pytest.mark.parametrize("states", [3, 6])
+def test_states_of_another_number_of_layers_are_left_to_the_layer_which_refuses_them(states: int) -> None:
+    module = nn.LSTM(3, 5, bidirectional=True)
+    side_by_side = apart(module, DIRECTIONS)
+    with torch.no_grad(), pytest.raises(RuntimeError, match=r"Expected hidden\[0\] size \(2, 2, 5\)"):
+        module(torch.randn(4, 2, 3), (torch.zeros(states, 2, 5), torch.zeros(states, 2, 5)))
+    side_by_side.put({})
 
 
 def test_packed_sequences_are_left_to_the_layer() -> None:
@@ -398,4 +437,36 @@ def test_a_file_with_impossible_branches_is_refused(module: Any, tmp_path: Path,
     written["sections"][0].update(changes)
     (tmp_path / "schedule.json").write_text(json.dumps(written))
     with pytest.raises(ValueError, match="has the branches"):
+        apply_schedule(module, tmp_path / "schedule.json")
+
+
+def test_a_thread_that_computes_while_another_removes_the_schedule_computes_on() -> None:
+    module = nn.LSTM(3, 5, 4, bidirectional=True)
+    schedule = schedule_of(module, Section("", FORWARD, 4, DIRECTIONS))
+    done, failed = threading.Event(), []
+
+    def compute() -> None:
+        batch = torch.randn(2, 2, 3)
+        while not done.is_set():
+            try:
+                with torch.no_grad():
+                    module(batch)
+            except RuntimeError as error:
+                failed.append(error)
+
+    computing = threading.Thread(target=compute)
+    computing.start()
+    for _ in range(50):
+        apply_schedule(module, schedule).remove()
+    done.set()
+    computing.join()
+    assert not failed
+
+
+def test_branches_in_branches_would_wait_for_each_other_and_are_refused(tmp_path: Path) -> None:
+    module = nn.Sequential(Inception([Inception([Noting(), Noting()]), Noting()]))
+    inner = Section("0.0", FORWARD, 2, ("0", "1"))
+    outer = Section("0", FORWARD, 2, ("0", "1"))
+    write(Schedule(fingerprint(module), (inner, outer), {}), str(tmp_path / "schedule.json"))
+    with pytest.raises(ValueError, match=r"the section 0\.0 lies in '0', which has branches"):
         apply_schedule(module, tmp_path / "schedule.json")

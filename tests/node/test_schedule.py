@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
+import os
+import pickle
 import shutil
 import subprocess
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -164,17 +169,23 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
     assert json.loads((tmp_path / "schedule.json").read_text())["setter"] == "torch.set_num_threads"
     assert "setter" not in Schedule._fields, "it has one value"
     hpcbench.node.apply_schedule(model, tmp_path / "schedule.json").remove()
+    with pytest.raises(TypeError):
+        schedules.write(written._replace(made_for={"dtype": torch.float32}), str(tmp_path / "schedule.json"))
+    assert schedules.read(str(tmp_path / "schedule.json")) == written
+    assert [file.name for file in tmp_path.iterdir()] == ["schedule.json"]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"schema": 2}, "its schema is 2, and this program knows 1"),
+        ({"schema": True}, "its schema is True, and this program knows 1"),
         ({"setter": "omp_set_num_threads"}, "its setter is 'omp_set_num_threads'"),
         ({"sections": []}, "it has no sections"),
         ({"sections": [{"module": "0", "phase": FORWARD, "threads": 0}]}, "the section 0 has 0 threads"),
         ({"sections": [{"module": "0", "phase": FORWARD, "threads": True}]}, "the section 0 has True threads"),
         ({"sections": [{"module": "0", "phase": "sideways", "threads": 1}]}, "lacks its module or its phase"),
+        ({"sections": [{"module": "0", "phase": FORWARD, "threads": 1}] * 2}, r"has the section 0 \(forward\) twice"),
         ({"sections": [7]}, "lacks its module or its phase"),
         ({"sections": [{"module": "9", "phase": FORWARD, "threads": 1}]}, "the model has no module 9"),
         ({"fingerprint": None}, "fingerprint or made_for is missing"),
@@ -217,9 +228,92 @@ def test_a_compiled_model_is_refused(model: Any, before: int) -> None:
         apply_schedule(torch.compile(model), forward_of(model, 1, 2, 1))
     model._c = None  # a name that anybody may give
     apply_schedule(model, forward_of(model, 1, 2, 1)).remove()
+    own = model.forward
+    model.forward = torch.compile(own)
+    with pytest.raises(ValueError, match="the model is compiled"):
+        apply_schedule(model, forward_of(model, 1, 2, 1))
+    model.forward = own
     model.compile()
     with pytest.raises(ValueError, match="the model is compiled"):
         apply_schedule(model, forward_of(model, 1, 2, 1))
+
+
+def test_sections_in_a_compiled_module_are_refused(before: int) -> None:
+    scripted = torch.jit.script(torch.nn.Linear(4, 4))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), scripted, torch.nn.Sequential(torch.nn.Linear(4, 4)))
+    model[2].compile()
+    apply_schedule(model, made_for(model, ("0", FORWARD, 1))).remove()
+    for section, compiled in (("1", "1"), ("2", "2"), ("2.0", "2")):
+        with pytest.raises(ValueError, match=f"the module {compiled} is compiled"):
+            apply_schedule(model, made_for(model, ("0", FORWARD, 1), (section, FORWARD, 2)))
+
+
+def test_a_module_without_shapes_is_told(before: int) -> None:
+    lazy = torch.nn.Sequential(torch.nn.LazyLinear(4))
+    with pytest.raises(ValueError, match="the module 0 has no shapes yet: run the model once before"):
+        apply_schedule(lazy, Schedule("", (Section("0", FORWARD, 1),), {}))
+
+
+def test_threads_that_apply_schedules_get_their_own_counts_back(model: Any, before: int) -> None:
+    other_model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+    other = ThreadPoolExecutor(1)
+    applied = apply_schedule(model, forward_of(model, 2, 1, 3))
+    others = other.submit(apply_schedule, other_model, made_for(other_model, ("0", FORWARD, 5))).result()
+    model(torch.ones(1, 4))
+    other.submit(other_model, torch.ones(1, 4)).result()
+    applied.remove()
+    assert torch.get_num_threads() == before
+    other.submit(others.remove).result()
+    assert other.submit(torch.get_num_threads).result() == before
+    other.shutdown()
+
+
+def test_a_thread_that_removes_what_another_has_applied_keeps_its_count(model: Any, before: int) -> None:
+    applied = apply_schedule(model, forward_of(model, 2, 1, 3))
+    with ThreadPoolExecutor(1) as other:
+        other.submit(torch.set_num_threads, 4).result()
+        other.submit(applied.remove).result()
+        assert other.submit(torch.get_num_threads).result() == 4
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_copy_no_longer_follows_what_was_removed(model: Any, before: int) -> None:
+    with apply_schedule(model, forward_of(model, 2, 1, 3)):
+        copied = copy.deepcopy(model)
+        with pytest.raises(TypeError, match="a schedule is in force on this model: copy or save it before that"):
+            pickle.dumps(model)
+    copied(torch.ones(1, 4))
+    assert torch.get_num_threads() == before
+
+
+def test_a_model_that_nobody_needs_is_freed_though_its_schedule_was_never_removed(before: int) -> None:
+    def applied() -> Any:
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+        apply_schedule(model, made_for(model, ("0", FORWARD, 1)))
+        return weakref.ref(model)
+
+    freed = applied()
+    gc.collect()
+    assert freed() is None
+
+
+BOUND = """
+import torch
+from hpcbench.node.schedule import FORWARD, Schedule, Section, apply_schedule, fingerprint
+model = torch.nn.Linear(4, 4)
+def schedule(threads):
+    return Schedule(fingerprint(model), (Section("", FORWARD, threads),), {})
+apply_schedule(model, schedule(2)).remove()
+apply_schedule(model, schedule(3))
+"""
+
+
+@pytest.mark.parametrize(("variable", "value"), [("OMP_PROC_BIND", "true"), ("OMP_PLACES", "cores")])
+def test_a_process_whose_threads_openmp_binds_has_the_cpus_of_all_of_them(variable: str, value: str) -> None:
+    command = ["taskset", "--cpu-list", "0,1", sys.executable, "-c", BOUND]
+    done = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, check=False)
+    told = f"it asks for 3 threads, and this process may use 2 CPUs ({variable} binds its threads); `oversubscribe`"
+    assert told in done.stderr
 
 
 def test_the_fingerprint_is_of_shapes_and_not_of_values() -> None:

@@ -88,9 +88,7 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
     except ValueError as error:
         raise Unsupported(str(error)) from error
     try:  # what was read, and not the file anew: the record tells what is in force
-        threads = _follow(network, step, found)
-    except ValueError as error:
-        raise Unsupported("%s: %s" % (file, error)) from error
+        threads = _follow(network, step, found, "%s: " % file)
     except Refused as error:
         advice = "leave `schedule` out, and the best fixed count is found"
         raise Unsupported("the schedule %s cannot be followed: %s; %s" % (file, error, advice)) from error
@@ -98,13 +96,16 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
     return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": threads}
 
 
-def _follow(network: Any, step: Step, made: Schedule) -> Dict[str, Any]:
+def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[str, Any]:
     """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
-    section."""
+    section. Raises Unsupported, which begins with `where`, for one that cannot be applied."""
 
     def apply() -> Applied:
         oversubscribe = network.problem.parameters["oversubscribe"]
-        return schedule.apply_schedule(network.model, made, oversubscribe=oversubscribe)
+        try:
+            return schedule.apply_schedule(network.model, made, oversubscribe=oversubscribe)
+        except ValueError as error:
+            raise Unsupported(where + str(error)) from error
 
     counts = follow(network.model, made.sections, apply, step).counts
     return {"intra_op": max(counts), "by": "%s, by section" % schedule.SETTER}

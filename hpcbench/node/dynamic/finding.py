@@ -1,5 +1,6 @@
 """The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
 
+import os
 import time
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -17,6 +18,7 @@ from .search import Found, Settings, search
 from .sections import Refused, Sections, Step, Whole
 
 BUDGET_S = 30.0
+NONE_CAN_BE_MADE = "no schedule can be made"
 
 
 class Subject(NamedTuple):
@@ -52,16 +54,21 @@ def find_schedule(
     depth: Optional[int] = None,
     budget_s: float = BUDGET_S,
 ) -> Answer:
-    """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with any one count.
+    """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with the best count
+    for all of it.
 
     `answer.schedule` is for `hpcbench.node.schedule.write` and `apply_schedule`. `other` is a step with other inputs of
-    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts go up to `threads`,
-    else to the CPUs of the process or its quota; sections lie `depth` levels deep in the tree of modules, else at its
-    leaves. The search may take `budget_s` seconds of steps, and the proof as many. Afterwards model and threads are as
-    they were; weights are not, where `step` trains. Raises ValueError for a compiled model and, unless `oversubscribe`,
-    for more `threads` than CPUs or their quota.
+    the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts are powers of two
+    and the one that torch has, up to `threads`, else to the CPUs of the process or its quota; sections lie `depth`
+    levels deep in the tree of modules, else at its leaves. The search may take `budget_s` seconds of steps, and the
+    proof as many. Afterwards model and threads are as they were; weights are not, where `step` trains.
+
+    Raises ValueError for a compiled model, for no `threads` and, unless `oversubscribe`, for more of them than CPUs or
+    their quota; and where the system is not Linux, whose clocks tell which threads compute.
     """
-    schedule.refuse_compiled(model, "no schedule can be made")
+    schedule.refuse_compiled(model, NONE_CAN_BE_MADE)
+    if not os.path.isdir(verification.TASKS):
+        raise ValueError("%s: which threads compute, only Linux tells (%s)" % (NONE_CAN_BE_MADE, verification.TASKS))
     before = torch.get_num_threads()
     try:
         return Finder(Subject(model, step, other, threads, oversubscribe, depth), budget_s).find()
@@ -72,13 +79,15 @@ def find_schedule(
 def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
     """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have.
 
-    Raises ValueError where more were asked for than there are CPUs for them, unless that is wanted.
+    Raises ValueError where none were asked for, and where more than there are CPUs for them, unless that is wanted.
     """
     if asked is None:
         return cpus.most_threads()
+    if asked < 1:
+        raise ValueError("%s: of %d threads; it takes one at least" % (NONE_CAN_BE_MADE, asked))
     over = None if oversubscribe else cpus.too_few_for(asked)
     if over:
-        raise ValueError("no schedule can be made: %s" % over)
+        raise ValueError("%s: %s" % (NONE_CAN_BE_MADE, over))
     return asked
 
 
@@ -87,7 +96,8 @@ class Finder:
 
     def __init__(self, subject: Subject, budget_s: float) -> None:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
-        self.counts = path.counts_up_to(thread_limit(subject.threads, subject.oversubscribe))
+        limit = thread_limit(subject.threads, subject.oversubscribe)
+        self.counts = path.counts_up_to(limit, torch.get_num_threads())  # what a plain user has is one of them
         self.settings = Settings(budget_s=budget_s, seed=subject.seed)
         self.inputs: List[Dict[str, Any]] = []
         self.began = time.monotonic()
@@ -129,7 +139,8 @@ class Finder:
     def _check_runtime(self) -> None:
         """Idle threads must sleep, and as many compute as were set."""
         if verification.threads_spin_for_ever():
-            raise Refused("idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed")
+            why = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
+            raise Refused("threads compute where nothing was asked of them (%s), and would be timed" % why)
         for count in self.counts:
             seen = verification.computing(count)
             if seen < count:

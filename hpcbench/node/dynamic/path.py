@@ -69,6 +69,7 @@ def _change(before: int, after: int, switch: Switch) -> float:
     return 0.0 if before == after else max(0.0, switch(before, after))
 
 
-def counts_up_to(limit: int) -> List[int]:
-    """Powers of two below `limit`, and the limit: what a section is timed under."""
-    return [2**power for power in range(math.ceil(math.log2(limit)))] + [limit]
+def counts_up_to(limit: int, default: int = 1) -> List[int]:
+    """Powers of two below `limit`, the limit, and the default if it is below: what a section is timed under."""
+    powers = [2**power for power in range(math.ceil(math.log2(limit)))]
+    return sorted({*powers, min(default, limit), limit})

@@ -14,6 +14,7 @@ from torch import nn
 
 from ..schedule import BACKWARD, FORWARD
 from ..schedule.branches import SideBySide
+from ..schedule.compiled import is_compiled
 from ..schedule.hooks import on_begin
 
 WHOLE = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
@@ -36,11 +37,15 @@ class Place(NamedTuple):
 
 
 def blocks(model: nn.Module, whole: Collection[str] = (), depth: Optional[int] = None) -> Dict[str, nn.Module]:
-    """The model's blocks by their paths, in the order of its tree. What is at a path in `whole` counts as one."""
+    """The model's blocks by their paths, in the order of its tree. What is at a path in `whole` counts as one. What is
+    compiled belongs to the block before it: hooks are not called in it."""
     found: Dict[str, nn.Module] = {}
     inside: Optional[str] = None  # what paths in the last block begin with
     for path, module in model.named_modules():
         if inside is not None and path.startswith(inside):
+            continue
+        if is_compiled(module):
+            inside = path + "." if path else ""
             continue
         level = path.count(".") + 1 if path else 0
         if level == depth or path in whole or isinstance(module, WHOLE) or _is_leaf(module):

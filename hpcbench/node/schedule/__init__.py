@@ -14,7 +14,8 @@ there, which is when its backward begins; it lasts until the next section begins
 with branches computes these side by side, each with an equal part of the section's threads.
 """
 
-from .applied import Applied, apply_schedule, refuse_compiled
+from .applied import Applied, apply_schedule
+from .compiled import refuse_compiled
 from .file import SCHEMA, SETTER, Schedule, Section, fingerprint, parse, read, write
 from .hooks import BACKWARD, FORWARD
 

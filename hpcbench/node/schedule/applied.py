@@ -4,13 +4,14 @@ import os
 import threading
 import warnings
 from functools import partial
-from typing import Any, ClassVar, List, Optional, Tuple, Union
+from typing import Any, ClassVar, Dict, List, Optional, Tuple, Union
 
 import torch
 
 from . import cpus
 from .branches import SideBySide, why_not
-from .file import Schedule, Section, fingerprint, read, refusal
+from .compiled import compiled_in, refuse_compiled
+from .file import Schedule, Section, fingerprint, is_in, read, refusal
 from .hooks import on_begin
 
 _MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads: dynamic` and no `schedule`"
@@ -22,45 +23,43 @@ def apply_schedule(
     """Follow a schedule, or the one in a file, from the next step on, until `remove()` or the end of a `with`.
 
     Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or,
-    unless `oversubscribe`, of more threads than this process has CPUs or a quota for, and where the model is compiled:
-    a compiled graph has no sections.
+    unless `oversubscribe`, of more threads than this process has CPUs or a quota for, and where the model, or a module
+    in which sections begin, is compiled: a compiled graph has no sections.
     """
     where = "the schedule"
     if not isinstance(schedule, Schedule):
         where = os.fspath(schedule)
         schedule = read(where)
     refuse_compiled(model, "%s cannot be applied" % where)
+    modules = dict(model.named_modules())
     if fingerprint(model) != schedule.fingerprint:
         raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
     over = None if oversubscribe else cpus.too_few_for(max(section.threads for section in schedule.sections))
     if over:
         raise refusal(where, "it asks for %s" % over)
-    modules = dict(model.named_modules())
+    closed = compiled_in(modules)
     for section in schedule.sections:
         if section.module not in modules:
             raise refusal(where, "the model has no module %s" % section.module)
+        for path in closed:
+            if is_in(section.module, path):
+                raise refusal(where, "the module %s is compiled, and a compiled graph has no sections" % path)
         missing = why_not(modules[section.module], section.branches) if section.branches else None
         if missing:
             raise refusal(where, "the module %s %s" % (section.module, missing))
     return Applied(model, schedule)
 
 
-def refuse_compiled(model: Any, what: str) -> None:
-    """Raises ValueError, which begins with `what`, for a model of which hooks are not called."""
-    compiled = hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
-    if compiled or isinstance(model, torch.jit.ScriptModule):
-        raise ValueError("%s: the model is compiled: take it without torch.compile and torch.jit" % what)
-
-
 class Applied:
     """A schedule in force on a model. It warns once where something else sets threads, too."""
 
-    _newest: "Optional[Applied]" = None  # of those in force
+    _of_thread: ClassVar[Dict[int, "List[Applied]"]] = {}  # those in force that it has applied, the newest last
     _last: ClassVar[Any] = threading.local()  # of each thread, which has a count of its own: the section that set it
 
     def __init__(self, model: Any, schedule: Schedule) -> None:
         self._before = torch.get_num_threads()
-        self._older, Applied._newest = Applied._newest, self
+        self._thread = threading.get_ident()
+        Applied._of_thread.setdefault(self._thread, []).append(self)
         self._in_force, self._warned = True, False
         Applied._last = threading.local()
         modules = dict(model.named_modules())
@@ -77,7 +76,8 @@ class Applied:
             raise
 
     def remove(self) -> None:
-        """Leave the model and torch's count of threads as they were. To remove it twice is to remove it once."""
+        """Leave the model as it was, and the count of threads of the one that has applied it, if that calls. To remove
+        it twice is to remove it once."""
         if not self._in_force:
             return
         self._in_force = False
@@ -85,16 +85,19 @@ class Applied:
         for hook in self._hooks:
             hook.remove()
         self._side_by_side.put({})
-        newer, each = None, Applied._newest
-        while each is not self and each is not None:
-            newer, each = each, each._older
-        if newer is None:
-            Applied._newest = self._older
+        applied = Applied._of_thread[self._thread]
+        place = applied.index(self)
+        del applied[place]
+        if place < len(applied):  # one that was applied later is in force still: it sets back what was before this one
+            applied[place]._before = self._before
+        elif threading.get_ident() == self._thread:
             torch.set_num_threads(self._before)
-        else:  # one that was applied later is in force still: it will set back what was before this one
-            newer._older, newer._before = self._older, self._before
+        if not applied:
+            del Applied._of_thread[self._thread]
 
     def _begin(self, section: Section) -> None:
+        if not self._in_force:  # copies of the model have its hooks, too
+            return
         effective = torch.get_num_threads()
         last: Optional[Section] = getattr(Applied._last, "section", None)
         if last is not None and effective != last.threads and not self._warned:

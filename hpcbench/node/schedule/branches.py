@@ -1,9 +1,11 @@
 """Independent branches of a module, side by side: each on a thread of its own, with an equal part of the threads.
 
 Branches are the two directions of a recurrent layer, or children of a module that all take the module's own input.
-Where they cannot compute apart (gradients, autocast, packed sequences, a GPU) the module's own forward is called.
+Where they cannot compute apart (gradients, autocast, packed sequences, a trace, a GPU) the module's own forward is
+called.
 """
 
+import weakref
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
@@ -29,7 +31,7 @@ class SideBySide:
     """Modules of a model whose branches compute side by side."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._model = model
+        self._model = weakref.ref(model)  # a model that nobody needs may go, though a schedule was in force on it
         self._apart: List[_Apart] = []
         self._lanes: Dict[Tuple[int, int], Lanes] = {}
         self._wanted: Wanted = {}
@@ -56,7 +58,8 @@ class SideBySide:
             self._lanes.pop(shape).close()
         for shape in set(shapes.values()) - set(self._lanes):
             self._lanes[shape] = Lanes(*shape)
-        modules = dict(self._model.named_modules())
+        model = self._model()
+        modules = dict(model.named_modules()) if model is not None else {}
         for path, (branches, _) in wanted.items():
             self._apart.append(_Apart(modules[path], branches, self._lanes[shapes[path]].run))
 
@@ -89,10 +92,11 @@ class _Apart(StandIn):
 
 
 def _can_part(inputs: Sequence[Any]) -> bool:
-    """Whether branches may compute on threads of their own, which inherit neither gradients nor autocast."""
+    """Whether branches may compute on threads of their own, which inherit neither gradients nor autocast, nor what
+    watches or changes operations."""
     first = inputs[0] if inputs else None
     on_cpu = isinstance(first, torch.Tensor) and first.device.type == "cpu"
-    return on_cpu and not torch.is_grad_enabled() and not _autocast()
+    return on_cpu and not torch.is_grad_enabled() and not _autocast() and not _intercepted()
 
 
 def _autocast() -> bool:
@@ -100,3 +104,12 @@ def _autocast() -> bool:
         return torch.is_autocast_enabled("cpu")
     except TypeError:  # PyTorch 2.3
         return torch.is_autocast_cpu_enabled()
+
+
+def _intercepted() -> bool:
+    """Whether this thread's operations are traced, counted, faked or batched (torch.jit.trace, make_fx, torch.export,
+    FlopCounterMode, torch.func.vmap)."""
+    modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    traced = torch._C._get_tracing_state() is not None or torch.compiler.is_compiling()
+    return traced or modes > 0 or transformed

@@ -2,18 +2,37 @@
 
 import math
 import os
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
+
+import torch
 
 from .quota import tightest
 
+_THREADS = "/proc/self/task"
+_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+_FOR_A_THREAD = 2**16  # numbers of an operation: more than torch leaves to one thread
 _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
 def usable() -> List[int]:
-    """Where this process may run, or as many numbers as there are CPUs where the system does not tell."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+    """Where threads of this process may run, or as many numbers as there are CPUs where the system does not tell."""
+    if not os.path.isdir(_THREADS):
+        return list(range(os.cpu_count() or 1))
+    if binding():  # each thread to CPUs of its own, this one too: those of all, which have to be there for that
+        torch.ones(_FOR_A_THREAD * torch.get_num_threads()).sin_()
+    return sorted(set().union(*map(_of_thread, os.listdir(_THREADS))))
+
+
+def binding() -> List[str]:
+    """The environment variables because of which OpenMP binds its threads."""
+    return [name for name in _BINDING if os.environ.get(name, "false").lower() not in ("false", "disabled", "none")]
+
+
+def _of_thread(number: str) -> Set[int]:
+    try:
+        return os.sched_getaffinity(int(number))
+    except ProcessLookupError:  # it has just ended
+        return set()
 
 
 def most_threads() -> int:
@@ -34,7 +53,8 @@ def _limit() -> Tuple[int, str]:
     if quota is not None and math.ceil(quota.cpus) < cpus:
         told = (quota.cpus, quota.group)
         return max(1, math.ceil(quota.cpus)), "has %.3g CPUs' worth of time, by the quota of %s" % told
-    return cpus, "may use %d CPU%s" % (cpus, "" if cpus == 1 else "s")
+    bound = " (%s binds its threads)" % " and ".join(binding()) if binding() else ""
+    return cpus, "may use %d CPU%s%s" % (cpus, "" if cpus == 1 else "s", bound)
 
 
 def parts(number: int, threads: int) -> List[List[int]]:

@@ -2,7 +2,10 @@
 
 import hashlib
 import json
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from torch.nn.parameter import UninitializedParameter
 
 from .hooks import BACKWARD, FORWARD
 
@@ -33,9 +36,14 @@ class Schedule(NamedTuple):
 
 
 def fingerprint(model: Any) -> str:
-    """What the model is made of, not what it has learned: paths, types, and the shapes and dtypes of parameters."""
+    """What the model is made of, not what it has learned: paths, types, and the shapes and dtypes of parameters.
+
+    Raises ValueError for a lazy module that has no shapes yet.
+    """
     lines = []
     for path, module in model.named_modules():
+        if any(isinstance(weight, UninitializedParameter) for weight in module.parameters(recurse=False)):
+            raise ValueError("the module %s has no shapes yet: run the model once before" % path)
         parameters = [
             "%s %s %s" % (name, tuple(weight.shape), weight.dtype)
             for name, weight in module.named_parameters(recurse=False)
@@ -45,9 +53,13 @@ def fingerprint(model: Any) -> str:
 
 
 def write(schedule: Schedule, path: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(schedule.as_json(), file, indent=1)
-        file.write("\n")
+    """Whole, or not at all: what was there before stays until then. Raises OSError, and TypeError where `made_for` is
+    more than JSON can tell."""
+    text = json.dumps(schedule.as_json(), indent=1)
+    beside = "%s.%d" % (path, os.getpid())
+    with open(beside, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+    os.replace(beside, path)
 
 
 def read(path: str) -> Schedule:
@@ -66,7 +78,7 @@ def parse(data: Any) -> Schedule:
     """A schedule from what its file holds. Raises ValueError."""
     if not isinstance(data, dict):
         raise ValueError("it is no object")
-    if data.get("schema") != SCHEMA:
+    if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
         raise ValueError("its schema is %r, and this program knows %d" % (data.get("schema"), SCHEMA))
     if data.get("setter") != SETTER:
         raise ValueError("its setter is %r, and this program knows %s" % (data.get("setter"), SETTER))
@@ -75,7 +87,9 @@ def parse(data: Any) -> Schedule:
     sections = data.get("sections")
     if not isinstance(sections, list) or not sections:
         raise ValueError("it has no sections")
-    return Schedule(data["fingerprint"], tuple(_section(each) for each in sections), data["made_for"])
+    found = tuple(_section(each) for each in sections)
+    _refuse_contradictions(found)
+    return Schedule(data["fingerprint"], found, data["made_for"])
 
 
 def _section(data: Any) -> Section:
@@ -90,6 +104,29 @@ def _section(data: Any) -> Section:
     if not _are_names(branches) or not len(branches) > 1 or threads < 2 or phase != FORWARD:
         raise ValueError("the section %s has the branches %r, and %d threads" % (module, branches, threads))
     return Section(module, phase, threads, tuple(branches))
+
+
+def _refuse_contradictions(sections: Sequence[Section]) -> None:
+    """Each section begins in a place of its own, and none in branches, which compute on threads of their own."""
+    divided = {section.module for section in sections if section.branches}
+    places: Set[Tuple[str, str]] = set()
+    for section in sections:
+        if (section.module, section.phase) in places:
+            raise ValueError("it has the section %s (%s) twice" % (section.module, section.phase))
+        places.add((section.module, section.phase))
+        for above in divided.intersection(_above(section.module)):
+            raise ValueError("the section %s lies in %r, which has branches" % (section.module, above))
+
+
+def _above(path: str) -> List[str]:
+    """The paths of the modules that a module lies in: `""`, `a` and `a.b` for `a.b.c`."""
+    names = path.split(".") if path else []
+    return [".".join(names[:level]) for level in range(len(names))]
+
+
+def is_in(path: str, parent: str) -> bool:
+    """Whether a module is this one, or in it, by their paths."""
+    return path == parent or path.startswith(parent + "." if parent else "")
 
 
 def _are_names(values: Any) -> bool:

@@ -2,21 +2,46 @@
 
 from typing import Any, Callable, Iterator, List
 
+from .stand_in import IN_FORCE
+
 FORWARD, BACKWARD = "forward", "backward"
 
 
 def on_begin(module: Any, phase: str, begin: Callable[[], None]) -> List[Any]:
     """Hooks that call `begin` when a section of this module begins. What is removed is called no more."""
     if phase == FORWARD:
-        return [module.register_forward_pre_hook(lambda module, inputs: begin())]
+        return [module.register_forward_pre_hook(_OfForward(begin))]
     active = _Active()
+    return [module.register_forward_hook(_OfBackward(begin, active)), active]
 
-    def of_output(module: Any, inputs: Any, output: Any) -> None:
-        first = _First(begin, active)  # any of them may be what the loss is made from, or not
+
+class _OfForward:
+    """A hook on a module, which copies of the module share."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        self._begin()
+
+    def __deepcopy__(self, memo: Any) -> "_OfForward":
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(IN_FORCE)
+
+
+class _OfBackward(_OfForward):
+    """Puts hooks on what the module has computed."""
+
+    def __init__(self, begin: Callable[[], None], active: "_Active") -> None:
+        super().__init__(begin)
+        self._active = active
+
+    def __call__(self, module: Any, inputs: Any, output: Any = None) -> None:
+        first = _First(self._begin, self._active)  # any of them may be what the loss is made from, or not
         for tensor in _with_gradient(output):
             tensor.register_hook(first)
-
-    return [module.register_forward_hook(of_output), active]
 
 
 class _Active:

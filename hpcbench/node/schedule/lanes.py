@@ -45,9 +45,12 @@ class Lanes:
         if os.getpid() != self._process:  # in the child of a fork, which has none of the threads
             return [task() for task in tasks]
         mode = torch.is_inference_mode_enabled()
-        started = [self._pool.submit(_without_gradients, mode, task) for task in tasks]
+        started = []
+        with suppress(RuntimeError):  # another thread has just removed the schedule: the rest is done in turn
+            for task in tasks:
+                started.append(self._pool.submit(_without_gradients, mode, task))
         wait(started)
-        return [each.result() for each in started]
+        return [each.result() for each in started] + [task() for task in tasks[len(started) :]]
 
     def close(self) -> None:
         self._pool.shutdown()

@@ -32,7 +32,13 @@ class Directions:
         ]
 
     def takes(self, *inputs: Any) -> bool:
-        return len(inputs) <= 2 and not (self._module.training and self._module.dropout) and self._are_its_weights()
+        dropout = self._module.training and self._module.dropout
+        return len(inputs) <= 2 and not dropout and self._has_states(*inputs[1:]) and self._are_its_weights()
+
+    def _has_states(self, state: Any = None) -> bool:
+        """One for each way of each layer. What else there is, the layer itself refuses."""
+        states = state if isinstance(state, tuple) else () if state is None else (state,)
+        return all(len(each) == 2 * len(self._layers) for each in states)
 
     def _are_its_weights(self) -> bool:
         """They are not where others were put in their place, as by load_state_dict(..., assign=True)."""

@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import nn
 
+IN_FORCE = "a schedule is in force on this model: copy or save it before that, or after remove()"
+
 
 class StandIn:
     """Is called instead of a module's own forward, until it is removed."""
@@ -30,4 +32,4 @@ class StandIn:
             self._module.forward = stands
 
     def __reduce__(self) -> Any:
-        raise TypeError("a schedule is in force on this model: copy or save it before that, or after remove()")
+        raise TypeError(IN_FORCE)

@@ -167,11 +167,25 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
         arrange(missing, missing.infer, None)
 
 
+@pytest.mark.usefixtures("slept_time")
+def test_an_error_of_the_framework_is_not_one_of_the_schedule(network: Make, tmp_path: Path) -> None:
+    made = network(Sleeping(0, 0), schedule=file_of(network(Sleeping(0, 0)).model, tmp_path, 1))
+    steps: list[Any] = []
+
+    def step() -> None:
+        steps.append(made.infer())
+        if len(steps) > 1:
+            raise ValueError("a bug of the framework")
+
+    with pytest.raises(ValueError, match=r"^a bug of the framework$"):
+        arrange(made, step, None)
+
+
 @pytest.mark.parametrize(
     ("spin", "why"),
     [
         (False, "threads of its own ignore the setting: in 1, "),
-        (True, "idle threads do not sleep (OMP_WAIT_POLICY or "),
+        (True, "threads compute where nothing was asked of them (OMP_WAIT_POLICY, "),
     ],
 )
 def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(

@@ -22,6 +22,11 @@ from tests.node.dynamic import sleeping  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
+SPINNING = (
+    "threads compute where nothing was asked of them (OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own), "
+    "and would be timed"
+)
+
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -167,7 +172,7 @@ def test_a_model_with_threads_that_disobey_gets_no_schedule() -> None:
     [
         (
             "OMP_WAIT_POLICY=ACTIVE",
-            "idle threads do not sleep (OMP_WAIT_POLICY or KMP_BLOCKTIME says so), and would be timed",
+            SPINNING,
         ),
         ("OMP_THREAD_LIMIT=1", "of 2 threads that were set, 1 compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)"),
     ],
@@ -191,6 +196,25 @@ def test_a_compiled_model_is_refused() -> None:
     model.compile()
     with pytest.raises(ValueError, match="no schedule can be made: the model is compiled"):
         find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)))
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_no_threads_are_refused(threads: int) -> None:
+    with pytest.raises(ValueError, match=f"no schedule can be made: of {threads} threads; it takes one at least"):
+        find_schedule(torch.nn.Linear(2, 2), lambda: None, lambda: None, threads=threads)
+
+
+def test_another_system_than_linux_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "TASKS", "/nowhere")
+    with pytest.raises(ValueError, match="no schedule can be made: which threads compute, only Linux tells"):
+        find_schedule(torch.nn.Linear(2, 2), lambda: None, lambda: None)
+
+
+def test_the_count_that_torch_has_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "usable", lambda: list(range(6)))
+    torch.set_num_threads(3)
+    model = torch.nn.Linear(2, 2)
+    assert finding.Finder(finding.Subject(model, lambda: None, None), 1.0).counts == [1, 2, 3, 4, 6]
 
 
 def test_counts_end_where_the_cpus_or_their_quota_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,3 +60,10 @@ def test_no_section_is_no_path() -> None:
 )
 def test_counts_are_powers_of_two_and_the_limit(limit: int, counts: list[int]) -> None:
     assert path.counts_up_to(limit) == counts
+
+
+@pytest.mark.parametrize(
+    ("default", "counts"), [(1, [1, 2, 4, 6]), (3, [1, 2, 3, 4, 6]), (6, [1, 2, 4, 6]), (12, [1, 2, 4, 6])]
+)
+def test_the_count_that_a_plain_user_has_is_one_of_them_up_to_the_limit(default: int, counts: list[int]) -> None:
+    assert path.counts_up_to(6, default) == counts

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from hpcbench.node.dynamic import sections as found  # noqa: E402 - they need torch
 from hpcbench.node.dynamic import verification  # noqa: E402
-from hpcbench.node.dynamic.sections import Place, Refused, Sections  # noqa: E402
+from hpcbench.node.dynamic.sections import Place, Refused, Sections, blocks  # noqa: E402
 from hpcbench.node.schedule import BACKWARD, FORWARD  # noqa: E402
 from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
@@ -54,6 +54,12 @@ def test_an_lstm_is_one_section_with_all_its_gates_and_steps() -> None:
     model = Recurrent()
     sections = Sections(model, step_of(model))
     assert sections.begins == [Place("lstm", FORWARD), Place("out", FORWARD)]
+
+
+def test_what_is_compiled_belongs_to_the_block_before_it() -> None:
+    scripted = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), scripted, torch.nn.Linear(4, 4))
+    assert list(blocks(model)) == ["0", "2"]
 
 
 def test_training_has_the_backward_of_each_section_in_the_order_of_gradients() -> None:

@@ -1,0 +1,26 @@
+"""What is compiled: hooks on the modules in it are not called."""
+
+from typing import Any, List, Mapping
+
+import torch
+
+
+def refuse_compiled(model: Any, what: str) -> None:
+    """Raises ValueError, which begins with `what`, for a model that is compiled as a whole."""
+    if is_compiled(model):
+        raise ValueError("%s: the model is compiled: take it without torch.compile and torch.jit" % what)
+
+
+def compiled_in(modules: Mapping[str, Any]) -> List[str]:
+    """The paths of those that are compiled."""
+    return [path for path, module in modules.items() if is_compiled(module)]
+
+
+def is_compiled(module: Any) -> bool:
+    """By torch.compile of it or of its forward, by its own compile(), or by TorchScript."""
+    by_torch_compile = (
+        hasattr(module, "_orig_mod")
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(module.forward, "_torchdynamo_orig_callable")
+    )
+    return by_torch_compile or isinstance(module, torch.jit.ScriptModule)
