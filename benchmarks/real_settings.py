@@ -58,7 +58,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 @dataclass(frozen=True)
 class Tuned:
     """What a search has found: its `cost` over what the grid chooses, its time as a part of the grid's, the share of
-    the grid's settings that it beats, and its gain over the default, None where that is what it has found."""
+    the grid's settings that it beats, and its gain over the default, None where that was found, or failed."""
 
     settings: int
     cost: Interval
@@ -78,7 +78,7 @@ def tuned(name: str, folder: Path, cpus: int) -> Tuned:
     if answer is None or grid is None or grid["failed"]:
         raise FailedError(f"{name}: a setting failed; see {finding['failed']}")
     found, chosen = answer["best"]["parameters"], grid["best"]["parameters"]
-    gain = None if answer["best"] == answer["default"] else Interval(**answer["gain"])
+    gain = None if answer["best"] == answer["default"] or answer["gain"] is None else Interval(**answer["gain"])
     return Tuned(
         settings=finding["settings"],
         cost=Interval(1.0, 1.0, 1.0) if found == chosen else _in_pairs(folder, experiment, found, chosen),

@@ -74,10 +74,6 @@ class Compared(NamedTuple):
     gains: dict[tuple[str, str], Interval]
     shares: dict[Key, float]
 
-    @property
-    def configurations(self) -> int:
-        return len(self.shares)
-
 
 class Overall(NamedTuple):
     """The median gain over the contexts that have both ways, and in how many it is certainly above 1, and below.

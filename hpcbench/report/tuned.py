@@ -64,9 +64,12 @@ def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]
         yield f"  default    {_of(answer, answer.default, quantity)}"
     if not alone:
         yield f"  gain       {_gain(answer, quantity)}"
+    if answer.differs:
+        told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
+        yield f"  other work {'; '.join(told)}: this is no gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
-        yield f"  it beats   {others} ({percent(answer.share_beaten)}), {answer.surely_beats:,} of them certainly"
+        yield f"  it beats   {others} ({percent(answer.share_beaten)})"
 
 
 def _of(answer: Answer, setting: Setting, quantity: Quantity) -> str:

@@ -19,7 +19,7 @@ def most_measurements(contexts: Sequence[Context], repetitions: int, held_out: i
     grid = repetitions * sum(len(context.cases) for context in contexts)
     searches = sum(_of_search(context, repetitions) for context in contexts)
     schedules = sum(context.dynamic is not None for context in contexts)
-    of_schedules = schedules * (1 + (1 + held_out) * 2 * PAIRS * repetitions)
+    of_schedules = schedules * (1 + (1 + held_out) * 2 * max(FEWEST, PAIRS * repetitions))
     return searches + exhaustive * grid + of_schedules
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hpcbench.analysis.statistics import LEVEL, interval_of_values
+from hpcbench.analysis.statistics import interval_of_values
 from hpcbench.plan.case import Case
 from hpcbench.tuning.blocks import Notebook
 from hpcbench.tuning.effects import Effects
@@ -17,6 +17,8 @@ from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
 from hpcbench.tuning.stages import Stage
 from hpcbench.tuning.usage import inherited, usage
+
+_EQUAL = ("parameter_count", "flops_per_item", "math_mode")  # of the work of a record
 
 
 class Measurements(Protocol):
@@ -79,19 +81,30 @@ def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
 
 def _answer(context: Context, found: Found, measured: Measurements, objective: Objective) -> Answer:
     best, default, winner = (context.cases[number] for number in (found.best, context.default, found.winner))
+    pairs = found.verdict.pairs if found.verdict else 0
     return Answer(
-        best=_setting(context, best, measured, objective),
-        default=_setting(context, default, measured, objective),
-        winner=_setting(context, winner, measured, objective),
+        best=_setting(context, best, measured, objective, pairs),
+        default=_setting(context, default, measured, objective, pairs),
+        winner=_setting(context, winner, measured, objective, pairs),
         gain=found.verdict.gain if found.verdict else None,
         certain=found.verdict.certain if found.verdict else False,
-        pairs=found.verdict.pairs if found.verdict else 0,
+        pairs=pairs,
         beats=_worse(found.effects, found.best),
-        surely_beats=_surely_worse(found.effects, found.best),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.example(best)),
+        differs=_differences(measured, best, default),
         inherited=inherited(default, measured.environment(default)),
     )
+
+
+def _differences(measured: Measurements, best: Case, default: Case) -> dict[str, tuple[Any, Any]]:
+    """What settings must not change of the work, and these do; nothing where the default has not completed."""
+    if not measured.costs(default):
+        return {}
+    works = [measured.example(case)["work"] or {} for case in (best, default)]
+    names = _EQUAL if best.parameters.dtype == default.parameters.dtype else _EQUAL[:-1]  # arithmetic is of the dtype
+    pairs = {name: (works[0].get(name), works[1].get(name)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def with_grid(
@@ -120,10 +133,7 @@ def _worse(effects: Effects, setting: int) -> int:
     return sum(cost > effects.costs[setting] for cost in effects.costs.values())
 
 
-def _surely_worse(effects: Effects, setting: int) -> int:
-    return sum(effects.is_surely_worse(other, setting, LEVEL) for other in effects.costs)
-
-
-def _setting(context: Context, case: Case, measured: Measurements, objective: Objective) -> Setting:
-    values = [objective.value_of(cost) for cost in measured.costs(case)]
+def _setting(context: Context, case: Case, measured: Measurements, objective: Objective, last: int = 0) -> Setting:
+    """What is known of it by its `last` measurements, those of a duel, which have not chosen it; else by all."""
+    values = [objective.value_of(cost) for cost in measured.costs(case)[-last:]]
     return Setting(case.id, context.values(case), interval_of_values(values) if values else None)

@@ -1,7 +1,7 @@
 """Whether a setting is certainly better than another: both measured anew, side by side, until that is known.
 
 What chose the challenger is not used again: the best of many is also the luckiest. From the third pair on, the interval
-is looked at after each, and each look has a part of the one wrong answer in a hundred that the whole duel may give
+is looked at after each, and each look has a part of the wrong answers that the whole duel may give, one in a hundred
 (alpha spending: Lan and DeMets, 1983, "Discrete sequential boundaries for clinical trials", Biometrika 70; added up by
 Bonferroni's bound). Later looks have more of it, since earlier ones know less of the noise. To fail once may be chance:
 a champion that does has another chance, for what takes its place is recommended.
@@ -21,11 +21,12 @@ from hpcbench.tuning.stages import Stage
 
 FEWEST = 3  # pairs before anything is said
 CHANCES = 2  # of the champion to complete
-WRONG = 0.01  # how often a duel may be won by what is not better
-NEGLIGIBLE = 0.01  # a gain that nobody cares about
-_TRUSTED = (
-    2  # degrees of freedom, at most, that the noise of other settings counts for: that of this pair may be another
+WRONG = (
+    0.005  # of the looks together; fits of few pairs, which know their own noise badly, make about twice as many of it
 )
+NEGLIGIBLE = 0.01  # a gain that nobody cares about
+# degrees of freedom, at most, that the noise of other settings counts for: that of this pair may be another
+_TRUSTED = 2
 
 
 class Verdict(NamedTuple):
@@ -73,12 +74,14 @@ def judge(pairs: Effects, full: Effects, challenger: int, champion: int, level: 
 
     The two variances are weighed by their degrees of freedom (Smyth, 2004, "Linear models and empirical Bayes methods",
     Statistical Applications in Genetics and Molecular Biology 3), those of all measurements by few: some settings are
-    noisier than others. They never make the pairs seem less noisy than these are.
+    noisier than others. Pairs that are the noisier ones count alone.
     """
-    count, trusted = pairs.counts[challenger], min(_TRUSTED, full.freedom)
-    freedom = pairs.freedom + trusted
-    variance = (pairs.freedom * pairs.scale**2 + trusted * full.scale**2) / freedom
-    error = math.sqrt(max(variance, pairs.scale**2) * 2 / count)
+    count, freedom, variance = pairs.counts[challenger], pairs.freedom, pairs.scale**2
+    if full.scale > pairs.scale:
+        trusted = min(_TRUSTED, full.freedom)
+        variance = (freedom * variance + trusted * full.scale**2) / (freedom + trusted)
+        freedom += trusted
+    error = math.sqrt(variance * 2 / count)
     ratio = pairs.costs[champion] - pairs.costs[challenger]
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
     certain = ratio > float(stdtrit(freedom, level)) * error

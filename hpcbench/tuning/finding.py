@@ -37,10 +37,11 @@ class Grid:
 class Answer:
     """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
 
-    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that are worse,
-    and `surely_beats` those of them that not noise alone makes seem so. `usage` is how the best is used outside
-    hpcbench. `inherited` are variables of threads that the default had from the environment, though nobody set them in
-    the experiment: all settings had them, but for those that they set themselves.
+    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that seem worse:
+    most were measured briefly, and what seemed good was measured again. `usage` is how the best is used outside
+    hpcbench. `differs` is in what the work of the best is another than the default's: both, by name. `inherited` are
+    variables of threads that the default had from the environment, though nobody set them in the experiment: all
+    settings had them, but for those that they set themselves.
     """
 
     best: Setting
@@ -50,9 +51,9 @@ class Answer:
     certain: bool
     pairs: int
     beats: int
-    surely_beats: int
     of: int
     usage: Usage
+    differs: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     inherited: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -80,11 +80,11 @@ def usual_metric(cases: Sequence[Case], experiment: Experiment) -> str:
 
 
 def objective_of(name: str, experiment: Experiment) -> Objective:
-    """`throughput`, `time`, or a metric of the experiment, as `rate` or `rate:higher`. Raises UserError."""
-    if name in _NAMED:
-        return Objective(_NAMED[name])
+    """A metric of the experiment, as `rate` or `rate:higher`, or else `throughput` or `time`. Raises UserError."""
     plain, _, way = name.partition(":")
     metric = experiment.metrics.get(plain)
+    if metric is None and name in _NAMED:
+        return Objective(_NAMED[name])
     if metric is None:
         hint = nearest(plain, [*_NAMED, *experiment.metrics])
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)

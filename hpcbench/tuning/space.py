@@ -19,7 +19,8 @@ from hpcbench.tuning.objective import Objective
 # What one may choose without doing other work; the batch size only where what counts is the throughput.
 _PERMISSION = "oversubscribe"
 _CHOICES = (*CHOICES, "framework", "environment", "dtype", _PERMISSION)
-_FOLLOWING = ("command", "environment", "threads", _PERMISSION)  # often, from tags, the framework and counts of threads
+# Often, from tags, the framework and counts of threads.
+_FOLLOWING = ("command", "environment", "execution", "threads", _PERMISSION)
 _USUAL_DTYPE = Parameters.model_fields["dtype"].default
 _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
@@ -131,7 +132,16 @@ def _context(cases: Sequence[Case]) -> Context:
     dynamic = max((case for case in cases if case.parameters.threads == DYNAMIC), key=_limit, default=None)
     first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
     every = {case_id(case.parameters, {}): case for case in (*_plain_cases([first, *fixed]), *fixed)}
-    return Context(tuple(every.values()), 0, _differing(list(every.values())), dynamic)
+    idle = _idle_tags(fixed)
+    names = tuple(name for name in _differing(list(every.values())) if name not in idle)
+    return Context(tuple(every.values()), 0, names, dynamic)
+
+
+def _idle_tags(cases: Sequence[Case]) -> set[str]:
+    """Tags that change nothing: cases differ in them alone."""
+    first: dict[str, Case] = {}
+    pairs = [(first.setdefault(case_id(case.parameters, {}), case), case) for case in cases]
+    return {name for one, other in pairs for name, value in other.tags.items() if one.tags[name] != value}
 
 
 def _limit(dynamic: Case) -> float:

@@ -64,7 +64,7 @@ def test_each_context_has_its_ways_and_the_gains_between_them(matrix: Matrix) ->
             {(NONE, FIXED): 1.1, (FIXED, DYNAMIC): 1.6, (NONE, DYNAMIC): 1.76}
         )
         assert all((gain.low or 0) > 1 for gain in each.gains.values())
-        assert each.configurations == 4
+        assert len(each.shares) == 4
         assert {name: way.beats for name, way in each.ways.items()} == pytest.approx(
             {DYNAMIC: 1, FIXED: 2 / 3, NONE: 1 / 3}
         )

@@ -22,7 +22,6 @@ ANSWER = Answer(
     certain=True,
     pairs=3,
     beats=23,
-    surely_beats=20,
     of=23,
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
@@ -39,7 +38,7 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "  best       intra_op_threads=2: 150 items/s [149 - 151]",
         "  default    nothing set: 100 items/s [98 - 102]",
         "  gain       1.50x [1.40, 1.60] faster than the default",
-        "  it beats   23 of the 23 other settings that were measured (100 %), 20 of them certainly",
+        "  it beats   23 of the 23 other settings that were measured (100 %)",
         "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",

@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpcbench.analysis.quantities import THROUGHPUT
+from hpcbench.analysis.statistics import Interval
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
 from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
 from hpcbench.tuning.conclusion import conclude, with_grid
-from hpcbench.tuning.finding import Finding
+from hpcbench.tuning.duel import Verdict
+from hpcbench.tuning.effects import Effects
+from hpcbench.tuning.finding import Answer, Finding
 from hpcbench.tuning.grid import whole_grid
 from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.search import Found
 from hpcbench.tuning.space import Context
 
 
@@ -72,6 +76,44 @@ def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
     found = searched({0: ["timeout", "failed: it fell"]})
     assert [(each.parameters, each.why) for each in found.failed] == [({"intra_op_threads": None}, "timeout")]
     assert found.grid_seconds == 180.0
+
+
+def answered(measured: Any, verdict: Verdict | None) -> Answer:
+    """Of a search that found the setting 1, by that duel."""
+    effects = Effects({0: 0.0, 1: -0.1, 2: 0.1}, dict.fromkeys(range(3), 2), 0.01, 3)
+    answer = conclude(CONTEXT, Found(1, 1, verdict, effects), measured, OBJECTIVE, 6).answer
+    assert answer is not None
+    return answer
+
+
+class Completed(Measured):
+    """The setting 1 was lucky in the two measurements that chose it."""
+
+    def __init__(self, works: Mapping[int, Mapping[str, Any]]) -> None:
+        super().__init__({})
+        self.works = {CONTEXT.cases[number].id: work for number, work in works.items()}
+
+    def costs(self, case: Case) -> list[float]:
+        return [0.05, 0.05, 0.1, 0.1, 0.1] if case == CONTEXT.cases[1] else [0.2, 0.2, 0.2]
+
+    def example(self, case: Case) -> Mapping[str, Any]:
+        return {"work": self.works.get(case.id), "environment": {}, "affinity": {}, "placement": None}
+
+    def environment(self, case: Case) -> Mapping[str, str]:
+        return {}
+
+
+def test_what_chose_a_setting_is_not_in_its_value() -> None:
+    answer = answered(Completed({}), Verdict(Interval(2.0, 1.9, 2.1), True, 3))
+    assert answer.best.value is not None
+    assert answer.default.value is not None
+    assert (answer.best.value.estimate, answer.default.value.estimate) == (10.0, 5.0)
+
+
+def test_other_work_than_that_of_the_default_is_told() -> None:
+    works = {0: {"parameter_count": 1000, "flops_per_item": 7}, 1: {"parameter_count": 10, "flops_per_item": 7}}
+    assert answered(Completed(works), None).differs == {"parameter_count": (10, 1000)}
+    assert answered(Completed({0: works[0], 1: works[0]}), None).differs == {}
 
 
 def test_the_grid_tells_what_beats_the_setting_that_was_found() -> None:

@@ -22,7 +22,6 @@ ANSWER = Answer(
     certain=True,
     pairs=3,
     beats=2,
-    surely_beats=1,
     of=2,
     usage=Usage({"OMP_NUM_THREADS": "2"}, ((0, 1),), ("torch.set_num_threads(2)",), {"dtype": "bfloat16"}),
 )

@@ -84,6 +84,14 @@ def test_why_a_repetition_has_no_cost_is_told() -> None:
     assert objective.why_unknown({"status": "timeout", "error": None}) == "timeout"
 
 
+@pytest.mark.parametrize("name", ["time", "throughput"])
+def test_a_metric_of_the_experiment_comes_before_what_hpcbench_measures(name: str) -> None:
+    metrics = {name: {"regex": r"(\d+)", "unit": "it/s"}}
+    experiment = Experiment.model_validate({"name": "e", "metrics": metrics})
+    assert objective_of(name, experiment).quantity.unit == "it/s"
+    assert objective_of(f"{name}:lower", experiment).quantity.more_is_better is False
+
+
 def test_a_metric_without_a_direction_is_asked_for_one() -> None:
     experiment = Experiment.model_validate({"name": "e", "metrics": {"score": {"regex": r"(\d+)"}}})
     with pytest.raises(UserError, match="score:higher"):

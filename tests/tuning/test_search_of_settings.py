@@ -175,13 +175,13 @@ def test_where_all_fail_nothing_is_found() -> None:
 def test_a_duel_ends_when_it_is_decided() -> None:
     machine = Machine({0: 1.0, 1: 2.0}, wobble)
     verdict: Verdict = conduct(duel(Notebook(0), 0, 1, 18), machine)
-    assert (verdict.certain, verdict.pairs) == (True, FEWEST)
+    assert (verdict.certain, verdict.pairs) == (True, FEWEST + 1)
     assert verdict.gain is not None
     assert verdict.gain.estimate == pytest.approx(2.0, rel=0.05)
 
 
-@pytest.mark.parametrize(("most", "wrong"), [(6, 15), (18, 9)])
-def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(most: int, wrong: int) -> None:
+@pytest.mark.parametrize("most", [6, 18])
+def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(most: int) -> None:
     won = 0
     for seed in range(300):
         generator = random.Random(seed)
@@ -192,7 +192,7 @@ def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as
         conduct(whole_grid(notebook, range(2, 8), 3), machine)
         verdict: Verdict = conduct(duel(notebook, 0, 1, most), machine)
         won += verdict.certain
-    assert won <= wrong  # of 300; twice as many where the noise of the others counts in full
+    assert won <= 4  # of 300; twice as many and more where the noise of the others counts for these
 
 
 def test_the_looks_of_a_duel_share_its_wrong_answers() -> None:

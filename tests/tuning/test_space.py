@@ -138,6 +138,17 @@ def test_a_tag_that_follows_from_a_setting_makes_no_other_default(space) -> None
     assert context.values(context.cases[context.default])["workers"] is None
 
 
+def test_a_tag_that_changes_nothing_is_not_told_as_if_it_were_chosen(space) -> None:
+    (context,) = space(parameters=LSTM, tags=["n"], matrix={"n": [1, 2], "intra_op_threads": [1, 2]})
+    assert context.names == ("intra_op_threads",)
+    assert [case.parameters.intra_op_threads for case in context.cases] == [None, 1, 2]
+
+
+def test_execution_that_follows_from_the_framework_is_no_choice_of_its_own(space) -> None:
+    (context,) = space(matrix={"framework": ["tensorflow", "pytorch"], "intra_op_threads": [1, 2]})
+    assert context.names == ("framework", "intra_op_threads")
+
+
 def test_a_default_that_the_matrix_has_keeps_its_tag(space) -> None:
     (context,) = space(
         parameters={**LSTM, "threads_in_words": "{{ intra_op_threads or 'its own' }}"},

@@ -22,10 +22,8 @@ from tests.node.dynamic import sleeping  # noqa: E402
 from tests.node.dynamic.sleeping import Sleeping  # noqa: E402
 from tests.node.dynamic.threaded import Threaded  # noqa: E402
 
-SPINNING = (
-    "threads compute where nothing was asked of them (OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own), "
-    "and would be timed"
-)
+BY = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
+SPINNING = f"threads compute where nothing was asked of them ({BY}), and would be timed"
 
 
 @pytest.fixture(autouse=True)
