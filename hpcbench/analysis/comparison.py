@@ -197,7 +197,7 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     if disturbed:
         causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
         said = f"somebody else disturbed every repetition of {' and of '.join(disturbed)} ({causes})"
-        return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed"
+        return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

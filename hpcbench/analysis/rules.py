@@ -57,6 +57,9 @@ RULES = {
 }
 
 
+_ANEW = "when what failed is mended, search anew: hpcbench tune"
+
+
 class Finding(NamedTuple):
     """What a report does not keep of a rule, and what to do about it."""
 
@@ -70,6 +73,10 @@ class Evidence:
     """What the rules look at: the tables of a report, and what follows from them."""
 
     results: Results
+
+    def were_searched(self, cases: pd.DataFrame) -> bool:
+        """Whether all of them are of searches, which decide by themselves what they measure."""
+        return bool(cases["sweep"].isin(list(self.results.searches)).all())
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -112,7 +119,8 @@ def missing_cases(evidence: Evidence) -> Finding | None:
         return None
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
     lacking = f"{_share(lost, evidence.results.cases)} did not complete ({states})"
-    remedy = f"{_resume(evidence.results.cases.loc[lost.index])}, or say why they are left out"
+    cases = evidence.results.cases.loc[lost.index]
+    remedy = f"{_ANEW if evidence.were_searched(cases) else _resume(cases)}, or say why they are left out"
     return Finding(2, lacking, remedy)
 
 
@@ -122,11 +130,13 @@ def single_runs(evidence: Evidence) -> Finding | None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
     lacking = f"{share} on one run, whose interval says nothing about the next"
-    return Finding(5, lacking, _more_runs(single))
+    return Finding(5, lacking, _more_runs(evidence, single))
 
 
-def _more_runs(cases: pd.DataFrame) -> str:
+def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
     """Where others disturbed some of them, more may be there already."""
+    if evidence.were_searched(cases):
+        return "a search measures once what it drops: hpcbench tune --exhaustive measures all as the experiment asks"
     if (cases["disturbed"] > 0).any():
         return f"{_resume(cases)} --disturbed measures again what others disturbed"
     return f"set measure.repetitions to {FEWEST_TO_RESAMPLE} or more"
@@ -145,7 +155,8 @@ def disturbed_runs(evidence: Evidence) -> Finding | None:
     completed = int(evidence.measured["repetitions"].sum()) + left_out
     runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"others disturbed {runs} ({causes}), each time that they were measured; {', '.join(kept)}"
-    remedy = f"{_resume(cases)} --disturbed, or a new sweep on whole nodes (exclusive: true) or with measure.quiet"
+    again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --disturbed, or a new sweep"
+    remedy = f"{again} on whole nodes (exclusive: true) or with measure.quiet"
     return Finding(9, lacking, remedy)
 
 
@@ -190,7 +201,7 @@ def missing_intervals(evidence: Evidence) -> Finding | None:
         return None
     share = _share(without, evidence.measured, "has", "have")
     lacking = f"{share} no interval: one value, or few of which some are not above 0"
-    return Finding(5, lacking, _more_runs(evidence.measured.loc[without.index]))
+    return Finding(5, lacking, _more_runs(evidence, evidence.measured.loc[without.index]))
 
 
 def wide_intervals(evidence: Evidence) -> Finding | None:
@@ -274,7 +285,7 @@ def few_runs(evidence: Evidence) -> Finding | None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")
     lacking = f"{share} on fewer than {FEWEST_TO_RESAMPLE} runs, taken for log-normal"
-    return Finding(6, lacking, f"{_more_runs(few)}; {FEWEST_TO_RESAMPLE} or more assume nothing")
+    return Finding(6, lacking, f"{_more_runs(evidence, few)}; {FEWEST_TO_RESAMPLE} or more assume nothing")
 
 
 def missing_bounds(evidence: Evidence) -> Finding | None:

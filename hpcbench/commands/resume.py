@@ -62,7 +62,8 @@ def resume(
         from hpcbench.commands.tuning_run import go_on
 
         if disturbed or missing:
-            raise UserError("a search decides by itself what it measures", where="--disturbed, --missing")
+            what, hint = "a search decides by itself what it measures", "measure.quiet, and search anew: hpcbench tune"
+            raise UserError(what, where="--disturbed, --missing", hint=hint)
         return go_on(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"hpcbench status {paths.name} --json tells how this sweep stands"

@@ -146,10 +146,10 @@ def _show_most(
     experiment = plan.experiment
     repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
     most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-    told = f"In all at most {plural(most, 'measurement')}"
+    told = f"In all about {plural(most, 'measurement')}, and what others disturb again"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
-        told += f": about {time_in_words(most * each_s)} at most, and what it takes to start them"
+        told += f": about {time_in_words(most * each_s)} of measuring, and what it takes to start them"
     out.print(f"{told}.", soft_wrap=True)
     if plan.site.scheduler == "slurm":
         show_search(plan, most, workspace, paths)

@@ -10,9 +10,9 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from hpcbench.collect.records import Record, disturbed_by
-from hpcbench.commands.awaiting import wait_for_search
 from hpcbench.commands.common import err, out, resumable
 from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.commands.watching import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.lease import Lease
@@ -71,7 +71,8 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
         if not wait:
             err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 0
-        found = wait_for_search(sweep)
+        wait_for_search(sweep)
+        found = read(sweep.paths)
         if found is None:
             err.print(f"no answer; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 1
@@ -119,6 +120,8 @@ class Tuner:
         progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
         with ended_like_ctrl_c(), progress as bar:
             task, runs = bar.add_task(self.sweep.paths.name, total=None), Runs(self.sweep)
+            if runs.kept:
+                err.print(f"{plural(runs.kept, 'measurement')} kept from before", soft_wrap=True)
             found = [self._tuned(context, self._bench(context, runs, bar, task)) for context in contexts]
         keep(self.sweep.paths, found)
         return found

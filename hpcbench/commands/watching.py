@@ -18,7 +18,7 @@ from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 from hpcbench.submit.journal import lock_of
 from hpcbench.submit.queue import NoAnswerError
-from hpcbench.submit.search_state import has_ended, search_state
+from hpcbench.submit.search_state import SearchState, has_ended, search_state
 from hpcbench.submit.sweep import Sweep
 
 FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
@@ -47,7 +47,7 @@ def watch(sweep: Sweep, display: Display) -> int:
     with _farewell(sweep), display:
         progress = _watch(sweep, display)
     if sweep.tuning is not None:
-        err.print(f"{sweep.paths.name}: {_state_of_search(sweep)}", soft_wrap=True, markup=False)
+        err.print(f"{sweep.paths.name}: {_state(sweep).words}", soft_wrap=True, markup=False)
         return int(not _is_answered(sweep))
     status = int(any(run.state != outcomes.COMPLETED for run in progress.runs))
     if status:
@@ -55,9 +55,17 @@ def watch(sweep: Sweep, display: Display) -> int:
     return status
 
 
+def wait_for_search(sweep: Sweep) -> None:
+    """Watch on stderr how its job gets on, until it has ended, or will never start."""
+    display = display_on(err)
+    with _farewell(sweep), display:
+        _watch(sweep, display)
+
+
 def _watch(sweep: Sweep, display: Display) -> Progress:
     began_s = changed_s = time.monotonic()
     counts: dict[str, int] = {}
+    told = ""
     warned: set[str] = set()
     idle = False
     while True:
@@ -69,11 +77,15 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
         for warning in set(progress.warnings) - warned:
             display.say(f"warning: {warning}")
             warned.add(warning)
+        search = _state(sweep)
+        if search.goes_on and search.words != told:
+            told = search.words
+            display.say(told)
         pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
         display.show(progress, datetime.datetime.now().astimezone(), pause)
         if all(run.ended for run in progress.runs) and has_ended(sweep):
             return progress
-        under_way = _is_under_way(progress, now_s - changed_s)
+        under_way = search.goes_on or _is_under_way(progress, now_s - changed_s)
         if idle and not under_way:
             return progress
         idle = not under_way  # asked once more: what another hpcbench has just submitted was not there yet
@@ -87,15 +99,7 @@ def _is_under_way(progress: Progress, quiet_s: float) -> bool:
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
     follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {outcomes.NEVER_STARTED}
     held = is_held(lock_of(progress.sweep.paths.jobs))
-    return bool(lags or states & {*ACTIVE} or follows or held or _is_searched(progress.sweep))
-
-
-def _is_searched(sweep: Sweep) -> bool:
-    """Whether a search goes on, which may have no repetition yet."""
-    try:
-        return not has_ended(sweep) and search_state(sweep).goes_on
-    except NoAnswerError:
-        return True
+    return bool(lags or states & {*ACTIVE} or follows or held)
 
 
 def _is_answered(sweep: Sweep) -> bool:
@@ -105,11 +109,12 @@ def _is_answered(sweep: Sweep) -> bool:
     return found is not None and all_answered(found)
 
 
-def _state_of_search(sweep: Sweep) -> str:
+def _state(sweep: Sweep) -> SearchState:
+    """Of a search, which may go on and have no repetition yet; any other sweep has ended as such."""
     try:
-        return search_state(sweep).words
+        return search_state(sweep)
     except NoAnswerError as error:
-        return error.what
+        return SearchState(f"{error.what}; asking again", goes_on=True)
 
 
 def _survey(sweep: Sweep, display: Display) -> Progress:

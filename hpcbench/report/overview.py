@@ -120,7 +120,10 @@ def from_workspace(sweep: Sweep, path: Path) -> str:
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
-    """When all that is queued or runs will have ended, at the pace so far; None where that cannot be known."""
+    """When all that is queued or runs will have ended, at the pace so far; None where that cannot be known, as of a
+    search, which plans its next measurement when it knows the last."""
+    if progress.sweep.tuning is not None:
+        return None
     counted = progress.counts()
     running = counted.get(states.RUNNING, 0)
     if not running:

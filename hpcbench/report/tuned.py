@@ -40,6 +40,8 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     for each in finding.failed:
         yield f"  failed     {in_words(each.parameters)}: {each.why}"
+    if finding.failed and finding.answer:
+        yield "             when it is mended, search anew: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
 
@@ -111,7 +113,8 @@ def _gain(answer: Answer, quantity: Quantity) -> str:
     if answer.certain:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
-    more = "; more of them, by more measure.repetitions, may tell" if _may_gain(answer.gain) else ""
+    few = "; so few pairs may seem so by chance" if answer.gain.low and answer.gain.low > 1 else ""
+    more = f"{few}; more of them, by more measure.repetitions, may tell" if _may_gain(answer.gain) else ""
     return f"none that is certain: {seemed} was {in_brackets(answer.gain)} as good{more}"
 
 
@@ -121,7 +124,8 @@ def _may_gain(gain: Interval) -> bool:
 
 def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> Iterator[str]:
     if not found.certain or found.gain is None:
-        yield f"  sections   one count of threads for all of them: {_why_one_count(found, answer, quantity)}"
+        which = "" if found.fixed_threads is None else f", {found.fixed_threads} at best"
+        yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
             yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
@@ -168,9 +172,9 @@ def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
     if grid.slower is None:
         failed, once = "the setting that was found failed in it", "of one repetition nothing is left to check by"
         return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
-    took = f"{in_brackets(grid.slower)} the cost of what the grid chooses"
-    beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')}"
-    return f"{took}, at last {_setting(grid.best, quantity)}; {beats}"
+    took = f"what was found takes {in_brackets(grid.slower)} the cost of what the grid chooses"
+    beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} in it"
+    return f"{took}, and {beats}; its best, by all that it measured, is {_setting(grid.best, quantity)}"
 
 
 def _usage(answer: Answer) -> Iterator[str]:

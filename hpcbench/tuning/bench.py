@@ -38,6 +38,11 @@ class Runs:
         self._elements = Counter(run.job for run in runs)
         self._asked: Counter[str] = Counter()
 
+    @property
+    def kept(self) -> int:
+        """How many have been measured before."""
+        return sum(run.record is not None for run in self._known.values())
+
     def another(self, case: Case, measure: Measure) -> RunProgress:
         """The next repetition of a case that is measured so, as it stands; a new one where there is none yet.
 
@@ -80,7 +85,7 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Bench:
-    """Measures settings, given as cases; `told` hears of each measurement as it ends."""
+    """Measures settings, given as cases; `told` hears of each new measurement as it ends."""
 
     sweep: Sweep
     lease: Lease
@@ -105,14 +110,16 @@ class Bench:
         self.lease.check()
         run = self.runs.another(case, stage.of(self.measure))
         record, attempts = run.record, list(run.attempts)
-        if record is None or _says_nothing(record):
+        is_kept = record is not None and not _says_nothing(record)
+        if record is None or not is_kept:
             record, new = run_repetition(self.sweep, run, self.lease.fileno())
             attempts += new
         if _says_nothing(record):
             hint = f"hpcbench resume {self.sweep.paths.name} measures it again, and goes on"
             raise UserError(f"a measurement ended as {ending(record)}", where=case.id, hint=hint)
         self._measured[case.id].append(Measurement(stage, record, attempts))
-        self.told(case, stage, record)
+        if not is_kept:
+            self.told(case, stage, record)
         return record
 
     def costs(self, case: Case) -> list[float]:

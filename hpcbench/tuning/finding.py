@@ -77,7 +77,7 @@ class AtShape:
 class BySection:
     """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
     says why there is none. It is to be used where its gain is `certain`; else `held_out_left` shapes were not measured.
-    `seconds` is what its measurements took."""
+    `seconds` is what its measurements took; `fixed_threads` the best single count of one process, if known."""
 
     schedule: str | None
     why: str | None
@@ -86,6 +86,7 @@ class BySection:
     certain: bool = False
     held_out: tuple[AtShape, ...] = ()
     held_out_left: int = 0
+    fixed_threads: int | None = None
 
 
 @dataclass(frozen=True)

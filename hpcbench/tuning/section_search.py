@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -41,6 +41,11 @@ class SectionSearch:
         except ValidationError as error:  # the best one is of a framework, say, that has no sections
             return BySection(None, first_message(error), 0.0, held_out_left=len(held_out))
         record = self.bench.record(by_section, Stage.FULL)
+        found = self._found(record, by_section, held_out)
+        return replace(found, fixed_threads=(record["dynamic"] or {}).get("fixed_threads"))
+
+    def _found(self, record: Record, by_section: Case, held_out: Sequence[Mapping[str, Any]]) -> BySection:
+        """From the repetition that has looked for a schedule."""
         none = _why_none(record)
         if none is not None:
             return BySection(None, none, self.bench.seconds, held_out_left=len(held_out))

@@ -41,12 +41,19 @@ def case(repetition: Rep) -> Callable[..., Rows]:
 def judged(table: Table) -> Callable[..., list[Finding]]:
     """The findings of a report on some repetitions; the first case is the base unless `base` is None."""
 
-    def judge(rows: Rows, metric: str = RATE, base: int | None = 0, mean_rates: tuple[str, ...] = ()) -> list[Finding]:
+    def judge(
+        rows: Rows,
+        metric: str = RATE,
+        base: int | None = 0,
+        mean_rates: tuple[str, ...] = (),
+        searches: tuple[str, ...] = (),
+    ) -> list[Finding]:
         repetitions = table(*rows)
         quantity = QUANTITIES.get(metric) or Quantity(metric, metric, more_is_better=True)
         replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
-        results = Results(repetitions, cases, quantity, [], replicates, base is not None, mean_rates=mean_rates)
+        more = {"mean_rates": mean_rates, "searches": searches}
+        results = Results(repetitions, cases, quantity, [], replicates, base is not None, **more)  # type: ignore[arg-type]
         return check(Evidence(results))
 
     return judge
@@ -292,6 +299,19 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
         "1 left out, 6 used, of cases that have no other"
     )
     assert finding.remedy.startswith("hpcbench resume sweep-1 --disturbed, or a new sweep")
+
+
+def test_of_a_search_nothing_is_advised_that_it_refuses(case: Case, judged: Judged) -> None:
+    lost, once, disturbed = case(0), case(1)[:1], case(2)
+    for row in lost:
+        row.update(status="failed")
+    for row in disturbed:
+        row.update(interference="disturbed", disturbed_by="cpu")
+    remedies = {each.rule: each.remedy for each in judged([*lost, *once, *disturbed], searches=("sweep-1",))}
+    assert remedies[2].startswith("when what failed is mended, search anew: hpcbench tune")
+    assert "hpcbench tune --exhaustive" in remedies[5]
+    assert remedies[9].startswith("a new search on whole nodes")
+    assert not any("resume" in remedy for remedy in remedies.values())
 
 
 def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case: Case, judged: Judged) -> None:

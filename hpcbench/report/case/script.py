@@ -41,7 +41,7 @@ def _again(view: CaseView) -> Iterator[str]:
         return
     if not view.completed:
         yield f"hpcbench resume {shlex.quote(paths.name)}"
-    elif any(run.is_disturbed for run in view.runs):
+    elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
         yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"
     for job in dict.fromkeys(run.job for run in view.runs):
         file = shlex.quote(from_workspace(view.sweep, paths.script(job)))
