@@ -39,7 +39,7 @@ def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> N
     with torch.inference_mode():
         answer = find_schedule(model, lambda: model(batch), lambda: model(another_batch), budget_s=budget_s)
     if answer.schedule is None:
-        print(f"{answer.fixed_threads} threads for all sections: {answer.why}")
+        print(f"threads for all sections: {answer.fixed_threads}; {answer.why}")
         return
     write(answer.schedule, file)
     print(f"{file}: {answer.gain.middle:.2f} times as fast as {answer.fixed_threads} threads for all sections")
@@ -70,7 +70,9 @@ def main() -> None:
     try:
         with apply_schedule(model, arguments.schedule):
             scheduled_s = step_s(model, batch)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        sys.exit(f"{error}; --find makes one")
+    except ValueError as error:
         sys.exit(str(error))
     print(json.dumps({"plain_s": plain_s, "scheduled_s": scheduled_s, "threads": torch.get_num_threads()}))
 

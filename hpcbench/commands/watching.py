@@ -60,6 +60,8 @@ def wait_for_search(sweep: Sweep) -> None:
     display = display_on(err)
     with _farewell(sweep), display:
         _watch(sweep, display)
+    if not has_ended(sweep):
+        err.print(_state(sweep).words, soft_wrap=True, markup=False)
 
 
 def _watch(sweep: Sweep, display: Display) -> Progress:

@@ -238,7 +238,8 @@ class Parameters(Model):
         for name, wanted in _OF_DYNAMIC.items():
             value = getattr(self, name)
             if value is not None and value not in wanted:
-                raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}, not {value}")
+                unset = " or unset" if getattr(type(self).model_fields[name], "default", "") is None else ""
+                raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}{unset}, not {value}")
         if self.schedule is not None and self.section_depth is not None:
             raise ValueError("a schedule has its sections: leave section_depth out")
         if self.instances > 1:  # tasks are one already: the strategy is single

@@ -30,7 +30,8 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
         return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
-        return "the case asks for %d CPUs, and this machine has %d" % (asked, usable)
+        told = "the case asks for %d CPUs, and may use %s here" % (asked, counted(usable, "CPU"))
+        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, max(1, usable // planned.tasks))
     return None
 
 

@@ -155,8 +155,8 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool)
     if completed and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
-        if slower > _UNEQUAL:
-            told = "the slowest rank takes %.0f %% longer for a step than the fastest" % (100 * slower)
+        if slower > _UNEQUAL:  # by how much differs from repetition to repetition, and would be told of each
+            told = "the slowest rank takes over %.0f %% longer for a step than the fastest" % (100 * _UNEQUAL)
             warnings.add("%s, and has had the machine to itself at last: the throughput is a bit too high" % told)
     return sorted(warnings)
 

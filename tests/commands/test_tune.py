@@ -14,7 +14,7 @@ import pytest
 # Its rate is 2 a worker; three workers are refused.
 PROGRAM = """
 [ "{{ workers }}" -ne 3 ] || exit 1
-echo "rate: $(( {{ workers }} * 2 )).$RANDOM"
+echo "rate: $(( {{ workers }} * 2 )).0$RANDOM"
 """
 
 
@@ -58,7 +58,7 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "failed" in done.stdout
     program = done.stdout.partition("  outside hpcbench:\n")[2]
     assert program.startswith(
-        '    bash -e -o pipefail -c $\'[ "4" -ne 3 ] || exit 1\\necho "rate: $(( 4 * 2 )).$RANDOM"\'\n'
+        '    bash -e -o pipefail -c $\'[ "4" -ne 3 ] || exit 1\\necho "rate: $(( 4 * 2 )).0$RANDOM"\'\n'
     )
     (finding,) = found(command_line)
     assert finding["answer"]["best"]["parameters"] == {"workers": 4}

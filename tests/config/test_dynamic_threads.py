@@ -24,7 +24,7 @@ DYNAMIC = {**CASE, "threads": "dynamic"}
         ({**DYNAMIC, "schedule": "s.json", "section_depth": 1}, "a schedule has its sections"),
         ({**DYNAMIC, "framework": "jax"}, "needs framework pytorch, not jax"),
         ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "needs device cpu, not gpu"),
-        ({**DYNAMIC, "execution": "compiled"}, "needs execution eager, not compiled"),
+        ({**DYNAMIC, "execution": "compiled"}, "needs execution eager or unset, not compiled"),
         ({**DYNAMIC, "strategy": "ddp", "nodes": 2}, "needs strategy single, not ddp"),
         ({**DYNAMIC, "instances": 2}, "of one instance, not of 2: leave out instances, or threads: dynamic"),
         ({**DYNAMIC, "nodes": 2}, "the strategy single is one task, not 2"),

@@ -103,6 +103,9 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
         in text
     )
     assert "by more measure.repetitions" in text
+    assert "by chance" not in text
+    above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
+    assert "was 1.21x [1.01, 1.45] as good; so few pairs may seem so by chance; more of them" in above
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
     assert "repetitions" not in small
     assert "outside hpcbench" not in text
@@ -194,6 +197,8 @@ def test_what_others_disturbed_is_counted() -> None:
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     none = BySection(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
+    known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
+    assert "  sections   one count of threads for all of them, 2 at best: no change of" in known
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
     assert "2 held-out shapes not measured, for no schedule is certainly faster" in left
 

@@ -18,7 +18,7 @@ def rates(cluster):
         "rates",
         parameters={
             "framework": "command",
-            "command": 'echo "rate: {{ workers }}.$RANDOM"',
+            "command": 'echo "rate: {{ workers }}.0$RANDOM"',
             "cpus_per_task": 2,
             "model": None,
             "model_options": {},

@@ -63,10 +63,12 @@ def find_schedule(
     levels deep in the tree of modules, else at its leaves. The search may take `budget_s` seconds of steps, and the
     proof as many. Afterwards model and threads are as they were; weights are not, where `step` trains.
 
-    Raises ValueError for a compiled model, for no `threads` and, unless `oversubscribe`, for more of them than CPUs or
-    their quota; and where the system is not Linux, whose clocks tell which threads compute.
+    Raises ValueError for a compiled model, for no `budget_s` or `threads` and, unless `oversubscribe`, for more threads
+    than CPUs or their quota; and where the system is not Linux, whose clocks tell which threads compute.
     """
     schedule.refuse_compiled(model, NONE_CAN_BE_MADE)
+    if not budget_s > 0:
+        raise ValueError("%s: in %g s; budget_s is above 0" % (NONE_CAN_BE_MADE, budget_s))
     if not os.path.isdir(verification.TASKS):
         raise ValueError("%s: which threads compute, only Linux tells (%s)" % (NONE_CAN_BE_MADE, verification.TASKS))
     before = torch.get_num_threads()

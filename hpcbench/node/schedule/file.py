@@ -69,8 +69,12 @@ def read(path: str) -> Schedule:
     if len(text) > MOST_BYTES:
         raise refusal(path, "it has more than %d bytes" % MOST_BYTES)
     try:
-        return parse(json.loads(text.decode("utf-8")))
+        data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
+        raise refusal(path, "it is no JSON: %s" % error) from error
+    try:
+        return parse(data)
+    except ValueError as error:
         raise refusal(path, str(error)) from error
 
 

@@ -202,6 +202,12 @@ def test_no_threads_are_refused(threads: int) -> None:
         find_schedule(torch.nn.Linear(2, 2), lambda: None, lambda: None, threads=threads)
 
 
+@pytest.mark.parametrize("budget_s", [0, -1.0, float("nan")])
+def test_no_time_for_the_search_is_refused(budget_s: float) -> None:
+    with pytest.raises(ValueError, match=r"no schedule can be made: in .* s; budget_s is above 0"):
+        find_schedule(torch.nn.Linear(2, 2), lambda: None, lambda: None, budget_s=budget_s)
+
+
 def test_another_system_than_linux_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "TASKS", "/nowhere")
     with pytest.raises(ValueError, match="no schedule can be made: which threads compute, only Linux tells"):
