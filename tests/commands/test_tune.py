@@ -76,6 +76,8 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     assert "best       workers=4" in told
     assert "Every measurement of the search" in told
     assert "the first case" not in told  # with which the report of a sweep compares its best
+    (plan,) = [line for line in command_line("show", "workers=4").stdout.splitlines() if "measure" in line][:1]
+    assert "repetition with max_time_s" in plan or "repetitions with" in plan
     assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout

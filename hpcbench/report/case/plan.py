@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.node import outcomes
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
+from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 
 _OWN_LINE = "command"  # a program of several lines
@@ -46,10 +48,17 @@ def plan(view: CaseView) -> Facts:
         ("parameters", assigned(own)),
         ("tags", assigned(view.planned.tags)),
         ("defaults", Text(assigned(rest), style="dim")),
-        ("measure", assigned(view.planned.measure)),
+        ("measure", "; ".join(_measures(view))),
         ("asked for", "; ".join(_asked(view))),
     ]
     return Facts(facts)
+
+
+def _measures(view: CaseView) -> Iterable[str]:
+    """Each way in which it is measured: a search measures briefly at first."""
+    ways = Counter(assigned(run.planned.measure) for run in view.runs)
+    for way, times in ways.items():
+        yield way if len(ways) == 1 else f"{plural(times, 'repetition')} with {way}"
 
 
 def _asked(view: CaseView) -> Iterable[str]:

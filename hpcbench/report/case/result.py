@@ -12,6 +12,7 @@ from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
 from hpcbench.monitor.energy import KINDS
 from hpcbench.monitor.interference import DISTURBED
+from hpcbench.node.catalog import NONE
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView, Row
 from hpcbench.report.formats import duration, figure, memory
@@ -107,7 +108,10 @@ def _threads(view: CaseView) -> str:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
             told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
-    return ", ".join(told) + (f"; by {', '.join(setters)}" if told and setters else "")
+    by = f"; by {', '.join(setters)}" if setters else ""
+    if view.planned.parameters["threads"] == NONE:
+        by = "; nobody has set them"
+    return ", ".join(told) + (by if told else "")
 
 
 def _dynamic(view: CaseView) -> dict[str, Any] | None:
