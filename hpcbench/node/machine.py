@@ -31,7 +31,8 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
         told = "the case asks for %d CPUs, and may use %s here" % (asked, counted(usable, "CPU"))
-        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, max(1, usable // planned.tasks))
+        each = usable // planned.tasks
+        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, each) if each else told
     return None
 
 

@@ -41,7 +41,7 @@ class Runs:
     @property
     def kept(self) -> int:
         """How many have been measured before."""
-        return sum(run.record is not None for run in self._known.values())
+        return sum(run.record is not None and not _says_nothing(run.record) for run in self._known.values())
 
     def another(self, case: Case, measure: Measure) -> RunProgress:
         """The next repetition of a case that is measured so, as it stands; a new one where there is none yet.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -132,9 +132,7 @@ def _context(cases: Sequence[Case]) -> Context:
     dynamic = max((case for case in cases if case.parameters.threads == DYNAMIC), key=_limit, default=None)
     first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
     every = {case_id(case.parameters, {}): case for case in (*_plain_cases([first, *fixed]), *fixed)}
-    idle = _idle_tags(fixed)
-    names = tuple(name for name in _differing(list(every.values())) if name not in idle)
-    return Context(tuple(every.values()), 0, names, dynamic)
+    return Context(tuple(every.values()), 0, _differing(list(every.values()), _idle_tags(fixed)), dynamic)
 
 
 def _idle_tags(cases: Sequence[Case]) -> set[str]:
@@ -208,14 +206,14 @@ def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"execution": FRAMEWORKS[framework].executions[0], "threads": threads}
 
 
-def _differing(cases: Sequence[Case]) -> tuple[str, ...]:
-    """In what they differ, without what follows from it."""
+def _differing(cases: Sequence[Case], idle: Collection[str] = ()) -> tuple[str, ...]:
+    """In what they differ, without what follows from it, and without `idle` tags."""
     every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
 
     def distinct(names: Sequence[str]) -> int:
         return len({str([each[name] for name in names]) for each in every})
 
-    names = [name for name in every[0] if distinct([name]) > 1]
+    names = [name for name in every[0] if name not in idle and distinct([name]) > 1]
     for name in _FOLLOWING:
         rest = [other for other in names if other != name]
         if distinct(rest) == distinct(names):

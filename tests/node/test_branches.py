@@ -258,6 +258,24 @@ def test_where_a_thread_would_not_inherit_the_mode_the_module_does_it_itself(mod
     assert {thread for branch in module for thread, _ in branch.called} <= {threading.get_ident()}
 
 
+def test_a_default_device_does_not_hinder_branches(module: Any) -> None:
+    side_by_side = apart(module, ("0", "1"))
+    with torch.no_grad(), torch.device("cpu"):
+        module(torch.randn(2, 4))
+    side_by_side.put({})
+    assert threading.get_ident() not in {thread for branch in module for thread, _ in branch.called}
+
+
+def test_states_in_a_list_are_left_to_the_layer() -> None:
+    module, batch = nn.LSTM(3, 5, bidirectional=True), torch.randn(4, 2, 3)
+    states = [torch.zeros(2, 2, 5), torch.zeros(2, 2, 5)]
+    with torch.no_grad():
+        expected = module(batch, states)[0]
+        side_by_side = apart(module, DIRECTIONS)
+        torch.testing.assert_close(module(batch, states)[0], expected)
+    side_by_side.put({})
+
+
 @pytest.mark.parametrize("states", [3, 6])
 def test_states_of_another_number_of_layers_are_left_to_the_layer_which_refuses_them(states: int) -> None:
     module = nn.LSTM(3, 5, bidirectional=True)
@@ -359,7 +377,7 @@ def test_where_threads_cannot_be_started_nothing_is_left_on_the_model(
 
 def test_a_copy_of_a_model_with_branches_side_by_side_is_refused(module: Any) -> None:
     side_by_side = apart(module, ("0", "1"))
-    with pytest.raises(TypeError, match=r"in force on this model: copy or save it .* after remove"):
+    with pytest.raises(TypeError, match=r"in force on this model, .* after remove"):
         copy.deepcopy(module)
     side_by_side.put({})
     copy.deepcopy(module)
@@ -440,10 +458,17 @@ def test_a_file_with_impossible_branches_is_refused(module: Any, tmp_path: Path,
         apply_schedule(module, tmp_path / "schedule.json")
 
 
-def test_a_thread_that_computes_while_another_removes_the_schedule_computes_on() -> None:
+def test_a_thread_that_computes_while_another_removes_the_schedule_computes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     module = nn.LSTM(3, 5, 4, bidirectional=True)
     schedule = schedule_of(module, Section("", FORWARD, 4, DIRECTIONS))
-    done, failed = threading.Event(), []
+    done, with_branches, failed = threading.Event(), threading.Event(), []
+    run = Lanes.run
+
+    def noted(lanes: Lanes, tasks: Any) -> Any:
+        with_branches.set()
+        return run(lanes, tasks)
+
+    monkeypatch.setattr(Lanes, "run", noted)
 
     def compute() -> None:
         batch = torch.randn(2, 2, 3)
@@ -456,8 +481,11 @@ def test_a_thread_that_computes_while_another_removes_the_schedule_computes_on()
 
     computing = threading.Thread(target=compute)
     computing.start()
-    for _ in range(50):
-        apply_schedule(module, schedule).remove()
+    for _ in range(20):
+        applied = apply_schedule(module, schedule)
+        with_branches.clear()
+        assert with_branches.wait(10)
+        applied.remove()
     done.set()
     computing.join()
     assert not failed

@@ -173,6 +173,9 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
         schedules.write(written._replace(made_for={"dtype": torch.float32}), str(tmp_path / "schedule.json"))
     assert schedules.read(str(tmp_path / "schedule.json")) == written
     assert [file.name for file in tmp_path.iterdir()] == ["schedule.json"]
+    (tmp_path / "link.json").symlink_to("schedule.json")
+    schedules.write(written._replace(made_for={}), str(tmp_path / "link.json"))
+    assert schedules.read(str(tmp_path / "schedule.json")).made_for == {}
 
 
 @pytest.mark.parametrize(
@@ -248,6 +251,35 @@ def test_sections_in_a_compiled_module_are_refused(before: int) -> None:
             apply_schedule(model, made_for(model, ("0", FORWARD, 1), (section, FORWARD, 2)))
 
 
+def test_compiled_modules_without_sections_and_what_is_kept_from_the_compiler_do_no_harm(before: int) -> None:
+    class Layers(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4)])
+
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                batch = layer(batch)
+            return batch
+
+    class Eager(torch.nn.Linear):
+        @torch.compiler.disable
+        def forward(self, batch: Any) -> Any:
+            return super().forward(batch)
+
+    model = torch.nn.Sequential(Eager(4, 4), torch.jit.script(Layers()))
+    with apply_schedule(model, made_for(model, ("0", FORWARD, 3))):
+        model(torch.ones(1, 4))
+        assert torch.get_num_threads() == 3
+
+
+def test_a_process_that_was_bound_after_its_threads_began_has_its_own_cpus_alone() -> None:
+    program = "import os, torch; torch.ones(10**6).sin_(); os.sched_setaffinity(0, {0})\n"
+    program += "from hpcbench.node.schedule import cpus; print(cpus.usable())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[0]\n"
+
+
 def test_a_module_without_shapes_is_told(before: int) -> None:
     lazy = torch.nn.Sequential(torch.nn.LazyLinear(4))
     with pytest.raises(ValueError, match="the module 0 has no shapes yet: run the model once before"):
@@ -280,7 +312,9 @@ def test_a_thread_that_removes_what_another_has_applied_keeps_its_count(model: A
 def test_a_copy_no_longer_follows_what_was_removed(model: Any, before: int) -> None:
     with apply_schedule(model, forward_of(model, 2, 1, 3)):
         copied = copy.deepcopy(model)
-        with pytest.raises(TypeError, match="a schedule is in force on this model: copy or save it before that"):
+        with pytest.raises(
+            TypeError, match="a schedule is in force on this model, or was when it was copied: copy or save"
+        ):
             pickle.dumps(model)
     copied(torch.ones(1, 4))
     assert torch.get_num_threads() == before

@@ -144,6 +144,12 @@ def test_a_tag_that_changes_nothing_is_not_told_as_if_it_were_chosen(space) -> N
     assert [case.parameters.intra_op_threads for case in context.cases] == [None, 1, 2]
 
 
+def test_a_tag_that_changes_nothing_leaves_what_it_stood_for(space) -> None:
+    command = {"framework": "command", "command": "./a {{ [w, 2] | min }}", "cpus_per_task": 1}
+    (context,) = space(TIME, parameters=command, tags=["w"], matrix={"w": [1, 2, 3]})
+    assert context.points == [{"command": "./a 1"}, {"command": "./a 2"}]
+
+
 def test_execution_that_follows_from_the_framework_is_no_choice_of_its_own(space) -> None:
     (context,) = space(matrix={"framework": ["tensorflow", "pytorch"], "intra_op_threads": [1, 2]})
     assert context.names == ("framework", "intra_op_threads")

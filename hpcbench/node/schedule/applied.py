@@ -4,7 +4,7 @@ import os
 import threading
 import warnings
 from functools import partial
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Union
+from typing import Any, ClassVar, List, Optional, Tuple, Union
 
 import torch
 
@@ -53,13 +53,13 @@ def apply_schedule(
 class Applied:
     """A schedule in force on a model. It warns once where something else sets threads, too."""
 
-    _of_thread: ClassVar[Dict[int, "List[Applied]"]] = {}  # those in force that it has applied, the newest last
+    _of_thread: ClassVar[Any] = threading.local()  # those in force that it has applied, the newest last
     _last: ClassVar[Any] = threading.local()  # of each thread, which has a count of its own: the section that set it
 
     def __init__(self, model: Any, schedule: Schedule) -> None:
         self._before = torch.get_num_threads()
-        self._thread = threading.get_ident()
-        Applied._of_thread.setdefault(self._thread, []).append(self)
+        self._together: List[Applied] = Applied._of_thread.__dict__.setdefault("applied", [])
+        self._together.append(self)
         self._in_force, self._warned = True, False
         Applied._last = threading.local()
         modules = dict(model.named_modules())
@@ -85,15 +85,12 @@ class Applied:
         for hook in self._hooks:
             hook.remove()
         self._side_by_side.put({})
-        applied = Applied._of_thread[self._thread]
-        place = applied.index(self)
-        del applied[place]
-        if place < len(applied):  # one that was applied later is in force still: it sets back what was before this one
-            applied[place]._before = self._before
-        elif threading.get_ident() == self._thread:
+        place = self._together.index(self)
+        del self._together[place]
+        if place < len(self._together):  # one that was applied later is in force: it sets back what was before this one
+            self._together[place]._before = self._before
+        elif Applied._of_thread.__dict__.get("applied") is self._together:  # this thread has applied it
             torch.set_num_threads(self._before)
-        if not applied:
-            del Applied._of_thread[self._thread]
 
     def _begin(self, section: Section) -> None:
         if not self._in_force:  # copies of the model have its hooks, too

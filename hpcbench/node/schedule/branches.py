@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
+from torch.utils._device import DeviceContext
 
 from .children import Children
 from .lanes import Lanes, Run
@@ -108,8 +109,9 @@ def _autocast() -> bool:
 
 def _intercepted() -> bool:
     """Whether this thread's operations are traced, counted, faked or batched (torch.jit.trace, make_fx, torch.export,
-    FlopCounterMode, torch.func.vmap)."""
-    modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()
+    FlopCounterMode, torch.func.vmap). A default device is no reason: that of the branches is the CPU anyway."""
+    modes = [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+    watching = any(not isinstance(mode, DeviceContext) for mode in modes)
     transformed = torch._C._functorch.peek_interpreter_stack() is not None
     traced = torch._C._get_tracing_state() is not None or torch.compiler.is_compiling()
-    return traced or modes > 0 or transformed
+    return traced or transformed or watching or torch._C._len_torch_dispatch_stack() > 0

@@ -18,9 +18,11 @@ def compiled_in(modules: Mapping[str, Any]) -> List[str]:
 
 def is_compiled(module: Any) -> bool:
     """By torch.compile of it or of its forward, by its own compile(), or by TorchScript."""
-    by_torch_compile = (
-        hasattr(module, "_orig_mod")
+    forward = getattr(module, "forward", None)
+    return (
+        isinstance(module, torch.jit.ScriptModule)
+        or hasattr(module, "_orig_mod")
         or getattr(module, "_compiled_call_impl", None) is not None
-        or hasattr(module.forward, "_torchdynamo_orig_callable")
+        # What torch.compiler.disable has made of a forward keeps the original one, too.
+        or (hasattr(forward, "_torchdynamo_orig_callable") and not getattr(forward, "_torchdynamo_disable", False))
     )
-    return by_torch_compile or isinstance(module, torch.jit.ScriptModule)

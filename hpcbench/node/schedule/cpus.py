@@ -15,11 +15,13 @@ _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
 def usable() -> List[int]:
-    """Where threads of this process may run, or as many numbers as there are CPUs where the system does not tell."""
-    if not os.path.isdir(_THREADS):
+    """Where this process may run, or as many numbers as there are CPUs where the system does not tell."""
+    if not hasattr(os, "sched_getaffinity"):
         return list(range(os.cpu_count() or 1))
-    if binding():  # each thread to CPUs of its own, this one too: those of all, which have to be there for that
-        torch.ones(_FOR_A_THREAD * torch.get_num_threads()).sin_()
+    if not binding():
+        return sorted(os.sched_getaffinity(0))
+    # Each thread has CPUs of its own, this one too. Those of all count, which have to be there for that.
+    torch.ones(_FOR_A_THREAD * torch.get_num_threads()).sin_()
     return sorted(set().union(*map(_of_thread, os.listdir(_THREADS))))
 
 

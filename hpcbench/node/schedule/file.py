@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from torch.nn.parameter import UninitializedParameter
@@ -56,10 +57,16 @@ def write(schedule: Schedule, path: str) -> None:
     """Whole, or not at all: what was there before stays until then. Raises OSError, and TypeError where `made_for` is
     more than JSON can tell."""
     text = json.dumps(schedule.as_json(), indent=1)
+    path = os.path.realpath(path)
     beside = "%s.%d" % (path, os.getpid())
-    with open(beside, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-    os.replace(beside, path)
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(beside, path)
+    except OSError:
+        with suppress(OSError):
+            os.remove(beside)
+        raise
 
 
 def read(path: str) -> Schedule:

@@ -38,7 +38,7 @@ class Directions:
     def _has_states(self, state: Any = None) -> bool:
         """One for each way of each layer. What else there is, the layer itself refuses."""
         states = state if isinstance(state, tuple) else () if state is None else (state,)
-        return all(len(each) == 2 * len(self._layers) for each in states)
+        return not isinstance(state, list) and all(len(each) == 2 * len(self._layers) for each in states)
 
     def _are_its_weights(self) -> bool:
         """They are not where others were put in their place, as by load_state_dict(..., assign=True)."""

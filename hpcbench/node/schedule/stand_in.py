@@ -4,7 +4,9 @@ from typing import Any
 
 from torch import nn
 
-IN_FORCE = "a schedule is in force on this model: copy or save it before that, or after remove()"
+IN_FORCE = (
+    "a schedule is in force on this model, or was when it was copied: copy or save it before that, or after remove()"
+)
 
 
 class StandIn:

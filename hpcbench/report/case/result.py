@@ -110,7 +110,7 @@ def _threads(view: CaseView) -> str:
     setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
-        by = "; nobody has set them"
+        by = "; the experiment sets none"
     return ", ".join(told) + (by if told else "")
 
 
