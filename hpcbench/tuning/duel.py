@@ -1,7 +1,7 @@
 """Whether a setting is certainly better than another: both measured anew, side by side, until that is known.
 
 What chose the challenger is not used again: the best of many is also the luckiest. From the third pair on, the interval
-is looked at after each, and each look has a part of the wrong answers that the whole duel may give, one in a hundred
+is looked at after each, and each look has a part of the wrong answers that the whole duel may give, two in a hundred
 (alpha spending: Lan and DeMets, 1983, "Discrete sequential boundaries for clinical trials", Biometrika 70; added up by
 Bonferroni's bound). Later looks have more of it, since earlier ones know less of the noise. To fail once may be chance:
 a champion that does has another chance, for what takes its place is recommended.
