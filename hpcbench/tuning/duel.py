@@ -21,11 +21,10 @@ from hpcbench.tuning.stages import Stage
 
 FEWEST = 3  # pairs before anything is said
 CHANCES = 2  # of the champion to complete
-WRONG = (
-    0.005  # of the looks together; fits of few pairs, which know their own noise badly, make about twice as many of it
-)
+# Of all looks together. Fits of few pairs know too little of their own noise, and make up to twice as many of it.
+WRONG = 0.01
 NEGLIGIBLE = 0.01  # a gain that nobody cares about
-# degrees of freedom, at most, that the noise of other settings counts for: that of this pair may be another
+# Degrees of freedom, at most, that the noise of other settings counts for: that of this pair may be another.
 _TRUSTED = 2
 
 

@@ -192,7 +192,7 @@ def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as
         conduct(whole_grid(notebook, range(2, 8), 3), machine)
         verdict: Verdict = conduct(duel(notebook, 0, 1, most), machine)
         won += verdict.certain
-    assert won <= 4  # of 300; more where the noise of the others counts for these
+    assert won <= 6  # of 300; more where the noise of the others counts for these
 
 
 def test_the_looks_of_a_duel_share_its_wrong_answers() -> None:
