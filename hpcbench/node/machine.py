@@ -30,7 +30,7 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
         return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
-        told = "the case asks for %d CPUs, and may use %s here" % (asked, counted(usable, "CPU"))
+        told = "the case asks for %d CPUs, and may use %s of this machine" % (asked, counted(usable, "CPU"))
         each = usable // planned.tasks
         return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, each) if each else told
     return None
