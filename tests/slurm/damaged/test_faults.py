@@ -16,7 +16,8 @@ import pytest
 
 TOOL = Path(__file__).parents[3] / "tools" / "cluster"
 PATIENCE_S = 150
-ASLEEP = "touch asleep; [ -e mended ] || sleep 300"  # of a repetition: until it is ended, and mended for the next one
+# Of a repetition: until it is ended, and mended for the next one. Who sees it asleep may mend at once.
+ASLEEP = "[ -e mended ] || { touch asleep; sleep 300; }"
 
 
 @pytest.fixture
