@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from ..schedule.branches import SideBySide
+from ..schedule.paths import is_in
 from ..schedule.recurrent import directions
 
 TURNS = 5
@@ -33,7 +34,7 @@ def worth_a_try(model: nn.Module, step: Step, threads: int) -> Dict[str, Sequenc
     before = torch.get_num_threads()
     try:
         for path, candidate in candidates(model, step).items():
-            inside = any(path.startswith(outer + "." if outer else "") for outer in found)
+            inside = any(is_in(path, outer) for outer in found)
             if not inside and _is_faster(modules[path], candidate, threads):
                 found[path] = candidate.branches
     finally:

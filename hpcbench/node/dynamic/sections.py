@@ -16,6 +16,7 @@ from ..schedule import BACKWARD, FORWARD
 from ..schedule.branches import SideBySide
 from ..schedule.compiled import is_compiled
 from ..schedule.hooks import on_begin
+from ..schedule.paths import is_in
 
 WHOLE = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 FIRST_STEPS = 5  # which tell the order and, after the first of them, which sections are short
@@ -60,10 +61,6 @@ def _is_leaf(module: nn.Module) -> bool:
 
 def _has_weights(module: nn.Module) -> bool:
     return next(module.parameters(), None) is not None
-
-
-def _is_in(path: str, parent: str) -> bool:
-    return path != parent and path.startswith(parent + "." if parent else "")
 
 
 class Whole:
@@ -246,7 +243,7 @@ class Sections:
         first_paths = {module: path for path, module in modules.items()}
         holders = {everywhere[path.rpartition(".")[0]] for path, module in everywhere.items() if module in repeated}
         parents = {first_paths[holder] for holder in holders}
-        paths = [path for path in [*self._modules, *parents] if not any(_is_in(path, parent) for parent in parents)]
+        paths = [path for path in [*self._modules, *parents] if not any(is_in(path, parent) for parent in parents)]
         self._modules = {path: modules[path] for path in paths}
 
     def _join_short_ones(self, threads: int) -> None:

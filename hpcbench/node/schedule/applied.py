@@ -11,8 +11,9 @@ import torch
 from . import cpus
 from .branches import SideBySide, why_not
 from .compiled import compiled_in, refuse_compiled
-from .file import Schedule, Section, fingerprint, is_in, read, refusal
+from .file import Schedule, Section, fingerprint, read, refusal
 from .hooks import on_begin
+from .paths import is_in
 
 _MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads: dynamic` and no `schedule`"
 
@@ -42,7 +43,7 @@ def apply_schedule(
         if section.module not in modules:
             raise refusal(where, "the model has no module %s" % section.module)
         for path in closed:
-            if is_in(section.module, path):
+            if section.module == path or is_in(section.module, path):
                 raise refusal(where, "the module %s is compiled, and a compiled graph has no sections" % path)
         missing = why_not(modules[section.module], section.branches) if section.branches else None
         if missing:

@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Tuple
 
 from torch.nn.parameter import UninitializedParameter
 
+from . import paths
 from .hooks import BACKWARD, FORWARD
 
 SCHEMA = 1
@@ -125,19 +126,8 @@ def _refuse_contradictions(sections: Sequence[Section]) -> None:
         if (section.module, section.phase) in places:
             raise ValueError("it has the section %s (%s) twice" % (section.module, section.phase))
         places.add((section.module, section.phase))
-        for above in divided.intersection(_above(section.module)):
-            raise ValueError("the section %s lies in %r, which has branches" % (section.module, above))
-
-
-def _above(path: str) -> List[str]:
-    """The paths of the modules that a module lies in: `""`, `a` and `a.b` for `a.b.c`."""
-    names = path.split(".") if path else []
-    return [".".join(names[:level]) for level in range(len(names))]
-
-
-def is_in(path: str, parent: str) -> bool:
-    """Whether a module is this one, or in it, by their paths."""
-    return path == parent or path.startswith(parent + "." if parent else "")
+        for outer in divided.intersection(paths.above(section.module)):
+            raise ValueError("the section %s lies in %r, which has branches" % (section.module, outer))
 
 
 def _are_names(values: Any) -> bool:
