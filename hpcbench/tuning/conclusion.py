@@ -102,7 +102,8 @@ def _differences(measured: Measurements, best: Case, default: Case) -> dict[str,
     if not measured.costs(default):
         return {}
     works = [measured.example(case)["work"] or {} for case in (best, default)]
-    names = _EQUAL if best.parameters.dtype == default.parameters.dtype else _EQUAL[:-1]  # arithmetic is of the dtype
+    of_its_format = {"math_mode"} if best.parameters.dtype != default.parameters.dtype else set()
+    names = [name for name in _EQUAL if name not in of_its_format]
     pairs = {name: (works[0].get(name), works[1].get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
