@@ -15,7 +15,8 @@ from typing import Any
 from measuring import HPCBENCH, clean_environment, once, show
 from run import synthetic
 
-from hpcbench.node import planned, record
+from hpcbench.core import run_spec
+from hpcbench.node import record
 
 SWEEPS, RUNS = 1000, 5
 BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -41,13 +42,13 @@ def write_sweeps(folder: Path, count: int, environment: dict[str, str]) -> None:
         for job in description["jobs"]:
             path = folder / "results" / name / "records" / job / "local.jsonl"
             path.parent.mkdir(parents=True)
-            runs = map(planned.parse, (jobs / f"{job}.jsonl").read_text().splitlines())
+            runs = map(run_spec.parse, (jobs / f"{job}.jsonl").read_text().splitlines())
             made = [_made(run, {**description, "name": name}, job, day, noise) for run in enumerate(runs)]
             path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in made))
 
 
 def _made(
-    run: tuple[int, planned.PlannedRun],
+    run: tuple[int, run_spec.PlannedRun],
     description: dict[str, Any],
     job: str,
     day: datetime.datetime,

@@ -21,7 +21,8 @@ from calls import Calls
 from measuring import HPCBENCH, clean_environment, once, show, timed
 from virtual_cluster import NoSlurmError, partition, virtual_cluster
 
-from hpcbench.node import planned, record, verdict, watched
+from hpcbench.core import run_spec
+from hpcbench.node import record, verdict, watched
 
 CASES = 10_000
 EXPERIMENT = f"""
@@ -101,12 +102,12 @@ def write_records(jobs: Path, records: Path) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = synthetic(planned.parse(line), sweep, record.Place(job, element, job, 1), noise)
+                made = synthetic(run_spec.parse(line), sweep, record.Place(job, element, job, 1), noise)
                 file.write(json.dumps(made, separators=(",", ":")) + "\n")
 
 
 def synthetic(
-    run: planned.PlannedRun, sweep: dict[str, Any], place: record.Place, noise: random.Random
+    run: run_spec.PlannedRun, sweep: dict[str, Any], place: record.Place, noise: random.Random
 ) -> dict[str, Any]:
     """The record of a repetition with made-up samples."""
     times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]

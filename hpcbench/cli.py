@@ -10,7 +10,7 @@ import sys
 import click
 
 from hpcbench.errors import UserError, nearest
-from hpcbench.printable import printable
+from hpcbench.util.text import printable
 
 # The one-line helps stand here so that listing the commands imports none of them.
 COMMANDS = {

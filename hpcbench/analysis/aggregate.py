@@ -18,8 +18,8 @@ from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.statistics import Floats, quantile_of_sorted
 from hpcbench.analysis.summary import work_groups
-from hpcbench.node.outcomes import COMPLETED
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.status import COMPLETED
 
 QUARTILES = (0.25, 0.5, 0.75)
 # What is planned of the columns in which cases of one kind of work agree.

@@ -3,7 +3,7 @@
 Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
 Communications of the ACM 52(4), 65-76, call it operational intensity: after the caches, for DRAM. Here it is counted,
 not measured. For a batch of B items, numbers of s bytes, and layers that in a forward pass move M numbers for each item
-and read R of P weights (node/traffic.py):
+and read R of P weights (models/memory_traffic.py):
 
     inference   s (B M + R)
     training    s (3 B M + 2 R) + 4 (6 P)
@@ -26,8 +26,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hpcbench.fast_json import decoded
-from hpcbench.node import catalog, layers, traffic
+from hpcbench.models import catalog, layers, memory_traffic
+from hpcbench.util.fast_json import decoded
 
 SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes of a number
 _MASTER = SIZES["float32"]  # of the weights that are trained
@@ -54,8 +54,8 @@ def step_work(model: str, model_options: str, task: str, batch_size: int, dtype:
     given: dict[str, Any] = decoded(model_options)
     chain, shape = catalog.network(model, catalog.resolved_options(model, given))
     training = task != "inference"
-    moved = batch_size * traffic.total_moved(chain, shape, training)
-    read = traffic.total_weights_read(chain, shape, batch_size)
+    moved = batch_size * memory_traffic.total_moved(chain, shape, training)
+    read = memory_traffic.total_weights_read(chain, shape, batch_size)
     flops = batch_size * catalog.flops_of(chain, shape, task)
     if not training:
         return StepWork(flops, SIZES[dtype] * (moved + read))

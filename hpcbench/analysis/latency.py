@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import median_of, percentiles
-from hpcbench.node.catalog import SHARDED
+from hpcbench.models.catalog import SHARDED
 from hpcbench.node.sampling import SAMPLES
 
 INFERENCE = "inference"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.config.parameters import TAG
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
 MOST_NAMED = 6  # columns that a sentence names

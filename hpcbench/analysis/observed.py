@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from hpcbench.node.peak import MachinePeaks
+from hpcbench.core.machine_peaks import MachinePeaks
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import WORK, ranked_by, work_groups
 from hpcbench.analysis.threads import Compared, compared
 from hpcbench.analysis.transfer import Transfer, transfer
-from hpcbench.node.outcomes import COMPLETED
+from hpcbench.core.status import COMPLETED
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import pandas as pd
 
 from hpcbench.analysis.intensity import step_work
 from hpcbench.analysis.quantities import THROUGHPUT
-from hpcbench.node.catalog import MODELS
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
+from hpcbench.models.catalog import MODELS
 
 MEMORY, COMPUTE = "memory", "compute"
 STEPS = ("inference", "training")  # tasks of which a sample is steps

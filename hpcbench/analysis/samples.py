@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.node.sampling import SAMPLES
 
 _NONE = "not a number, infinite or negative"
@@ -21,9 +21,9 @@ def with_times_only(row: dict[Any, Any]) -> dict[Any, Any]:
     """
     samples = row[SAMPLES]
     times = samples[np.isfinite(samples) & (samples >= 0)]
-    if times.size == 0 and row["status"] == outcomes.COMPLETED:
+    if times.size == 0 and row["status"] == status.COMPLETED:
         error = f"none of its {samples.size} samples is a time ({_NONE})" if samples.size else "it has no samples"
-        return {**row, SAMPLES: times, "status": outcomes.FAILED, "error": error}
+        return {**row, SAMPLES: times, "status": status.FAILED, "error": error}
     if times.size == samples.size:
         return row
     count = samples.size - times.size

@@ -19,7 +19,7 @@ from hpcbench.analysis.naming import phrase
 from hpcbench.analysis.replicates import Replicates, interval_of, shuffled
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.statistics import RESAMPLES, Floats, Interval
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
 
 STRONG, WEAK = "strong", "weak"
 LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}

@@ -8,7 +8,7 @@ import pandas as pd
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.summary import case_names, speed_of, work_groups
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
 
 COLUMNS = ["speedup", "speedup_ci_low", "speedup_ci_high"]
 

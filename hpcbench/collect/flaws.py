@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.workspace import JOB_NAME
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from hpcbench import contents
-from hpcbench.fast_json import decoded
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.node.keeping import write_whole
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.util import bounded_read
+from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import Workspace
 
 SCHEMA = 1
@@ -68,7 +68,7 @@ def machine_peaks(data: Any) -> MachinePeaks:
 
 
 def _read(path: Path) -> MachinePeaks:
-    data = decoded(contents.content(path))
+    data = decoded(bounded_read.content(path))
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it has no schema {SCHEMA}")
     return machine_peaks({name: value for name, value in data.items() if name != "schema"})

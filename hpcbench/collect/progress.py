@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hpcbench.collect.records import Record, array_of, is_disturbed
-from hpcbench.node import monotone, outcomes, verdict
+from hpcbench.core import oom_pruning, status
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import record as node_record
-from hpcbench.node.planned import PlannedRun
+from hpcbench.node import verdict
 from hpcbench.submit import states
 from hpcbench.submit.sweep import Sweep
 
@@ -44,7 +45,7 @@ class RunProgress:
     def is_too_large(self) -> bool:
         """Whether it was skipped because a smaller case had run out of memory."""
         error = self.record["error"] if self.record else None
-        return bool(self.state == outcomes.SKIPPED and error and error["type"] == outcomes.TOO_LARGE)
+        return bool(self.state == status.SKIPPED and error and error["type"] == status.TOO_LARGE)
 
     @property
     def ended(self) -> bool:
@@ -57,7 +58,7 @@ class RunProgress:
 
     def is_missing(self, retried: Iterable[str], most: int) -> bool:
         """Whether it has no outcome yet, or one that is to be retried by itself, and was not too often."""
-        if self.record is None or (self.record["error"] or {}).get("type") == outcomes.JOB_TIME:
+        if self.record is None or (self.record["error"] or {}).get("type") == status.JOB_TIME:
             return True
         again = set(retried)
         return self.state in again and sum(attempt["status"] in again for attempt in self.attempts) <= most
@@ -81,7 +82,7 @@ class Progress:
         """Cases by state: completed when each repetition has, else the state of the first that has not."""
         cases: dict[str, str] = {}
         for run in sorted(self.runs, key=lambda run: run.planned.repetition):
-            if cases.get(run.planned.case_id, outcomes.COMPLETED) == outcomes.COMPLETED:
+            if cases.get(run.planned.case_id, status.COMPLETED) == status.COMPLETED:
                 cases[run.planned.case_id] = run.state
         return _ordered(Counter(cases.values()))
 
@@ -92,7 +93,7 @@ class Progress:
     def to_do(self, *, disturbed: bool = False) -> list[RunProgress]:
         """What `resume` runs: all that is missing or did not complete, and is not under way; and, if asked, what
         completed and was `disturbed` each time."""
-        done = (UNKNOWN, *ACTIVE, *outcomes.FINAL)
+        done = (UNKNOWN, *ACTIVE, *status.FINAL)
         waits = [run for run in self.runs if not run.in_queue]
         left = [run for run in waits if run.state not in done or (disturbed and run.is_disturbed)]
         return [run for run in left if (run.job, run.element) not in self.still_too_large]
@@ -106,21 +107,21 @@ class Progress:
     @cached_property
     def still_too_large(self) -> frozenset[tuple[str, int]]:
         """Job and element of what was skipped because a smaller case ran out of memory, and would be again."""
-        known: dict[str, list[monotone.Note]] = {}
+        known: dict[str, list[oom_pruning.Note]] = {}
         found = set()
         for run in self.runs:
             if run.planned.monotone is None or not run.is_too_large:
                 continue
             group = run.planned.monotone["group"]
             if group not in known:
-                known[group] = monotone.notes(run.planned, str(self.sweep.paths.results))
-            if monotone.too_large(run.planned, known[group]):
+                known[group] = oom_pruning.notes(run.planned, str(self.sweep.paths.results))
+            if oom_pruning.too_large(run.planned, known[group]):
                 found.add((run.job, run.element))
         return frozenset(found)
 
 
 def _ordered(counted: Counter[str]) -> dict[str, int]:
-    order = (PLANNED, *ACTIVE, UNKNOWN, *outcomes.STATUSES)
+    order = (PLANNED, *ACTIVE, UNKNOWN, *status.STATUSES)
     return {state: counted[state] for state in order if counted[state]}
 
 

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hpcbench.collect.records import RECONCILED, Record
+from hpcbench.core import oom_pruning
+from hpcbench.core.files import make_folder
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE
 from hpcbench.errors import UserError
-from hpcbench.locks import exclusive
-from hpcbench.monitor.writing import make_folder
-from hpcbench.node import monotone, outcomes, verdict, watched
 from hpcbench.node import record as node_record
-from hpcbench.node.planned import PlannedRun
+from hpcbench.node import verdict, watched
 from hpcbench.submit import states
 from hpcbench.submit.journal import Batch
 from hpcbench.submit.queue import NoAnswerError, QueueEntry
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.flock import exclusive
 
 NO_RECORD = "its job ended without leaving a record"
 GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
@@ -61,19 +63,19 @@ class Left:
 def reconcile(sweep: Sweep, left: Left, planned: PlannedRun, entry: QueueEntry | None) -> MadeUp:
     """The record that a job of Slurm could not write."""
     batch, index = left.batch, left.index
-    status = (states.outcome_of(entry.state) if entry else None) or outcomes.FAILED
+    status = (states.outcome_of(entry.state) if entry else None) or FAILED
     log = sweep.paths.log(batch.name, index, batch.slurm_id)
     unstarted = entry is not None and not log.exists()
     if entry is not None and unstarted and entry.could_not_log:
-        status = outcomes.NODE_FAILURE
+        status = NODE_FAILURE
         error = _plain(f"{entry.nodes or 'its node'} could not write {log}: does it see this folder?")
     elif entry is not None and unstarted and entry.never_started:
-        status = outcomes.NEVER_STARTED
+        status = NEVER_STARTED
         error = _plain(f"Slurm never started it: {states.in_words(entry.reason)}")
-    elif status == outcomes.CANCELLED and (unstarted or left.had_no_turn):
+    elif status == CANCELLED and (unstarted or left.had_no_turn):
         error = _plain("cancelled before it started")
-    elif entry is not None and unstarted and status == outcomes.FAILED:
-        status = outcomes.NODE_FAILURE
+    elif entry is not None and unstarted and status == FAILED:
+        status = NODE_FAILURE
         error = _plain(f"its script never began on {entry.nodes or 'its node'}; Slurm says {entry.state}")
     else:
         said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
@@ -89,7 +91,7 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
     place = node_record.Place(job, element, job, None)
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
-    made = _make(sweep, place, planned, verdict.Outcome(outcomes.FAILED, error), scratch, {})
+    made = _make(sweep, place, planned, verdict.Outcome(FAILED, error), scratch, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
     _put_away(made)
     return made.record
@@ -175,7 +177,7 @@ def keep(sweep: Sweep, made_up: Sequence[MadeUp], reason: str) -> list[str]:
     except OSError as error:
         return [f"{len(made_up)} outcomes cannot be written to {path}: {error.strerror}"]
     for made in made_up:
-        monotone.note(made.planned, made.record["status"], str(sweep.paths.results))
+        oom_pruning.note(made.planned, made.record["status"], str(sweep.paths.results))
         _put_away(made)
     return []
 

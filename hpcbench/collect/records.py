@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.collect.flaws import flaw
-from hpcbench.contents import lines
+from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.fast_json import decoded
 from hpcbench.monitor.interference import DISTURBED
-from hpcbench.node import outcomes
 from hpcbench.node.record import SCHEMA
+from hpcbench.util.bounded_read import lines
+from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import SweepPaths
 
 Record = dict[str, Any]
@@ -123,7 +123,7 @@ def _place_in_time(record: Record) -> tuple[int, bool, int]:
 def best_attempt(ordered: list[Record]) -> Record | None:
     """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
     last one."""
-    completed = [record for record in ordered if record["status"] == outcomes.COMPLETED]
+    completed = [record for record in ordered if record["status"] == status.COMPLETED]
     chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
     return chosen[-1] if chosen else None
 

@@ -21,15 +21,15 @@ from hpcbench.collect.records import (
     read_later,
     read_records,
 )
+from hpcbench.core import status
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.garbage import without_garbage_collection
-from hpcbench.node import outcomes
-from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.repacking import Pack
 from hpcbench.submit import queue, states
 from hpcbench.submit.journal import Batch, Journal
 from hpcbench.submit.queue import Element, QueueEntry
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.gc_pause import without_garbage_collection
 
 OTHERS_FIRST = "its job runs others first"
 
@@ -200,7 +200,7 @@ class _Run:
         active = entry is not None and not entry.ended
         by_turn = [record for record in self.records if turn and array_of(record) == turn.batch.slurm_id]
         submitted = turn is not None and turn.batch.slurm_id is not None
-        final = best is not None and (best["status"] == outcomes.COMPLETED or not submitted or by_turn)
+        final = best is not None and (best["status"] == status.COMPLETED or not submitted or by_turn)
         if best is not None and final and not (active and self._runs_again(best, by_turn)):
             return self._ended(best)
         if turn is None or not submitted:
@@ -232,7 +232,7 @@ class _Run:
         state = states.phase_of(entry.state)
         reason = states.in_words(entry.reason) if state == states.PENDING else ""
         if state == states.PENDING and states.never_starts(entry.reason):
-            state = outcomes.NEVER_STARTED
+            state = status.NEVER_STARTED
         elif state == states.RUNNING and len(turn.pack) > 1 and self.element not in self.view.begun(turn.batch.name):
             state, reason = states.PENDING, OTHERS_FIRST
         return replace(self._at(state, turn, reason, entry.nodes), in_queue=True)
@@ -250,7 +250,7 @@ class _Run:
             return self._at(UNKNOWN, turn, f"it has left the queue, and the accounting still says {entry.state}")
         begun = self.view.begun(turn.batch.name)
         had_no_turn = self.element not in begun and self._others_ran(turn)
-        if had_no_turn and not (entry and states.outcome_of(entry.state) == outcomes.CANCELLED):
+        if had_no_turn and not (entry and states.outcome_of(entry.state) == status.CANCELLED):
             ended = f" ({entry.state})" if entry else ""
             return self._at(PLANNED, turn, f"its job ended{ended} before its turn")
         if (

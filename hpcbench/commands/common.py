@@ -13,12 +13,12 @@ from click.shell_completion import CompletionItem
 
 from hpcbench.archive.reading import unpacked
 from hpcbench.archive.writing import SUFFIX
-from hpcbench.commands.console import PrintableConsole
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.plural import plural
-from hpcbench.resources import shipped
+from hpcbench.util.console import PrintableConsole
+from hpcbench.util.package_data import shipped
 from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from hpcbench.commands.common import err, json_option, open_sweep, out, sweep_ar
 from hpcbench.commands.metrics import quantities_of
 from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.errors import UserError
-from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
 from hpcbench.report.files import write_text
 from hpcbench.report.junit import junit
+from hpcbench.util.gc_pause import without_garbage_collection
 
 FAILING = {
     "slower": (SLOWER, words.WORSE),

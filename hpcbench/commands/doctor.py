@@ -20,6 +20,7 @@ from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.commands.trial import hidden_folder
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
+from hpcbench.core.finding import NOTE, PROBLEM, Finding
 from hpcbench.doctor import on_node as nodes
 from hpcbench.doctor import slurm
 from hpcbench.doctor.cluster import Cluster, ask_cluster
@@ -29,7 +30,6 @@ from hpcbench.doctor.place import Place, counts, machine_in_words
 from hpcbench.doctor.terminal import print_places
 from hpcbench.errors import UserError, nearest
 from hpcbench.node import hardware
-from hpcbench.node.checkup.finding import NOTE, PROBLEM, Finding
 from hpcbench.node.checkup.look import HARDWARE, look
 from hpcbench.node.checkup.noise import LEAST_SECONDS, SECONDS
 from hpcbench.node.checkup.peaks import look as measured_peaks

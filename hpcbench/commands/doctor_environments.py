@@ -12,14 +12,14 @@ from hpcbench.commands.env_list import BROKEN, Row, rows
 from hpcbench.commands.trial import trial
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
+from hpcbench.core import status
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.resolve import resolve
 from hpcbench.environments.state import INCOMPLETE, NOT_BUILT, OUTDATED
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.node.checkup.progress import Progress
-from hpcbench.node.planned import COMMAND
 from hpcbench.workspace import Workspace
 
 TIME = "00:02:00"
@@ -116,7 +116,7 @@ def _tried(workspace: Workspace, site: Site, name: str, recipe: Recipe | None) -
     }
     record, printed = trial(workspace, site, experiment)
     told = [line for line in printed.splitlines() if line.startswith(_MARK)]
-    if record["status"] != outcomes.COMPLETED or not told:
+    if record["status"] != status.COMPLETED or not told:
         return str((record["error"] or {}).get("message") or record["status"])
     found: dict[str, Any] = json.loads(told[-1].removeprefix(_MARK))
     return found

@@ -20,11 +20,11 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
-from hpcbench.printable import printable
 from hpcbench.report.plural import plural
 from hpcbench.submit.queue import SEARCH
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
+from hpcbench.util.text import printable
 from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_ROWS = 20

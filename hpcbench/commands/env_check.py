@@ -13,9 +13,10 @@ from hpcbench.collect.records import Record
 from hpcbench.commands.common import err, out
 from hpcbench.commands.trial import trial
 from hpcbench.config.site import Site
+from hpcbench.core import status
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
-from hpcbench.node import catalog, outcomes
+from hpcbench.models import catalog
 from hpcbench.workspace import Workspace
 
 HOROVOD = "horovod-"
@@ -65,7 +66,7 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
             err.print(what, markup=False)
         record, _ = trial(workspace, site, _experiment(name, framework, strategy))
     seconds = time.monotonic() - start
-    if record["status"] != outcomes.COMPLETED:
+    if record["status"] != status.COMPLETED:
         _complain(name, record)
         return False
     out.print(f"{name}: works: {_summary(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)

@@ -20,12 +20,12 @@ from hpcbench.commands.patience import shown_after_a_while
 from hpcbench.commands.reading import candidates
 from hpcbench.config.loading import load_yaml
 from hpcbench.errors import UserError, nearest
-from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
 from hpcbench.report.plural import plural
 from hpcbench.report.tables import write_csv
+from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import yaml
 
 from hpcbench.commands.common import err, out
 from hpcbench.config.site import Site
-from hpcbench.resources import shipped
 from hpcbench.submit import probe
+from hpcbench.util.package_data import shipped
 
 IGNORED = "jobs/\nresults/\nenvs/\n"
 

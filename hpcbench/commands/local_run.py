@@ -14,11 +14,11 @@ from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.records import Record, disturbed_by, is_disturbed
 from hpcbench.collect.running import run_repetition
 from hpcbench.commands.common import err
-from hpcbench.lease import Lease
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.report.overview import named
 from hpcbench.report.plural import plural
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.lease import Lease
 
 
 def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
@@ -47,14 +47,14 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             disturbed += is_disturbed(record)
             counts[record["status"]] += 1
             done = sum(counts.values())
-            failed = done - counts[outcomes.COMPLETED]
+            failed = done - counts[status.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
-            if not err.is_terminal or record["status"] != outcomes.COMPLETED:
+            if not err.is_terminal or record["status"] != status.COMPLETED:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
     if disturbed:
         told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
         err.print(f"{told} --disturbed", soft_wrap=True)
-    return int(counts[outcomes.COMPLETED] != len(ordered))
+    return int(counts[status.COMPLETED] != len(ordered))
 
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:

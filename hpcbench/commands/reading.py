@@ -19,8 +19,8 @@ from hpcbench.collect.survey import survey, survey_or_records
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.commands.common import err, opened_archives
 from hpcbench.config.parameters import TAG
+from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
 from hpcbench.submit.queue import Element
 from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import Sweep, load
@@ -75,7 +75,7 @@ def record_of(sweep: Sweep, run: RunProgress) -> Record:
 
 def _slurm_energies(progress: Progress) -> Energies:
     """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
-    alone = [run for run in progress.runs if run.state == outcomes.COMPLETED and progress.sweep.is_exclusive(run.job)]
+    alone = [run for run in progress.runs if run.state == status.COMPLETED and progress.sweep.is_exclusive(run.job)]
     measured: Counter[Element] = Counter()  # how often by each job
     for run in alone:
         if run.slurm_id:

@@ -21,9 +21,8 @@ from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
 from hpcbench.commands.searched import Told, default_of_search, searches, told_of_searches
+from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.garbage import without_garbage_collection
-from hpcbench.node import outcomes
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.files import write_text
@@ -32,6 +31,7 @@ from hpcbench.report.insights import insights
 from hpcbench.report.plural import plural
 from hpcbench.report.threads import print_threads
 from hpcbench.report.use import use_in_words
+from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def report(
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
-    if not any(record["status"] in outcomes.STATUSES for record in records):
+    if not any(record["status"] in status.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
     results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))
@@ -156,7 +156,7 @@ def report(
         write_figures(drawn, figures, wanted, theme, "a figure takes two cases that were measured")
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
-    return int((results.cases["status"] != outcomes.COMPLETED).any())
+    return int((results.cases["status"] != status.COMPLETED).any())
 
 
 def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None) -> list[str]:

@@ -13,15 +13,15 @@ from hpcbench.commands.common import err, resumable, sweep_argument, workspace_o
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
 from hpcbench.config.slurm_options import time_text
+from hpcbench.core import status
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
-from hpcbench.node import outcomes
 from hpcbench.plan.packing import MAX_PACKS, cut
 from hpcbench.plan.repacking import estimated_s, repack
 from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, load
+from hpcbench.util.locking.lease import Lease
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     sweep = progress.sweep
     runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
-    refused = sum(run.state == outcomes.UNSUPPORTED for run in progress.runs)
+    refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
     if refused:
         told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
         err.print(told, soft_wrap=True)

@@ -15,12 +15,12 @@ from hpcbench.commands.common import complete_sweep, open_sweep, out, workspace_
 from hpcbench.commands.reading import archives_of_anybody, candidates, record_of, records_of, surveyed
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError
-from hpcbench.garbage import without_garbage_collection
 from hpcbench.report.case.case_json import case_json
 from hpcbench.report.case.printing import print_case
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.files import write_text
 from hpcbench.report.plural import plural
+from hpcbench.util.gc_pause import without_garbage_collection
 
 LINES = 10
 

@@ -16,8 +16,8 @@ from hpcbench.commands.dry_run import show_search
 from hpcbench.commands.planning import check_slurm, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document, first_message
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
-from hpcbench.node.planned import COMMAND
 from hpcbench.plan.plan import Plan
 from hpcbench.provenance.asked import Asked
 from hpcbench.report.plural import plural

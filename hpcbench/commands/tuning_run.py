@@ -15,8 +15,7 @@ from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.commands.watching import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.environments.resolve import check_still_there
-from hpcbench.lease import Lease
-from hpcbench.node.catalog import DYNAMIC
+from hpcbench.models.catalog import DYNAMIC
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.formats import value_in_words
@@ -39,6 +38,7 @@ from hpcbench.tuning.search import search
 from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.tuning.space import Context, contexts
 from hpcbench.tuning.stages import Stage
+from hpcbench.util.locking.lease import Lease
 from hpcbench.workspace import Workspace
 
 PATIENCE_S = 60.0  # of the job that searches

@@ -12,14 +12,14 @@ from hpcbench.collect.progress import ACTIVE, UNKNOWN, Progress
 from hpcbench.collect.survey import survey
 from hpcbench.commands.common import err
 from hpcbench.commands.displays import Display, display_on
-from hpcbench.lease import is_held
-from hpcbench.node import outcomes
+from hpcbench.core.status import COMPLETED, NEVER_STARTED
 from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 from hpcbench.submit.journal import lock_of
 from hpcbench.submit.queue import NoAnswerError
 from hpcbench.submit.search_state import SearchState, has_ended, search_state
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.lease import is_held
 
 FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
 LATE = 0.1  # of the time since something happened, by which the next may be noticed late
@@ -49,7 +49,7 @@ def watch(sweep: Sweep, display: Display) -> int:
     if sweep.tuning is not None:
         err.print(f"{sweep.paths.name}: {_state(sweep).words}", soft_wrap=True, markup=False)
         return int(not _is_answered(sweep))
-    status = int(any(run.state != outcomes.COMPLETED for run in progress.runs))
+    status = int(any(run.state != COMPLETED for run in progress.runs))
     if status:
         err.print(_left(progress), soft_wrap=True, markup=False)
     return status
@@ -99,7 +99,7 @@ def _is_under_way(progress: Progress, quiet_s: float) -> bool:
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
-    follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {outcomes.NEVER_STARTED}
+    follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {NEVER_STARTED}
     held = is_held(lock_of(progress.sweep.paths.jobs))
     return bool(lags or states & {*ACTIVE} or follows or held)
 

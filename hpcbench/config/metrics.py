@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.loading import Document, Model
-from hpcbench.node import metrics
+from hpcbench.core import metrics
 
 PREFIX = "metric_"  # of the columns of metrics
 _READABLE = {"/": "_per_", "%": "percent", "µ": "u", "μ": "u", "°": "deg"}

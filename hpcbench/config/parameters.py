@@ -9,9 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.loading import Model
 from hpcbench.config.variables import check_no_secret
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import nearest
-from hpcbench.node import catalog
-from hpcbench.node.planned import COMMAND
+from hpcbench.models import catalog
 
 MAX_SEED = 2**32 - 1
 TAG = "tag_"  # before the names of a user's own parameters, in tables

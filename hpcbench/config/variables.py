@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from hpcbench.node.provenance import is_secret
+from hpcbench.core.redaction import is_secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # What bash computes or refuses to change, and the words of job scripts: their own, and those that tell who they are.

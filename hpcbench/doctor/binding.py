@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.node.checkup.system import counted, listed
 from hpcbench.plan.packing import Resources
 

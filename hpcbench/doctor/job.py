@@ -11,11 +11,11 @@ from typing import Any
 import hpcbench
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
+from hpcbench.core.finding import PROBLEM, Finding
 from hpcbench.doctor import peaks
 from hpcbench.doctor.binding import Task, judge
 from hpcbench.doctor.place import Place, machine_in_words
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.finding import PROBLEM, Finding
 from hpcbench.plan.packing import Resources
 from hpcbench.submit.script import checked, resource_options, srun_command
 from hpcbench.submit.template import Template, quoted

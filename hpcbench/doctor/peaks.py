@@ -6,10 +6,10 @@ from typing import Any
 
 from hpcbench.collect.peaks import keep_peaks, machine_peaks
 from hpcbench.config.site import Site
+from hpcbench.core.finding import NOTE, OK, Finding
 from hpcbench.doctor.place import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.finding import NOTE, OK, Finding
 from hpcbench.node.checkup.look import HARDWARE
 from hpcbench.workspace import Workspace
 

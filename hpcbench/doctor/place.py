@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpcbench.node.checkup.finding import LEVELS, Finding
-from hpcbench.node.peak import MachinePeaks
+from hpcbench.core.finding import LEVELS, Finding
+from hpcbench.core.machine_peaks import MachinePeaks
 
 
 @dataclass

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import walltime_s
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.cluster import Association, Cluster
 from hpcbench.errors import nearest
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
 
 _DEFAULT_QOS = "normal"  # Slurm's own
 SILENT = Finding(

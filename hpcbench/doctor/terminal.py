@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from hpcbench.core.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.place import Place, counts
-from hpcbench.node.checkup.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.report.plural import plural
 
 _STYLES = {OK: "green", NOTE: "cyan", WARNING: "yellow", PROBLEM: "bold red"}

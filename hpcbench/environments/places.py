@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpcbench.config.experiment import check_name
 from hpcbench.errors import UserError
-from hpcbench.locks import exclusive
+from hpcbench.util.locking.flock import exclusive
 from hpcbench.workspace import Workspace
 
 VARIABLE = "HPCBENCH_ENVS"

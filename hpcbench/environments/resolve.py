@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Environment, Site
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.places import Place, place
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
 from hpcbench.errors import UserError, nearest
-from hpcbench.node.planned import COMMAND
 from hpcbench.workspace import Workspace
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcbench.config.recipe import Recipe
+from hpcbench.core.files import no_link
 from hpcbench.environments.places import Place
-from hpcbench.monitor.writing import no_link
 
 SCHEMA = 1
 BUILT, OUTDATED, INCOMPLETE, NOT_BUILT = "built", "outdated", "incomplete", "not built"

@@ -5,7 +5,7 @@ import fcntl
 import os
 from typing import Iterator
 
-from .writing import make_folder, no_link
+from ..core.files import make_folder, no_link
 
 _BLOCK_BYTES = 65536
 

@@ -14,8 +14,8 @@ from bisect import bisect_left, bisect_right
 from math import isfinite
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..core.files import no_link
 from .appending import appending, write_all
-from .writing import no_link
 
 SCHEMA = 1
 PREFIX, SUFFIX = "monitor-", ".jsonl"

@@ -10,13 +10,13 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..core.files import make_folder
 from . import host, sources
 from .budget import allowances
 from .files import Files
 from .processes import OwnProcesses
 from .sources.base import GAUGE, Place, Source, Values
 from .timeline import Writer, file_name
-from .writing import make_folder
 
 INTERVAL_S = 0.1
 FINEST = 1 / 5000  # of the time watched so far, that lies between two readings

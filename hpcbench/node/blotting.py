@@ -3,7 +3,7 @@
 import re
 from typing import Mapping, Match, Tuple
 
-from .provenance import BLOT, is_secret, redacted
+from ..core.redaction import BLOT, is_secret, redacted
 
 # NAME=VALUE, NAME: VALUE, "name": "value", x["NAME"] = "value"
 _SIGN = r"""(?P<sign>["']?\]?[ \t]*(?:=>|[:+?]?==?|:)[ \t]*)"""

@@ -13,13 +13,13 @@ import sys
 import tempfile
 from typing import Any, Dict, List
 
-from . import outcomes
-from .planned import read
+from ..core.run_spec import read
+from ..core.status import AGAIN, COMPLETED, CONTROLLER, GIVE_WAY, JOB_OVER, NODE_FAILURE, SIGNALLED
 from .ranks import from_environment
 
 CLOCK_S = 1.0  # bash counts whole seconds
 LONGER = 1.2  # than those before, that another attempt may take
-NO_TURN = {outcomes.JOB_OVER: "the job is being ended", outcomes.CONTROLLER: "slurmctld does not answer"}
+NO_TURN = {JOB_OVER: "the job is being ended", CONTROLLER: "slurmctld does not answer"}
 
 
 def main() -> int:
@@ -161,7 +161,7 @@ def _keep_node(folder: str) -> None:
 
 
 def _rank(arguments: Any) -> int:
-    from ..monitor.writing import make_folder
+    from ..core.files import make_folder
     from . import instances
     from .supervise import supervise
 
@@ -174,7 +174,7 @@ def _rank(arguments: Any) -> int:
     worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
     workspace = os.path.abspath(os.path.join(arguments.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
     status = supervise(planned, ranks, worker, workspace, arguments.scratch, arguments.limit)
-    if arguments.packages and ranks.rank == 0 and status < outcomes.SIGNALLED:
+    if arguments.packages and ranks.rank == 0 and status < SIGNALLED:
         _keep_packages(arguments.packages, arguments.scratch, planned.ranks)
     return status
 
@@ -198,7 +198,7 @@ def _work(arguments: Any) -> int:
             facts = run(planned, ranks, json.load(file))
     elif looks_for_threads(planned):
         facts = find(planned, ranks)
-        if facts["status"] == outcomes.COMPLETED:
+        if facts["status"] == COMPLETED:
             _start_anew(facts["found"], environment)
     else:
         facts = run(planned, ranks)
@@ -208,7 +208,7 @@ def _work(arguments: Any) -> int:
     sys.stderr.flush()
     # The result is out. Taking the interpreter down would let C++ destructors race with the framework's threads:
     # one DDP run in five on gloo aborted there, after all its work was done.
-    os._exit(0 if facts["status"] == outcomes.COMPLETED else 1)
+    os._exit(0 if facts["status"] == COMPLETED else 1)
 
 
 def _start_anew(found: Dict[str, Any], environment: Dict[str, str]) -> None:
@@ -253,12 +253,12 @@ def _record(arguments: Any) -> int:
     named = (written["case_id"], written["repetition"], written["status"], reason)
     print("hpcbench: case %s repetition %d %s%s" % named)
     if ending.preempted:
-        return outcomes.GIVE_WAY
-    if written["status"] == outcomes.NODE_FAILURE:
-        return outcomes.JOB_OVER
+        return GIVE_WAY
+    if written["status"] == NODE_FAILURE:
+        return JOB_OVER
     if _another(written, sweep["experiment"]["retry"], arguments):
-        return outcomes.AGAIN
-    return 0 if written["status"] == outcomes.COMPLETED else 1
+        return AGAIN
+    return 0 if written["status"] == COMPLETED else 1
 
 
 def _gives_way(ranks: List[Dict[str, Any]], stopped: str) -> bool:
@@ -318,10 +318,10 @@ def _quiet(arguments: Any) -> int:
 
 
 def _monotone(arguments: Any) -> int:
-    from . import monotone
+    from ..core import oom_pruning
 
     planned = read(arguments.job_file, arguments.element)
-    print(monotone.too_large(planned, monotone.notes(planned, arguments.results)) or "")
+    print(oom_pruning.too_large(planned, oom_pruning.notes(planned, arguments.results)) or "")
     return 0
 
 

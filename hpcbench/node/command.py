@@ -12,10 +12,11 @@ import resource
 import subprocess
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from ..monitor.writing import make_folder
-from . import hardware, metrics, out_of_memory, outcomes, sampling, topology
+from ..core import metrics, status
+from ..core.files import make_folder
+from ..core.metrics import MetricError
+from . import hardware, out_of_memory, sampling, topology
 from .checkup.system import System
-from .metrics import MetricError
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 MOST_BYTES = 16 * 2**20  # of one output or file that is searched
@@ -54,8 +55,8 @@ def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) 
 
 def unsupported(reason: str) -> Dict[str, Any]:
     """The facts of a rank that did not start its command."""
-    error = {"type": outcomes.UNSUPPORTED, "message": reason, "last_lines": []}
-    return {"warnings": [], "status": outcomes.UNSUPPORTED, "error": error}
+    error = {"type": status.UNSUPPORTED, "message": reason, "last_lines": []}
+    return {"warnings": [], "status": status.UNSUPPORTED, "error": error}
 
 
 def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]:
@@ -79,7 +80,7 @@ def facts(
     found: Dict[str, Any] = {
         "python": platform.python_version(),
         "warnings": [],
-        "status": outcomes.FAILED if ending["exit_status"] else outcomes.COMPLETED,
+        "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
         "samples": sampling.of_whole(elapsed_s, end_s, None),
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
@@ -87,9 +88,9 @@ def facts(
         "output_complete": complete,
     }
     if exhausted:
-        found["status"] = outcomes.OUT_OF_MEMORY
+        found["status"] = status.OUT_OF_MEMORY
         found["error"] = {"type": "exit", "message": "the command ran out of memory: " + exhausted}
-    elif ending["exit_code"] and ending["exit_code"] != outcomes.KILLED:
+    elif ending["exit_code"] and ending["exit_code"] != status.KILLED:
         message = "the command exited with %d%s" % (ending["exit_code"], ": " + last if last else "")
         found["error"] = {"type": "exit", "message": message}
     return found

@@ -11,9 +11,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 
-from .layers import Shape
-from .outcomes import BadData
-from .weights import Numbers
+from ..core.status import BadData
+from ..models.initial_weights import Numbers
+from ..models.layers import Shape
 
 IMAGES = (".png", ".jpg", ".jpeg")
 # By numpy.load: not a file, no zip archive, one that was cut off or damaged, or no array in it.

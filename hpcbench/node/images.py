@@ -2,7 +2,7 @@
 
 import numpy
 
-from .outcomes import Unsupported
+from ..core.status import Unsupported
 
 
 def decoded(path: str, size: int) -> "numpy.ndarray":

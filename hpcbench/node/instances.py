@@ -3,9 +3,9 @@
 import os
 from typing import List, Mapping
 
+from ..core.run_spec import PlannedRun
 from . import affinity, topology
 from .checkup.system import this_system
-from .planned import PlannedRun
 from .spawn import spawn_on
 
 

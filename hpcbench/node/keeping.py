@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, Callable, Dict
 
-from ..monitor.writing import make_folder, no_link
+from ..core.files import make_folder, no_link
 
 PATIENCE_S = 5.0  # for the other ranks of a repetition, which may still be measuring
 _POLL_S = 0.05

@@ -5,11 +5,11 @@ import math
 import os
 from typing import Optional
 
+from ..core.run_spec import PlannedRun
 from . import glibc, preload
 from .checkup.quota import tightest
 from .checkup.system import System, counted, listed, this_system
 from .hardware import usable_cpus
-from .planned import PlannedRun
 
 
 def what_is_missing(planned: PlannedRun) -> Optional[str]:

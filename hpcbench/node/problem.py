@@ -6,10 +6,11 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from . import catalog, data
+from ..models import catalog
+from ..models.initial_weights import InitialWeights, Numbers
+from ..models.layers import Layer, Shape
+from . import data
 from .group import Group
-from .layers import Layer, Shape
-from .weights import InitialWeights, Numbers
 
 MOMENTUM = 0.9  # of the plain SGD that all frameworks train with
 

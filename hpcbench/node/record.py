@@ -7,9 +7,10 @@ import shutil
 from statistics import median
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ..core import oom_pruning, redaction, status
+from ..core.run_spec import PlannedRun
 from ..monitor.appending import appending, write_all
-from . import monotone, outcomes, provenance, verdict, watched
-from .planned import PlannedRun
+from . import verdict, watched
 
 SCHEMA = 3
 TIMELINES = "timelines"  # the folder beside that of the records, with a file for each of theirs
@@ -48,7 +49,7 @@ def write_outcome(
     seen = watched.of_repetition(ranks, scratch, planned.on_gpus)
     record = without_secrets(assemble(planned, sweep, place, ranks, outcome, elapsed_s, os.environ, seen), os.environ)
     append(record, path)
-    monotone.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
+    oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     watched.keep(scratch, timelines_beside(path))
     shutil.rmtree(scratch, ignore_errors=True)
     return record
@@ -74,7 +75,7 @@ def assemble(
     """The record of a repetition, whatever became of it. What was not measured is null."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     first = facts[0] if facts else {}
-    completed = outcome.status == outcomes.COMPLETED
+    completed = outcome.status == status.COMPLETED
     now = datetime.datetime.now(datetime.timezone.utc).timestamp()
     return {
         "schema": SCHEMA,
@@ -117,8 +118,8 @@ def assemble(
         "nodes": _distinct([rank["node"] for rank in ranks]),
         "ranks": [_rank_summary(rank) for rank in ranks],
         "warnings": _warnings(facts, planned, completed),
-        "slurm": provenance.slurm_facts(environment),
-        "environment": _seen_by_worker(ranks) or provenance.allowed_variables(environment),
+        "slurm": redaction.slurm_facts(environment),
+        "environment": _seen_by_worker(ranks) or redaction.allowed_variables(environment),
         "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
         "ended_at": _iso(now),
     }
@@ -129,7 +130,7 @@ def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> D
     which it is found again, stay as they are."""
     outside = {name: record[name] for name in ("error", "warnings", "environment")}
     outside["slurm"] = {name: value for name, value in record["slurm"].items() if not value.isdecimal()}
-    blotted = provenance.redacted(outside, environment)
+    blotted = redaction.redacted(outside, environment)
     return {**record, **blotted, "slurm": {**record["slurm"], **blotted["slurm"]}}
 
 
@@ -167,7 +168,9 @@ def _work_alone(planned: PlannedRun) -> bool:
         return True
     if planned.is_command or planned.parameters["task"] != "inference":
         return False
-    from .catalog import SHARDED  # all models come with it: a quarter of what it takes to write the record of a command
+    from ..models.catalog import (
+        SHARDED,  # all models come with it: a quarter of what it takes to write the record of a command
+    )
 
     return planned.parameters["strategy"] not in SHARDED
 

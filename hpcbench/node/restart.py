@@ -7,8 +7,9 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple
 
-from . import outcomes, record, verdict
-from .planned import read
+from ..core.run_spec import read
+from ..core.status import LAST_LINES, NODE_FAILURE, PREEMPTED
+from . import record, verdict
 
 _PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # in the log, by slurmstepd
 ANEW = "hpcbench: Slurm has started this job anew"
@@ -42,10 +43,10 @@ def _outcome(log: str) -> verdict.Outcome:
     lines = verdict.lines_of(log)
     lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
     if any(words in line for line in lines for words in _PREEMPTED):
-        status, message = outcomes.PREEMPTED, "its job had to give way, and was started anew"
+        status, message = PREEMPTED, "its job had to give way, and was started anew"
     else:
-        status, message = outcomes.NODE_FAILURE, _NODE_FAILED
-    return verdict.Outcome(status, {"type": status, "message": message, "last_lines": lines[-outcomes.LAST_LINES :]})
+        status, message = NODE_FAILURE, _NODE_FAILED
+    return verdict.Outcome(status, {"type": status, "message": message, "last_lines": lines[-LAST_LINES:]})
 
 
 def _cut_off(running: str) -> Iterator[Any]:

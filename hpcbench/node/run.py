@@ -10,10 +10,12 @@ import zlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from . import catalog, frameworks, glibc, hardware, linked, machine, outcomes, preload, sampling, stopping, topology
+from ..core import status
+from ..core.run_spec import PlannedRun
+from ..models import catalog
+from . import frameworks, glibc, hardware, linked, machine, preload, sampling, stopping, topology
 from .checkup.system import System
 from .group import Group
-from .planned import PlannedRun
 from .ranks import Ranks
 
 if TYPE_CHECKING:
@@ -43,23 +45,23 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
     try:
         missing = machine.what_is_missing(planned)
         if missing:
-            raise outcomes.Unsupported(missing)
+            raise status.Unsupported(missing)
         adapter = _framework(planned, facts)
         work(adapter, facts)
-        facts["status"] = outcomes.COMPLETED
-    except outcomes.Unsupported as error:
-        facts["status"] = outcomes.UNSUPPORTED
+        facts["status"] = status.COMPLETED
+    except status.Unsupported as error:
+        facts["status"] = status.UNSUPPORTED
         facts["error"] = {"type": "unsupported", "message": str(error)}
-    except outcomes.Missed as error:
-        facts["status"] = outcomes.FAILED
+    except status.Missed as error:
+        facts["status"] = status.FAILED
         facts["learning"] = error.learning
         facts["error"] = {"type": "missed", "message": str(error)}
-    except outcomes.BadData as error:
-        facts["status"] = outcomes.FAILED
+    except status.BadData as error:
+        facts["status"] = status.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
-        facts["status"] = outcomes.OUT_OF_MEMORY if exhausted else outcomes.FAILED
+        facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED
         facts["error"] = _described(error, planned.parameters["framework"])
         traceback.print_exc()
     facts["peak_memory_bytes"] = hardware.peak_resident_bytes()
@@ -76,7 +78,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     facts["physical_cores"] = topology.physical_cores(System(allowed))
     ignored = linked.not_mapped(preload.found(parameters, os.environ))
     if ignored:
-        raise outcomes.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
+        raise status.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
     start = time.perf_counter()
     adapter = frameworks.load(parameters["framework"])
     facts["import_s"] = time.perf_counter() - start
@@ -95,7 +97,7 @@ def _check_versions(adapter: "Adapter") -> None:
             found = "%s %s is here (%s)" % (name, version, sys.executable)
             wanted = "versions from %s and below %s are supported" % (first, beyond)
             advice = "`hpcbench env build %s` makes one that fits" % adapter.name
-            raise outcomes.Unsupported("; ".join((found, wanted, advice)))
+            raise status.Unsupported("; ".join((found, wanted, advice)))
 
 
 def _numbers(version: str) -> List[int]:
@@ -167,7 +169,7 @@ def _check_apart(cpus: List[int], group: Group) -> None:
     if sharing:
         told = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
         why = "there are too few of them, or the launcher has not bound each task to its own"
-        raise outcomes.Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
+        raise status.Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
 
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
@@ -177,10 +179,10 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
         if asked is not None and tells and found.get(name) != asked:
             told = (name, str(asked).lower(), str(found.get(name)).lower())
-            raise outcomes.Unsupported("%s: %s was asked for, and read back is %s" % told)
+            raise status.Unsupported("%s: %s was asked for, and read back is %s" % told)
     if parameters["allocator"] == glibc.RETAIN and not (found["allocator"] or "").endswith(linked.RETAINING):
         told = (glibc.RETAIN, " ".join(glibc.RETAINING), found["allocator"])
-        raise outcomes.Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
+        raise status.Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
 
 
 def _by_section(
@@ -257,5 +259,5 @@ def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     return {
         "type": type(error).__name__,
         "message": message[0] if message else "",
-        "last_lines": lines[-outcomes.LAST_LINES :],
+        "last_lines": lines[-status.LAST_LINES :],
     }

@@ -14,13 +14,14 @@ import threading
 import time
 from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
 
+from ..core import redaction
+from ..core.files import no_link
+from ..core.run_spec import PlannedRun
+from ..core.status import LAST_LINES, TIME_LIMIT
 from ..monitor.processes import MARK
-from ..monitor.writing import no_link
-from . import command, hardware, machine, preload, provenance, variables
+from . import command, hardware, machine, preload, variables
 from .checkup import governor, turbo
 from .checkup.system import this_system
-from .outcomes import LAST_LINES, TIME_LIMIT
-from .planned import PlannedRun
 from .ranks import Ranks
 
 LINE_LENGTH = 500
@@ -50,7 +51,7 @@ def supervise(
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
-    ending["environment"] = provenance.redacted(provenance.allowed_variables(environment), os.environ)
+    ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)
     ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)
@@ -144,7 +145,7 @@ def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deq
 def _readable(line: bytes) -> str:
     """A line without secrets; of a progress bar, how it stood last."""
     text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
-    redacted: str = provenance.redacted(text, os.environ)
+    redacted: str = redaction.redacted(text, os.environ)
     return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
 
 
@@ -219,7 +220,7 @@ class _Echo(threading.Thread):
         self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
         self._room = command.MOST_BYTES
         self._whole = True
-        self._redactor = provenance.Redactor(os.environ)
+        self._redactor = redaction.Redactor(os.environ)
         self.start()
 
     @property
@@ -268,5 +269,5 @@ def _difference(after: Optional[int], before: Optional[int]) -> Optional[int]:
 def _write(ending: Dict[str, Any], path: str) -> None:
     """Whole or not at all: the file appears under its name only when it is complete."""
     with open(path + ".part", "w", encoding="utf-8", opener=no_link) as file:
-        json.dump(provenance.redacted(ending, os.environ), file, separators=(",", ":"))
+        json.dump(redaction.redacted(ending, os.environ), file, separators=(",", ":"))
     os.replace(path + ".part", path)

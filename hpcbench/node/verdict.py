@@ -4,10 +4,29 @@ import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import command, out_of_memory, outcomes
+from ..core.metrics import MetricError
+from ..core.run_spec import PlannedRun
+from ..core.status import (
+    CANCELLED,
+    COMPLETED,
+    CONTROLLER,
+    FAILED,
+    JOB_OVER,
+    JOB_TIME,
+    KILLED,
+    LAST_LINES,
+    NODE_FAILURE,
+    OUT_OF_MEMORY,
+    PREEMPTED,
+    SKIPPED,
+    TERMINATED,
+    TIME_LIMIT,
+    TIMEOUT,
+    TOO_LARGE,
+    UNSUPPORTED,
+)
+from . import command, out_of_memory
 from .group import RankLost
-from .metrics import MetricError
-from .planned import PlannedRun
 
 MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
@@ -21,14 +40,14 @@ _PERHAPS = (
 _OF_SRUN = (
     (
         re.compile("srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified)"),
-        outcomes.JOB_OVER,
+        JOB_OVER,
     ),
     (
         re.compile(
             "srun: .*(?:Unable to contact slurm controller"
             "|Unable to (?:confirm allocation|create step) for job .*(?:timed out|Zero Bytes|Unexpected message))"
         ),
-        outcomes.CONTROLLER,
+        CONTROLLER,
     ),
 )
 _NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
@@ -68,22 +87,22 @@ def conclude(
 ) -> Outcome:
     """What became of a repetition. A command that ended well must also have said what is expected of it."""
     if ending.too_large and not ending.stopped:
-        return _skipped(outcomes.TOO_LARGE, ending.too_large)
+        return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
         message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
-        return _skipped(outcomes.SKIPPED, message)
+        return _skipped(SKIPPED, message)
     outcome = judge(ranks, planned.ranks, ending)
-    if outcome.status != outcomes.COMPLETED or not planned.is_command:
+    if outcome.status != COMPLETED or not planned.is_command:
         return outcome
     try:
         return outcome._replace(metrics=command.measured(sweep["experiment"], ranks, scratch))
     except MetricError as error:
         told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
-        return Outcome(outcomes.FAILED, told)
+        return Outcome(FAILED, told)
 
 
 def _skipped(kind: str, message: str) -> Outcome:
-    return Outcome(outcomes.SKIPPED, {"type": kind, "message": message, "last_lines": []})
+    return Outcome(SKIPPED, {"type": kind, "message": message, "last_lines": []})
 
 
 def of_ranks_alone(
@@ -98,7 +117,7 @@ def of_ranks_alone(
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
     """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
-        return Outcome(outcomes.COMPLETED, None)
+        return Outcome(COMPLETED, None)
     lost = _lost_node(ending)
     if lost and len(ranks) < expected:  # whatever those on other nodes died of then
         return lost
@@ -108,7 +127,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
     if lost:
         return lost
     if ending.stopped or any(rank["stopped_by"] for rank in ranks):
-        return _of_stop(ending, any(rank["stopped_by"] == outcomes.TIME_LIMIT for rank in ranks))
+        return _of_stop(ending, any(rank["stopped_by"] == TIME_LIMIT for rank in ranks))
     return _of_silence(len(ranks), expected, ending)
 
 
@@ -118,7 +137,7 @@ def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
     facts = rank["facts"] or {}
     if _killed(rank):
         place = 0
-    elif facts.get("status") in (outcomes.OUT_OF_MEMORY, outcomes.UNSUPPORTED):
+    elif facts.get("status") in (OUT_OF_MEMORY, UNSUPPORTED):
         place = 1
     else:
         place = 3 if (facts.get("error") or {}).get("type") == RankLost.__name__ else 2
@@ -126,16 +145,16 @@ def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
 
 
 def _killed(rank: Dict[str, Any]) -> bool:
-    return bool(rank["signal"] == "SIGKILL" or rank["exit_code"] == outcomes.KILLED)
+    return bool(rank["signal"] == "SIGKILL" or rank["exit_code"] == KILLED)
 
 
 def _completed(rank: Dict[str, Any]) -> bool:
-    return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == outcomes.COMPLETED
+    return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == COMPLETED
 
 
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
     """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
-    died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (outcomes.TERMINATED, outcomes.KILLED)
+    died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (TERMINATED, KILLED)
     return bool(rank["stopped_by"] or (ending.stopped and died))
 
 
@@ -148,14 +167,14 @@ def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
     if killed and (rank["oom_kills"] or out_of_memory.by_slurm(lines_of(ending.log, ending.log_from))):
         what = "a process of it" if told else "it"
         error.update(type="killed", message="the kernel killed %s because memory ran out" % what)
-        return Outcome(outcomes.OUT_OF_MEMORY, error)
+        return Outcome(OUT_OF_MEMORY, error)
     if told:
         return Outcome(facts["status"], error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
     error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
     if killed and rank["oom_kills"] is None and rank.get("oom_kills_of_machine"):
         error["message"] += _PERHAPS
-    return Outcome(outcomes.FAILED, error)
+    return Outcome(FAILED, error)
 
 
 def _lost_node(ending: Ending) -> Optional[Outcome]:
@@ -164,8 +183,8 @@ def _lost_node(ending: Ending) -> Optional[Outcome]:
     said = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
     if said is None:
         return None
-    error = {"type": outcomes.NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
-    return Outcome(outcomes.NODE_FAILURE, {**error, "last_lines": lines[-outcomes.LAST_LINES :]})
+    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
+    return Outcome(NODE_FAILURE, {**error, "last_lines": lines[-LAST_LINES:]})
 
 
 def _lost_helper(error: Dict[str, Any]) -> bool:
@@ -175,9 +194,9 @@ def _lost_helper(error: Dict[str, Any]) -> bool:
 
 # What slurmstepd writes into the log when it ends a job or step (Slurm 20.11 to 24.11).
 _ENDED_BY_SLURM = (
-    ("DUE TO TIME LIMIT", outcomes.TIMEOUT),
-    ("DUE TO PREEMPTION", outcomes.PREEMPTED),
-    ("DUE TO JOB REQUEUE", outcomes.PREEMPTED),  # by a person
+    ("DUE TO TIME LIMIT", TIMEOUT),
+    ("DUE TO PREEMPTION", PREEMPTED),
+    ("DUE TO JOB REQUEUE", PREEMPTED),  # by a person
 )
 
 
@@ -185,22 +204,22 @@ def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
     if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
         said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
-        return _stopped_as(outcomes.TIMEOUT, said)
+        return _stopped_as(TIMEOUT, said)
     if ending.preempted:
-        return _stopped_as(outcomes.PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
+        return _stopped_as(PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
     lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
     for words, status in _ENDED_BY_SLURM:
         if any(words in line for line in lines):
-            if status == outcomes.TIMEOUT and ending.shared:
+            if status == TIMEOUT and ending.shared:
                 return _out_of_job_time(ending)
             return _stopped_as(status, "Slurm ended it %s after %.0f s" % (words.lower(), ending.elapsed_s))
-    return _stopped_as(outcomes.CANCELLED, "cancelled after %.0f s" % ending.elapsed_s)
+    return _stopped_as(CANCELLED, "cancelled after %.0f s" % ending.elapsed_s)
 
 
 def _out_of_job_time(ending: Ending) -> Outcome:
     spent = (ending.elapsed_s, ending.limit_s)
     message = "the time of its job was over when it had run for %.0f of its %.0f s; `hpcbench resume` goes on" % spent
-    return Outcome(outcomes.CANCELLED, {"type": outcomes.JOB_TIME, "message": message, "last_lines": []})
+    return Outcome(CANCELLED, {"type": JOB_TIME, "message": message, "last_lines": []})
 
 
 def _stopped_as(status: str, message: str) -> Outcome:
@@ -213,13 +232,13 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     error: Dict[str, Any] = {"type": "launcher", "exit_code": ending.exit_status, "last_lines": lines}
     if out_of_memory.by_slurm(lines_of(ending.log, ending.log_from)):
         error["message"] = "killed because memory ran out"
-        return Outcome(outcomes.OUT_OF_MEMORY, error)
+        return Outcome(OUT_OF_MEMORY, error)
     missing = (expected - present, expected, ending.exit_status)
     error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
     complaint = _complaint(lines)
     if complaint and not present:  # a container or an interpreter that could not be started
         error["message"] += "; the log ends: %s" % complaint
-    return Outcome(outcomes.FAILED, error)
+    return Outcome(FAILED, error)
 
 
 def _complaint(lines: List[str]) -> str:
@@ -240,4 +259,4 @@ def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[st
 
 def tail(path: str, start: int = 0) -> List[str]:
     """The last of them, to show."""
-    return lines_of(path, start, 16384)[-outcomes.LAST_LINES :]
+    return lines_of(path, start, 16384)[-LAST_LINES:]

@@ -13,17 +13,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hpcbench.bounded import OutOfTimeError, deadline
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.node import catalog
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.models import catalog
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.fitting import misfit
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.monotone import NotANumberError, Size, nothing_to_skip, size_of
+from hpcbench.util.limits import OutOfTimeError, deadline
 
 DIGITS = 12
 MAX_S = 5.0  # for the expressions of one case, should the limits of their size let one through that has no end

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.node import catalog
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.models import catalog
 
 
 class Misfit(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 DIGITS = 16
 _WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # when a job runs, and not what memory it has

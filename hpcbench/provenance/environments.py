@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
-from hpcbench.contents import content
+from hpcbench.core.files import make_folder
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.resolve import Resolved, brings_python
 from hpcbench.environments.state import write_json
-from hpcbench.fast_json import decoded
-from hpcbench.monitor.writing import make_folder
-from hpcbench.node.planned import COMMAND
-from hpcbench.resources import PACKAGE
+from hpcbench.util.bounded_read import content
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.package_data import PACKAGE
 from hpcbench.workspace import SweepPaths
 
 ANSWER_S = 10.0

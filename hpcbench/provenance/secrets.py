@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from hpcbench.core.redaction import is_secret, redacted
 from hpcbench.errors import UserError
-from hpcbench.node.provenance import is_secret, redacted
 
 
 def refuse_secrets(value: Any, where: str) -> None:

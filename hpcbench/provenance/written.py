@@ -10,13 +10,13 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.config.writing import yaml_text
-from hpcbench.contents import content
 from hpcbench.errors import UserError
-from hpcbench.fast_json import decoded
 from hpcbench.node import packages
 from hpcbench.provenance import git
 from hpcbench.provenance.secrets import refuse_secrets
-from hpcbench.resources import shipped
+from hpcbench.util.bounded_read import content
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.package_data import shipped
 
 SITE, PROVENANCE, DIFF, TEMPLATES = "site.yaml", "provenance.json", "workspace.diff", "templates"
 _HEADING = "# The site as it was used, with what --local or asking Slurm made of it.\n"

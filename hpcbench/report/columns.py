@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.printable import printable
+from hpcbench.util.text import printable
 
 NEVER = 0
 GAP = 2  # cells between columns

@@ -9,10 +9,10 @@ from typing import Any
 
 import vl_convert
 
-from hpcbench.printable import printable
 from hpcbench.report.charts.base import Figure, shortened
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, OF_PAGE, Place, Theme, config
 from hpcbench.report.files import made_folder, replacing
+from hpcbench.util.text import printable
 
 PLACES = {"screen": AS_FILE, "paper": IN_PAPER}
 _SCALE = 2.0  # of a PNG's pixels

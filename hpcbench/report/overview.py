@@ -12,8 +12,8 @@ from typing import Any
 from hpcbench.analysis import pace
 from hpcbench.collect.progress import PLANNED, Progress, RunProgress
 from hpcbench.collect.records import has_log, is_disturbed
-from hpcbench.node import outcomes
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core import status
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.submit import hostlist, states
 from hpcbench.submit.sweep import Sweep
 
@@ -27,7 +27,7 @@ class AxisValue:
 
     @property
     def done(self) -> bool:
-        return self.states.keys() <= {outcomes.COMPLETED}
+        return self.states.keys() <= {status.COMPLETED}
 
 
 def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
@@ -85,7 +85,7 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
     """What has ended and neither completed, nor was left out on purpose, nor cannot run here, the latest last."""
-    none = (outcomes.COMPLETED, outcomes.SKIPPED, outcomes.UNSUPPORTED)
+    none = (status.COMPLETED, status.SKIPPED, status.UNSUPPORTED)
     return sorted((run for run in runs if run.ended and run.state not in none), key=ended_at)
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from hpcbench.analysis.answer import answers
 from hpcbench.analysis.results import Results, Work
-from hpcbench.printable import printable
 from hpcbench.report.answers import sentence
 from hpcbench.report.columns import Column
 from hpcbench.report.ranking import columns_of
+from hpcbench.util.text import printable
 
 _OF_LATEX = {
     "\\": r"\textbackslash{}",

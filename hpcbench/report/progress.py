@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.collect.progress import PLANNED, UNKNOWN, Progress, RunProgress
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.report import overview
 from hpcbench.submit import reasons, states
 
@@ -25,14 +25,14 @@ _BAR = 30  # characters
 
 # Columns of the table by axis, and their states. What is in none of them has failed.
 _COLUMNS = {
-    "completed": (outcomes.COMPLETED,),
+    "completed": (status.COMPLETED,),
     "running": (states.RUNNING,),
     "pending": (states.PENDING,),
     "planned": (PLANNED,),
     "unknown": (UNKNOWN,),
-    "never started": (outcomes.NEVER_STARTED,),
-    "skipped": (outcomes.SKIPPED,),
-    "unsupported": (outcomes.UNSUPPORTED,),
+    "never started": (status.NEVER_STARTED,),
+    "skipped": (status.SKIPPED,),
+    "unsupported": (status.UNSUPPORTED,),
 }
 _FAILED = "failed"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.printable import printable
 from hpcbench.report.files import replacing, write_text
+from hpcbench.util.text import printable
 
 
 def write_csv(frame: pd.DataFrame, target: str) -> None:

@@ -15,7 +15,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.threads import GAINS, WAYS, Compared, Overall, Way, kept_as_unset, overall, schedules_kept
 from hpcbench.analysis.transfer import Transfer
-from hpcbench.node.catalog import DYNAMIC, FIXED, NONE
+from hpcbench.models.catalog import DYNAMIC, FIXED, NONE
 from hpcbench.report.columns import NEVER, Column, as_table, fitting
 from hpcbench.report.formats import between, duration, figure
 from hpcbench.report.more import say_more

@@ -12,7 +12,6 @@ import hpcbench
 from hpcbench.config.loading import Document, load_yaml
 from hpcbench.config.settings import apply_settings
 from hpcbench.config.site import Site, load_site
-from hpcbench.contents import content
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
@@ -24,6 +23,7 @@ from hpcbench.submit.node_code import is_of_this_code
 from hpcbench.submit.script import TEMPLATE
 from hpcbench.submit.sweep import Sweep, load
 from hpcbench.submit.template import Template
+from hpcbench.util.bounded_read import content
 from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_NAMED = 5  # packages of one environment

@@ -89,7 +89,7 @@ def _charliecloud(container: Container, needs: Needs) -> Words:
     return Words(("ch-run", *binds, f"--cd={needs.folders[0]}", *gpus, *container.options, image, "--"))
 
 
-# What Slurm and the launchers set, and what changes how fast a framework runs; see also node/provenance.py.
+# What Slurm and the launchers set, and what changes how fast a framework runs; see also core/redaction.py.
 PASSED_BY_PODMAN = (
     *("SLURM*", "HPCBENCH_*", "PMI*", "OMPI_*", "UCX_*", "FI_*", "NCCL_*", "GLOO_*", "HOROVOD_*", "DMLC_*"),
     *("MPICH_*", "MV2_*", "I_MPI_*", "PSM2_*"),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.lease import Lease
 from hpcbench.submit import follow_on, queue
 from hpcbench.submit.journal import Journal
 from hpcbench.submit.limits import Limits
 from hpcbench.submit.slurm import Array, QueueFullError, submit
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.lease import Lease
 from hpcbench.workspace import Workspace
 
 Track = Callable[[list[Array]], Iterable[Array]]

@@ -11,15 +11,15 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, time_text
+from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
-from hpcbench.monitor.writing import no_link
 from hpcbench.submit.limits import is_full
 from hpcbench.submit.queue import FOLLOW_ON, Element, Queue, answer
 from hpcbench.submit.script import checked, named_options
 from hpcbench.submit.slurm import ScriptExecutor, without_submitits_words, words_of
 from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import OF_FOLLOW_ON, script_of_hpcbench
+from hpcbench.util.locking.lease import Lease
 from hpcbench.workspace import SweepPaths, Workspace
 
 _MOST_S = 1800  # of wall time: it tries for a quarter of an hour

@@ -17,14 +17,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hpcbench.contents import lines
+from hpcbench.core.files import no_link
+from hpcbench.core.redaction import redacted
 from hpcbench.errors import UserError
-from hpcbench.fast_json import decoded
-from hpcbench.lease import Lease, lease
-from hpcbench.monitor.writing import no_link
-from hpcbench.node.provenance import redacted
 from hpcbench.plan.repacking import Pack
 from hpcbench.submit import packs
+from hpcbench.util.bounded_read import lines
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.locking.lease import Lease, lease
 from hpcbench.workspace import JOB_NAME, SweepPaths
 
 _SLURM_ID = re.compile(r"[0-9]+\Z")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from hpcbench.monitor.writing import no_link
+from hpcbench.core.files import no_link
 from hpcbench.workspace import SweepPaths
 
 STOP_GRACE_S = 30.0  # Slurm's default KillWait

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from hpcbench.resources import PACKAGE
+from hpcbench.util.package_data import PACKAGE
 
 CARRIED = "hpcbench_carried"  # no name that could stand for the installed package
-PARTS = ("monitor", "node")
+PARTS = ("core", "models", "monitor", "node")
 # They load a framework, which takes seconds anyway, and some frameworks look for the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
 _MAIN = f"import sys\n\nfrom {CARRIED}.node.cli import main\n\nsys.exit(main())\n"

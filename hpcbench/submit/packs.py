@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from hpcbench.contents import content
+from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
-from hpcbench.monitor.writing import no_link
 from hpcbench.plan.repacking import Pack
+from hpcbench.util.bounded_read import content
 
 
 def write(path: Path, packs: Iterable[Pack]) -> None:

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
 from hpcbench.submit import ranges, reasons, states
 from hpcbench.submit.journal import Journal
 
@@ -56,7 +56,7 @@ class QueueEntry:
     @property
     def never_started(self) -> bool:
         """Whether Slurm itself gave up a job that had not started. One that was held, somebody has cancelled."""
-        if states.outcome_of(self.state) not in (outcomes.CANCELLED, outcomes.FAILED) or " by " in self.state:
+        if states.outcome_of(self.state) not in (status.CANCELLED, status.FAILED) or " by " in self.state:
             return False
         name = reasons.code(self.reason)
         return name == "Dependency" or (states.never_starts(name) and not name.startswith("JobHeld"))

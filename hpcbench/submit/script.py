@@ -13,9 +13,9 @@ import hpcbench
 from hpcbench.config.experiment import Experiment, Retry
 from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, check_no_component
+from hpcbench.core import status
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes
-from hpcbench.node.planned import COMMAND
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.submit.container import Needs, Words, words
 from hpcbench.submit.template import Template, quoted
@@ -68,10 +68,10 @@ class ScriptWriter:
                 measure=self.experiment.measure,
                 monotone=any(run.case.size for run in job.runs),
                 gpus=job.resources.gpus_per_task > 0,
-                again=outcomes.AGAIN,
-                job_over=outcomes.JOB_OVER,
-                give_way=outcomes.GIVE_WAY,
-                controller=outcomes.CONTROLLER,
+                again=status.AGAIN,
+                job_over=status.JOB_OVER,
+                give_way=status.GIVE_WAY,
+                controller=status.CONTROLLER,
                 limit_s=job.resources.limit_s,
             )
         except ValueError as error:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hpcbench.config.slurm_options import time_text
+from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
-from hpcbench.monitor.writing import no_link
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan
 from hpcbench.submit.journal import Journal
@@ -16,6 +15,7 @@ from hpcbench.submit.script import LOG, checked, resource_options
 from hpcbench.submit.slurm import Array, submit
 from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import OF_SEARCH, script_of_hpcbench
+from hpcbench.util.locking.lease import Lease
 from hpcbench.workspace import SweepPaths, Workspace
 
 

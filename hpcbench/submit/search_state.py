@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hpcbench.lease import is_held
 from hpcbench.submit.journal import Journal, lock_of
 from hpcbench.submit.queue import searching
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.lease import is_held
 
 
 class SearchState(NamedTuple):

@@ -17,8 +17,6 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.slurm.slurm import SlurmExecutor
 
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
-from hpcbench.locks import as_standard_input
 from hpcbench.plan.repacking import Pack
 from hpcbench.submit import packs
 from hpcbench.submit.journal import Batch, Journal
@@ -26,6 +24,8 @@ from hpcbench.submit.limits import is_full
 from hpcbench.submit.queue import answer, client_environment, find_by_name
 from hpcbench.submit.script import LOG
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.flock import as_standard_input
+from hpcbench.util.locking.lease import Lease
 
 SBATCH_LIMIT_S = 60
 KILL_AFTER_S = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.submit import reasons
 
 PENDING = "pending"
@@ -16,18 +16,18 @@ _UNDER_WAY = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNA
 
 # How a job ended that left no record. COMPLETED is here too: the script ended well, and yet there is no record.
 _ENDED = {
-    "BOOT_FAIL": outcomes.NODE_FAILURE,
-    "CANCELLED": outcomes.CANCELLED,
-    "COMPLETED": outcomes.FAILED,
-    "DEADLINE": outcomes.TIMEOUT,
-    "FAILED": outcomes.FAILED,
-    "LAUNCH_FAILED": outcomes.FAILED,
-    "NODE_FAIL": outcomes.NODE_FAILURE,
-    "OUT_OF_MEMORY": outcomes.OUT_OF_MEMORY,
-    "PREEMPTED": outcomes.PREEMPTED,
-    "RECONFIG_FAIL": outcomes.FAILED,
-    "REVOKED": outcomes.CANCELLED,
-    "TIMEOUT": outcomes.TIMEOUT,
+    "BOOT_FAIL": status.NODE_FAILURE,
+    "CANCELLED": status.CANCELLED,
+    "COMPLETED": status.FAILED,
+    "DEADLINE": status.TIMEOUT,
+    "FAILED": status.FAILED,
+    "LAUNCH_FAILED": status.FAILED,
+    "NODE_FAIL": status.NODE_FAILURE,
+    "OUT_OF_MEMORY": status.OUT_OF_MEMORY,
+    "PREEMPTED": status.PREEMPTED,
+    "RECONFIG_FAIL": status.FAILED,
+    "REVOKED": status.CANCELLED,
+    "TIMEOUT": status.TIMEOUT,
 }
 
 

@@ -15,10 +15,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel
 
 import hpcbench
-from hpcbench import bounded
 from hpcbench.errors import UserError
 from hpcbench.provenance.secrets import refuse_secrets
-from hpcbench.resources import shipped
+from hpcbench.util import limits
+from hpcbench.util.package_data import shipped
 from hpcbench.workspace import SweepPaths, Workspace
 
 OF_FOLLOW_ON = "follow-on.sh.j2"
@@ -57,7 +57,7 @@ class Template:
         """The script. Raises UserError, which names the template, where it fails or has no end."""
         parts, size = [], 0
         try:
-            with bounded.deadline(MAX_S), bounded.memory(MAX_MEMORY):
+            with limits.deadline(MAX_S), limits.memory(MAX_MEMORY):
                 for part in self._compiled.generate({name: _plain(value) for name, value in values.items()}):
                     size += len(part)
                     if size > MAX_TEXT:

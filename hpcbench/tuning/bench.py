@@ -16,14 +16,14 @@ from hpcbench.collect.records import Record, ending, is_disturbed
 from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
 from hpcbench.config.experiment import Measure
+from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
-from hpcbench.node import outcomes
 from hpcbench.plan.case import Case
 from hpcbench.submit.sweep import Sweep, add_run, planned
 from hpcbench.tuning.blocks import Block, Outcome
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.stages import Stage
+from hpcbench.util.locking.lease import Lease
 
 Told = Callable[[Case, Stage, Record], None]
 
@@ -182,8 +182,8 @@ def _says_nothing(record: Record) -> bool:
     """Whether it says nothing of the setting: it was not begun, its script could not go on or was lost, or it was ended
     from outside."""
     kind = (record["error"] or {}).get("type")
-    waited = record["status"] == outcomes.SKIPPED and kind == outcomes.SKIPPED
-    return waited or kind in (SETUP, LOST) or record["status"] in (outcomes.CANCELLED, outcomes.NODE_FAILURE)
+    waited = record["status"] == status.SKIPPED and kind == status.SKIPPED
+    return waited or kind in (SETUP, LOST) or record["status"] in (status.CANCELLED, status.NODE_FAILURE)
 
 
 def _full(measured: Sequence[Measurement]) -> list[float]:

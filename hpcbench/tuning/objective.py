@@ -14,10 +14,10 @@ from hpcbench.analysis.statistics import median_of
 from hpcbench.collect.records import ending
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
+from hpcbench.core import metrics
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError, nearest
-from hpcbench.node import metrics
-from hpcbench.node.outcomes import COMPLETED
-from hpcbench.node.planned import COMMAND
 from hpcbench.plan.case import Case
 
 _NAMED = {"throughput": THROUGHPUT, "time": TIME}

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from hpcbench.collect.records import Record, ending
 from hpcbench.config.loading import first_message
-from hpcbench.node import outcomes
-from hpcbench.node.catalog import SCHEDULE
+from hpcbench.core import status
+from hpcbench.models.catalog import SCHEDULE
 from hpcbench.node.keeping import write_whole
 from hpcbench.plan.case import Case
 from hpcbench.tuning.bench import Bench
@@ -91,7 +91,7 @@ class SectionSearch:
 
 def _why_none(record: Record) -> str | None:
     """Why a repetition has found no schedule; None where it has."""
-    if record["status"] != outcomes.COMPLETED:
+    if record["status"] != status.COMPLETED:
         return ending(record)
     found = record["dynamic"] or {}
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hpcbench.models.catalog import COMPILED
 from hpcbench.node import glibc, variables
-from hpcbench.node.catalog import COMPILED
 from hpcbench.plan.case import Case
 
 _TORCH = ("torch.set_num_threads({})", "torch.set_num_interop_threads({})")

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from hpcbench.analysis.intensity import StepWork, step_work
-from hpcbench.node import catalog
-from hpcbench.node.layers import Conv, Dense
+from hpcbench.models import catalog
+from hpcbench.models.layers import Conv, Dense
 
 SMALL = json.dumps({"input_size": 3, "hidden_size": 4, "layers": 1, "classes": 2})
 # Of each item: 3 in and 4 out, 4 in and 4 out, 4 in and 2 out. Of weights and biases: 3 x 4 + 4 and 4 x 2 + 2.

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.analysis.roofline import CEILING, POINT, Roof, Roofline, roofline
 from hpcbench.analysis.summary import case_table
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 
 SMALL = '{"classes": 2, "hidden_size": 4, "input_size": 3, "layers": 1}'
 INTENSITY = 200 / 524  # of five items in inference: see test_intensity.py

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import record as node_record
 from hpcbench.node import verdict
-from hpcbench.node.planned import PlannedRun
 from hpcbench.submit import packs
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths, Workspace

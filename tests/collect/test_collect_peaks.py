@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.collect.peaks import keep_peaks, node_type, read_peaks
 from hpcbench.config.experiment import check_name
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 
 

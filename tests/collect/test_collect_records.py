@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hpcbench import contents
 from hpcbench.collect.records import RECONCILED, best_attempt, in_order, read_file, read_records
 from hpcbench.errors import UserError
 from hpcbench.node import record as node_record
+from hpcbench.util import bounded_read
 from hpcbench.workspace import SweepPaths
 
 Record = dict[str, Any]
@@ -117,7 +117,7 @@ def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
 ) -> None:
     path = paths.local_records("job-1")
     put(path, line(make_record(0)), b"x" * 300_000, line(make_record(1)))
-    monkeypatch.setattr(contents, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(bounded_read, "MOST_BYTES", 100_000)
     monkeypatch.setattr(Path, "read_bytes", None)
     found = read_records(paths)
     assert [record["case_index"] for record in found.records] == [0, 1]

@@ -5,7 +5,7 @@ from typing import Any
 
 from hpcbench.collect.durations import longest_s
 from hpcbench.collect.progress import Progress, RunProgress
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 

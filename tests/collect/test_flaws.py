@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hpcbench.collect.flaws import flaw
-from hpcbench.node import outcomes
+from hpcbench.core.status import STATUSES
 
 Record = dict[str, Any]
 MakeRecord = Callable[..., Record]
@@ -38,7 +38,7 @@ def changed(record: Record, path: str, value: Any) -> Record:
     return record
 
 
-@pytest.mark.parametrize("status", outcomes.STATUSES)
+@pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("parameters", [{}, COMMAND], ids=["model", "command"])
 def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, parameters: Record) -> None:
     assert flaw(written(make_record(status=status, parameters=parameters))) is None

@@ -12,7 +12,7 @@ from hpcbench.collect.occupied import Charges, used
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.collect.table import repetition_table
 from hpcbench.config.prices import Price, Taken
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report.use import use_in_words
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace

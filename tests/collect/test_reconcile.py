@@ -13,7 +13,7 @@ import pytest
 from hpcbench.collect import reconcile as reconciling
 from hpcbench.collect.reconcile import Left, MadeUp, alone, keep, reconcile, reconcile_local
 from hpcbench.collect.records import RECONCILED, Record, read_file
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.submit.journal import Batch
 from hpcbench.submit.queue import NoAnswerError, QueueEntry
 from hpcbench.submit.sweep import Sweep

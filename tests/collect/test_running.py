@@ -11,8 +11,8 @@ import pytest
 from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import record, verdict
-from hpcbench.node.planned import PlannedRun
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace
 

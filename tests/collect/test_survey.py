@@ -9,9 +9,9 @@ import pytest
 
 from hpcbench.collect.progress import PLANNED
 from hpcbench.collect.survey import survey
-from hpcbench.node import outcomes
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import STATUSES
 from hpcbench.node import record as node_record
-from hpcbench.node.planned import PlannedRun
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 
@@ -103,7 +103,7 @@ def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
     sweep: Sweep, put: Callable[..., None], attempts: list[str], chosen: int
 ) -> None:
     for number, verdict in enumerate(attempts):
-        if verdict in outcomes.STATUSES:
+        if verdict in STATUSES:
             put(0, verdict, attempt=number)
         else:
             put(0, attempt=number, **judged(verdict))
@@ -125,7 +125,7 @@ def test_what_disturbed_a_repetition_is_said_and_it_is_run_again_only_if_that_is
     assert [run.element for run in progress.to_do(disturbed=True)] == [0, 3]
 
 
-@pytest.mark.parametrize("status", outcomes.STATUSES)
+@pytest.mark.parametrize("status", STATUSES)
 def test_what_would_end_the_same_way_is_not_run_again(sweep: Sweep, put: Callable[..., None], status: str) -> None:
     put(0, status)
     to_do = [run.element for run in survey(sweep).to_do()]

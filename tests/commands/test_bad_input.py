@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hpcbench import cli
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 MISTAKES = {
     "unknown key": ({"mesure": {}}, ["unknown key 'mesure'", "did you mean 'measure'?"]),

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from hpcbench import cli
-from hpcbench.node import planned, record, verdict
+from hpcbench.core import run_spec
+from hpcbench.node import record, verdict
 from tests.conftest import CommandLine
 
 SAMPLES = 20
@@ -47,7 +48,7 @@ def sweep(command_line, rendered: Path) -> Sweep:
         (jobs / "sweep.json").write_text(json.dumps(plan))
         for job in plan["jobs"]:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                run = planned.parse(line)
+                run = run_spec.parse(line)
                 size = run.parameters["batch_size"]
                 if size in step_s and run.repetition <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)

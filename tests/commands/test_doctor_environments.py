@@ -10,8 +10,8 @@ import pytest
 
 from hpcbench.commands import doctor_environments, env_list
 from hpcbench.config.site import Site
+from hpcbench.core.finding import Finding
 from hpcbench.environments.places import VARIABLE
-from hpcbench.node.checkup.finding import Finding
 from hpcbench.node.checkup.progress import silent
 from hpcbench.workspace import Workspace
 

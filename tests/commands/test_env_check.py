@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.commands.env_check import framework_and_strategy
 from hpcbench.errors import UserError
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import record, verdict
-from hpcbench.node.planned import PlannedRun
 
 Sweeps = Callable[..., None]
 SLOW_FROM = 12

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import monotone
-from hpcbench.node.planned import parse
+from hpcbench.core import oom_pruning
+from hpcbench.core.run_spec import parse
 
 FITS, TOO_MUCH, MORE = 1, 500, 700  # MB, where 400 are allowed
 SMALLER_FIRST = 1  # a seed of the order of three cases by which the second runs before the first
@@ -77,7 +77,7 @@ def test_nobody_waits_for_a_quiet_node_to_run_what_is_too_large(command_line, co
     command_line("sweep", command(measure={"quiet": "wait"}), "--local", "--render-only", "--name", "noisy")
     job = command_line.workspace / "jobs" / "noisy" / "job-001.sh"
     runs = {run.parameters["batch_size"]: run for run in map(parse, job.with_suffix(".jsonl").open())}
-    monotone.note(runs[TOO_MUCH], "out_of_memory", str(command_line.workspace / "results" / "noisy"))
+    oom_pruning.note(runs[TOO_MUCH], "out_of_memory", str(command_line.workspace / "results" / "noisy"))
     done = subprocess.run(
         ["bash", job, str(list(runs).index(MORE))], timeout=30, check=False
     )  # half of its time is 60 s

@@ -13,7 +13,7 @@ from hpcbench.collect.peaks import keep_peaks
 from hpcbench.commands.observed import observe
 from hpcbench.commands.reading import records_of, surveyed
 from hpcbench.commands.results import results_of
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 
 MACHINE = MachinePeaks("a CPU", 4, None, (Peak("cpu", 4, "float32", 1e12, 1e10, "numpy", "n1", "2026-01-01"),))

@@ -11,7 +11,7 @@ from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError
 from hpcbench.provenance.asked import Asked
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 from hpcbench.workspace import Workspace
 
 EXPERIMENT = "{name: tiny, parameters: {framework: command, command: 'true'}, matrix: {size: [1, 2, 4]}, tags: [size]}"

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import planned, record, verdict
+from hpcbench.core import run_spec
+from hpcbench.node import record, verdict
 from hpcbench.node.watched import Seen
 from tests.conftest import CommandLine
 
@@ -50,7 +51,7 @@ def sweep(command_line, rendered: Path) -> Sweep:
         shutil.copytree(rendered / site, jobs)
         plan = json.loads((jobs / "sweep.json").read_text())
         for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
-            run = planned.parse(line)
+            run = run_spec.parse(line)
             asked = (run.parameters["batch_size"], run.tags["note"]) == (4, "plain")
             if asked and run.repetition <= len(repetitions):
                 place = record.Place("job-001", element, "job-001", 1)

@@ -22,10 +22,11 @@ from hpcbench.commands import watching
 from hpcbench.commands.displays import JsonLines, Log, Screen, display_on
 from hpcbench.commands.watching import BUSY_S, FIRST_S, LONGEST_S, pause_s
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
-from hpcbench.node import outcomes, verdict
 from hpcbench.node import record as node_record
-from hpcbench.node.planned import PlannedRun
+from hpcbench.node import verdict
 from hpcbench.submit import packs
 from hpcbench.submit.journal import Batch, Journal, locked
 from hpcbench.submit.sweep import Sweep
@@ -84,9 +85,9 @@ class World:
         """A record of a local run."""
         run = list(self.sweep.runs("job-001"))[element]
         place = node_record.Place("job-001", element, "job-001", 1)
-        outcome = verdict.Outcome(outcomes.FAILED, {"type": "exit", "message": "it broke"})
+        outcome = verdict.Outcome(FAILED, {"type": "exit", "message": "it broke"})
         made = node_record.assemble(run, self.sweep.description, place, [], outcome, 1.0, {})
-        told = {"status": status, "error": None if status == outcomes.COMPLETED else made["error"]}
+        told = {"status": status, "error": None if status == COMPLETED else made["error"]}
         node_record.append({**made, **told, **changes}, str(self.paths.local_records("job-001")))
 
     def run(self, *elements: int) -> None:
@@ -420,4 +421,4 @@ def test_an_interrupted_view_has_status_130(command_line: CommandLine, wait_unti
     assert "hpcbench status one --watch" in said
     here.send_signal(signal.SIGINT)
     here.wait()
-    assert command_line.states("one") == {outcomes.CANCELLED: 1}
+    assert command_line.states("one") == {CANCELLED: 1}

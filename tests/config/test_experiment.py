@@ -8,7 +8,7 @@ import pytest
 from hpcbench.config.experiment import Experiment, check_name, load_experiment
 from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.errors import UserError
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 Load = Callable[..., Experiment]
 

@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.recipe import Recipe, load_recipe
 from hpcbench.errors import UserError
-from hpcbench.node import catalog
-from hpcbench.resources import shipped
+from hpcbench.models import catalog
+from hpcbench.util.package_data import shipped
 
 SHIPPED = sorted((shipped("configs") / "environments").glob("*.yaml"))
 START = 'description: a\npython: ">=3.8,<3.12"\nimports: [tiny]\n'

@@ -7,7 +7,7 @@ import pytest
 from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.site import Environment, Site, load_site
 from hpcbench.errors import UserError
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 
 def site(text: str = "") -> Site:

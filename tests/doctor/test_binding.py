@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING
 from hpcbench.doctor.binding import Task, judge
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING
 from hpcbench.plan.packing import Resources
 
 

@@ -4,9 +4,9 @@ import io
 
 from rich.console import Console
 
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.place import Place, counts
 from hpcbench.doctor.terminal import print_places
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
 
 SITE = Place("site", "site big", "", {"Slurm": [Finding("Slurm", OK, "24.05.1 answers")]})
 QUIET = Finding("background load", OK, "0.01 of 2 usable CPUs busy")

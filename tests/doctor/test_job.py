@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
+from hpcbench.core.finding import PROBLEM
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.doctor.job import Checkup, Wanted, what_to_ask
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.finding import PROBLEM
-from hpcbench.node.peak import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 
 

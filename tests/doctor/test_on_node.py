@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
+from hpcbench.core.finding import PROBLEM, WARNING
 from hpcbench.doctor import on_node
 from hpcbench.doctor.job import Wanted
 from hpcbench.doctor.place import Place
-from hpcbench.node.checkup.finding import PROBLEM, WARNING
 from hpcbench.workspace import Workspace
 
 ONE = {"cpu": Partition()}

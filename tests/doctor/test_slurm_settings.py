@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor import slurm
 from hpcbench.doctor.cluster import Association, Nodes
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
 
 FREE = (Association("proj1", "", (), None), Association("proj2", "", (), None))
 SHARED = {"cpu": Nodes(4, 4, "NO"), "gpu": Nodes(2, 2, "EXCLUSIVE")}

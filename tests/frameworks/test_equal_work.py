@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hpcbench.node import catalog, layers
+from hpcbench.models import catalog, layers
 from hpcbench.node.variables import for_worker
 from tests.conftest import ENVIRONMENTS
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node import catalog, hardware
+from hpcbench.models import catalog
+from hpcbench.node import hardware
 from hpcbench.node.run import _described
 
 EXECUTIONS = catalog.FRAMEWORKS["mxnet"].executions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 SITE = os.environ.get("HPCBENCH_GPU_SITE")
 

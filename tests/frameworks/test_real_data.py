@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 SCRIPT = Path(__file__).with_name("pipelines.py")
 FRAMEWORKS = list(catalog.FRAMEWORKS)

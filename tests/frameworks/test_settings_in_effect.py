@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 NOTHING = dict.fromkeys(catalog.SETTINGS)
 LONG = pytest.mark.long

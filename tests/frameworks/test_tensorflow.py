@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 EXECUTIONS = catalog.FRAMEWORKS["tensorflow"].executions
 

@@ -16,10 +16,10 @@ from hpcbench.config.metrics import Metric
 from hpcbench.config.settings import apply_settings
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.metrics import MetricError
 from hpcbench.environments.places import place
 from hpcbench.errors import UserError
 from hpcbench.node import command
-from hpcbench.node.metrics import MetricError
 from hpcbench.plan.expressions import is_expression
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.submit.script import ScriptWriter

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.monitor.timeline import Writer, file_name
 from hpcbench.node.checkup.system import System
-from hpcbench.node.planned import PlannedRun
 
 MEASURE = {
     "precision": 0.01,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.node.outcomes import FAILED
+from hpcbench.core.status import FAILED
 from hpcbench.node.verdict import Ending
 
 RAISED = {"type": "ValueError", "message": "the weights are wrong", "last_lines": ["ValueError: the weights are wrong"]}

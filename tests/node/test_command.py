@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import command as node_command
-from hpcbench.node.planned import PlannedRun
 
 SWEEP = {"name": "sweep-1", "site": {"name": "here"}, "hpcbench_version": "0.1.0", "git": None}
 RATE = {"rate": {"regex": "rate: (.*)", "unit": "it/s"}}

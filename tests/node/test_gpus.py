@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.status import Unsupported
 from hpcbench.node import gpus, problem
 from hpcbench.node.frameworks import requirements
-from hpcbench.node.outcomes import Unsupported
 
 NO_DEVICE, OUT_OF_RANGE = 100, 101  # CUDA's
 FIRST, SECOND, THIRD, FOURTH = (bytes([number]) * 16 for number in (1, 2, 3, 4))

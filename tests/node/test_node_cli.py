@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.status import OUT_OF_MEMORY
+
 AGAIN, JOB_OVER = 75, 76
 
 
@@ -172,3 +174,42 @@ def test_a_monitor_is_told_its_mark_by_the_name_of_its_folder(
     place = list(header["sources"]).index("own")
     column = 2 + header["sources"]["own"].index("own.processes")
     assert [reading[column] for reading in readings if reading[0] == place] == [1, 1]
+
+
+def test_a_repetition_is_asked_for_and_recorded_by_the_commands_of_the_script(
+    make_folder: Callable[..., Any], make_rank: Callable[..., dict[str, Any]], clean_environment: dict[str, str]
+) -> None:
+    folder = make_folder()
+    planned = json.loads(folder.job_file.read_text())
+
+    def zipapp(command: str, *options: object) -> str:
+        words = [sys.executable, folder.zipapp, command, folder.job_file, 0, *options]
+        done = subprocess.run(map(str, words), env=clean_environment, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return done.stdout.strip()
+
+    def record(*options: str) -> dict[str, Any]:
+        ended = ["--batch", "job-1", "--exit-status", 1, "--elapsed", 1, "--limit", 60, *options]
+        zipapp("record", "--scratch", folder.scratch, "--records", folder.records, *ended)
+        found: dict[str, Any] = json.loads(folder.records.read_text().splitlines()[-1])
+        return found
+
+    def asked(size: int) -> str:
+        changes = {"case_id": f"c{size}", "monotone": {"group": "ab54a98ceb1f0ad2", "values": {"batch_size": size}}}
+        folder.job_file.write_text(json.dumps({**planned, **changes}) + "\n")
+        return zipapp("monotone", "--results", folder.records.parents[2])
+
+    assert asked(512) == ""
+    facts = {
+        "status": OUT_OF_MEMORY,
+        "error": {"type": "OutOfMemoryError", "message": "CUDA out of memory."},
+        "warnings": [],
+    }
+    folder.scratch.mkdir(parents=True, exist_ok=True)
+    (folder.scratch / "rank-0.json").write_text(json.dumps(make_rank(exit_code=1, facts=facts)))
+    assert record()["status"] == OUT_OF_MEMORY
+    assert asked(512) == ""
+    reason = "batch_size=512 ran out of memory (case c512, repetition 0), and batch_size=1024 is larger"
+    assert asked(1024) == reason
+    skip = record("--too-large", reason)
+    assert (skip["status"], skip["error"]) == ("skipped", {"type": "monotone", "message": reason, "last_lines": []})

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import COMPLETED, FAILED
 from hpcbench.node import record, verdict
-from hpcbench.node.outcomes import COMPLETED, FAILED
-from hpcbench.node.planned import PlannedRun
 from hpcbench.node.record import Place
 from hpcbench.node.verdict import Ending
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.node import catalog, problem
+from hpcbench.models import catalog
+from hpcbench.node import problem
 from hpcbench.node.data import BadData
 from hpcbench.node.group import Group
 from hpcbench.node.problem import Problem, channels_last

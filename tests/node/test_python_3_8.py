@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
-from hpcbench.resources import PACKAGE
 from hpcbench.submit.node_code import PARTS
+from hpcbench.util.package_data import PACKAGE
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.node import catalog, problem
+from hpcbench.models import catalog
+from hpcbench.node import problem
 from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 

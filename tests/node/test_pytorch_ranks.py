@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog, hardware, layers
-from hpcbench.node.catalog import resolved_options
+from hpcbench.models import catalog, layers
+from hpcbench.models.catalog import resolved_options
+from hpcbench.node import hardware
 from tests.node.tiny import TINY
 
 pytestmark = pytest.mark.torch

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.status import Unsupported
 from hpcbench.node import problem
 from hpcbench.node.frameworks import horovod_group, requirements
 from hpcbench.node.group import Group
-from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
 
 ALONE = Group(Ranks(0, 1))

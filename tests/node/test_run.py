@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import frameworks, ports, run, topology
 from hpcbench.node.checkup.system import System
 from hpcbench.node.frameworks.base import Adapter, Library, Network
-from hpcbench.node.planned import PlannedRun
 from hpcbench.node.problem import Problem
 from hpcbench.node.ranks import Ranks
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.resources import PACKAGE
+from hpcbench.util.package_data import PACKAGE
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch", reason="PyTorch is not installed; not run: the example of a schedule in a program")

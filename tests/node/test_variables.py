@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 from hpcbench.node.variables import for_worker
 
 USERS = {"PATH": "/bin", "OMP_NUM_THREADS": "17"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import verdict
-from hpcbench.node.outcomes import (
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import (
     CANCELLED,
     COMPLETED,
     FAILED,
@@ -23,7 +23,7 @@ from hpcbench.node.outcomes import (
     TIMEOUT,
     UNSUPPORTED,
 )
-from hpcbench.node.planned import PlannedRun
+from hpcbench.node import verdict
 from hpcbench.node.verdict import Outcome
 from tests.node.endings import TERMINATED, ending, failed
 

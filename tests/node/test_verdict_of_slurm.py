@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.status import CANCELLED, COMPLETED, CONTROLLER, FAILED, JOB_OVER, NODE_FAILURE, PREEMPTED
 from hpcbench.node import verdict
-from hpcbench.node.outcomes import CANCELLED, COMPLETED, CONTROLLER, FAILED, JOB_OVER, NODE_FAILURE, PREEMPTED
 from tests.node.endings import TERMINATED, ending, failed
 
 MakeRank = Callable[..., dict[str, Any]]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcbench import bounded
 from hpcbench.plan.expressions import ExpressionError, Resolver
+from hpcbench.util import limits
 
 GIVEN = {"nodes": 4, "model": "lstm", "seed": None, "text": "7"}
 
@@ -150,7 +150,7 @@ GROWING = {
 
 @pytest.mark.parametrize("what", GROWING)
 def test_values_that_grow_from_one_expression_to_the_next_are_refused_before_they_are_large(what: str) -> None:
-    with bounded.memory(200 * 2**20), bounded.deadline(30), pytest.raises(ExpressionError):
+    with limits.memory(200 * 2**20), limits.deadline(30), pytest.raises(ExpressionError):
         Resolver(GROWING[what]).parameter("it")
 
 

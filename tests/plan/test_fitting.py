@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 ALONE = """\
   cpus_per_task: 2

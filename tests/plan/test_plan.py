@@ -10,7 +10,7 @@ from hpcbench.config.site import load_site
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, budget, check_size, make_plan
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 MakePlan = Callable[..., Plan]
 

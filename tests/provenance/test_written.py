@@ -13,7 +13,7 @@ from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.site import load_site
 from hpcbench.errors import UserError
 from hpcbench.provenance.written import read_provenance, write
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 SITE = load_site(parse_yaml("name: c\nscheduler: slurm\nslurm: {account: '1e5'}\n", "site.yaml"))
 

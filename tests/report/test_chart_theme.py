@@ -12,12 +12,12 @@ import vl_convert
 
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.statistics import Floats
-from hpcbench.node.catalog import FRAMEWORKS
+from hpcbench.models.catalog import FRAMEWORKS
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place, config
 from hpcbench.report.figures import specification
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 from tests.report.made_up_results import case, figures, results, threads
 
 # How a colour in linear RGB is seen without one kind of cones: Machado, Oliveira and Fernandes (2009), "A

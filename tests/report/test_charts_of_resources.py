@@ -14,7 +14,7 @@ import vl_convert
 
 from hpcbench.analysis.observed import Observed
 from hpcbench.analysis.results import Results
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.report.charts import cases, encoding, resources, roofline, trade
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.resources import figures_of_resources

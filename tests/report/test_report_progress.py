@@ -17,7 +17,7 @@ from rich.console import Console
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.commands.displays import JsonLines
 from hpcbench.config.parameters import Parameters
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report import overview, progress_groups
 from hpcbench.report.progress import Section, expected_in_words, length, nodes_in_words, shares, view
 from hpcbench.report.progress_json import as_json

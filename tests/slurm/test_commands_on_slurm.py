@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
 
 SITE = shipped("configs") / "sites" / "local-slurm.yaml"
 ONCE = ("--set", "measure.repetitions=1", "--set", "measure.retries=0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node import catalog
+from hpcbench.models import catalog
 
 DYING = Path(__file__).parent / "dying"
 SOON_S = 30

@@ -11,12 +11,12 @@ import pytest
 import hpcbench
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.lease import Lease
-from hpcbench.resources import shipped
 from hpcbench.submit import follow_on
 from hpcbench.submit.queue import Queue
 from hpcbench.submit.sweep import Sweep
 from hpcbench.submit.template import Template
+from hpcbench.util.locking.lease import Lease
+from hpcbench.util.package_data import shipped
 from hpcbench.workspace import Workspace
 
 SITE = Site.model_validate(

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.lease import Lease
 from hpcbench.submit import slurm
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.locking.lease import Lease
 
 Fake = Callable[..., Path]
 MakeSweep = Callable[..., Sweep]

@@ -2,25 +2,25 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.submit.states import PENDING, RUNNING, in_words, is_active, never_starts, outcome_of, phase_of
 
 ENDED = {
-    "BOOT_FAIL": outcomes.NODE_FAILURE,
-    "CANCELLED": outcomes.CANCELLED,
-    "CANCELLED by 0": outcomes.CANCELLED,
-    "CANCELLED by 1000": outcomes.CANCELLED,
-    "CANCELLED+": outcomes.CANCELLED,
-    "COMPLETED": outcomes.FAILED,  # and left no record
-    "DEADLINE": outcomes.TIMEOUT,
-    "FAILED": outcomes.FAILED,
-    "LAUNCH_FAILED": outcomes.FAILED,
-    "NODE_FAIL": outcomes.NODE_FAILURE,
-    "OUT_OF_MEMORY": outcomes.OUT_OF_MEMORY,
-    "PREEMPTED": outcomes.PREEMPTED,
-    "RECONFIG_FAIL": outcomes.FAILED,
-    "REVOKED": outcomes.CANCELLED,
-    "TIMEOUT": outcomes.TIMEOUT,
+    "BOOT_FAIL": status.NODE_FAILURE,
+    "CANCELLED": status.CANCELLED,
+    "CANCELLED by 0": status.CANCELLED,
+    "CANCELLED by 1000": status.CANCELLED,
+    "CANCELLED+": status.CANCELLED,
+    "COMPLETED": status.FAILED,  # and left no record
+    "DEADLINE": status.TIMEOUT,
+    "FAILED": status.FAILED,
+    "LAUNCH_FAILED": status.FAILED,
+    "NODE_FAIL": status.NODE_FAILURE,
+    "OUT_OF_MEMORY": status.OUT_OF_MEMORY,
+    "PREEMPTED": status.PREEMPTED,
+    "RECONFIG_FAIL": status.FAILED,
+    "REVOKED": status.CANCELLED,
+    "TIMEOUT": status.TIMEOUT,
 }
 ACTIVE = {
     "CONFIGURING": PENDING,

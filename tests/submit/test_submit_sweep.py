@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench import contents
 from hpcbench.errors import UserError
 from hpcbench.submit.node_code import node_zipapp
 from hpcbench.submit.sweep import Sweep, load
+from hpcbench.util import bounded_read
 from hpcbench.workspace import Workspace
 
 MakeSweep = Callable[..., Sweep]
@@ -77,7 +77,7 @@ def test_a_description_that_is_larger_than_any_is_refused(
     make_sweep: MakeSweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = make_sweep()
-    monkeypatch.setattr(contents, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
     with pytest.raises(UserError, match="it is larger than"):
         load(sweep.paths)
 

@@ -12,8 +12,8 @@ from hpcbench.collect.progress import PLANNED, RunProgress
 from hpcbench.config.experiment import Measure
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.node.planned import PlannedRun
 from hpcbench.plan.case import Case, case_id
 from hpcbench.submit.sweep import planned
 from hpcbench.tuning import bench

@@ -2,7 +2,7 @@
 
 from typing import Dict, List, Optional
 
-from .finding import NOTE, OK, WARNING, Finding
+from ...core.finding import NOTE, OK, WARNING, Finding
 from .system import System, listed
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"

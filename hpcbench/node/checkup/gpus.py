@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from typing import Dict, List, Optional, Tuple
 
+from ...core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from .. import gpus as driver
-from .finding import NOTE, OK, PROBLEM, WARNING, Finding
 from .system import System, counted
 
 TIMEOUT_S = 30  # with persistence off, the driver has to wake every GPU

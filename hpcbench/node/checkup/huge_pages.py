@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional
 
-from .finding import NOTE, OK, Finding
+from ...core.finding import NOTE, OK, Finding
 from .system import System
 
 _FOLDER = "sys/kernel/mm/transparent_hugepage/"

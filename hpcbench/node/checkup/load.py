@@ -5,10 +5,10 @@ import pwd
 import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
+from ...core.finding import NOTE, OK, WARNING, Finding
 from ...monitor.interference import busy_cpus
 from ...monitor.proc_stat import TICKS_PER_S, cpu_times
 from ...monitor.quiet import STALLED
-from .finding import NOTE, OK, WARNING, Finding
 from .system import System
 
 LOOK_S = 2.0

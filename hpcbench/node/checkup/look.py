@@ -2,8 +2,8 @@
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
+from ...core.finding import WARNING, Finding
 from . import governor, gpus, huge_pages, load, noise, numa, quota, sensors, smt, timer, turbo
-from .finding import WARNING, Finding
 from .progress import Progress, silent
 from .system import System
 

@@ -5,8 +5,8 @@ import statistics
 import time
 from typing import List, NamedTuple
 
+from ...core.finding import NOTE, OK, WARNING, Finding
 from ...monitor.proc_stat import TICKS_PER_S, cpu_times
-from .finding import NOTE, OK, WARNING, Finding
 from .progress import Progress, silent
 from .system import System
 

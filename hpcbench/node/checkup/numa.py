@@ -2,7 +2,7 @@
 
 from typing import List
 
-from .finding import NOTE, OK, Finding
+from ...core.finding import NOTE, OK, Finding
 from .system import System, counted, numbered
 
 _NODES = "sys/devices/system/node/node[0-9]*"

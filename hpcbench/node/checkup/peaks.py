@@ -8,11 +8,11 @@ import pkgutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.machine_peaks import MachinePeaks, Peak
 from ...monitor import host
 from .. import gpus, hardware, topology
-from ..peak import MachinePeaks, Peak
 from . import memory, quota
-from .finding import NOTE, OK, WARNING, Finding
 from .progress import Progress, silent
 from .system import System, counted
 

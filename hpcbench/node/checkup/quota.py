@@ -7,8 +7,8 @@ Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/s
 import os
 from typing import List, NamedTuple, Optional
 
+from ...core.finding import OK, PROBLEM, WARNING, Finding
 from ...monitor import cgroups
-from .finding import OK, PROBLEM, WARNING, Finding
 from .system import System, counted, listed, numbered
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 from typing import List, Type
 
+from ...core.finding import NOTE, OK, Finding
 from ...monitor.files import Files
 from ...monitor.processes import OwnProcesses
 from ...monitor.sources.amd import AmdEnergy
@@ -11,7 +12,6 @@ from ...monitor.sources.base import Absent, Place, Source
 from ...monitor.sources.cray import Cray
 from ...monitor.sources.nvidia import NvidiaEnergy
 from ...monitor.sources.rapl import Rapl
-from .finding import NOTE, OK, Finding
 from .system import System
 
 _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counters/*energy"

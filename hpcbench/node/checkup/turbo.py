@@ -2,7 +2,7 @@
 
 from typing import List, Optional
 
-from .finding import NOTE, OK, Finding
+from ...core.finding import NOTE, OK, Finding
 from .system import System
 
 _CPU = "sys/devices/system/cpu/"

@@ -4,7 +4,7 @@ import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Tuple, Type
 
-from .. import catalog
+from ...models import catalog
 from ..data import Items
 from ..problem import Problem
 

@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any, Dict, List
 
+from ...core.status import Unsupported
 from ..group import Group
-from ..outcomes import Unsupported
 from ..problem import Problem
 
 _SERVERS: List[Any] = []  # of rank 0: it must live as long as the process

@@ -7,9 +7,9 @@ import numpy
 from flax import nnx
 from jax import numpy as jnp
 
-from .. import layers
-from ..layers import Layer, Layers, Shape
-from ..weights import InitialWeights
+from ...models import layers
+from ...models.initial_weights import InitialWeights
+from ...models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
 Common = Dict[str, Any]  # what Flax asks of every layer: `rngs`, `dtype` of arithmetic, `param_dtype` of weights

@@ -7,8 +7,8 @@ import jax
 import numpy
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ...core.status import Unsupported
 from ..group import Group, is_loopback
-from ..outcomes import Unsupported
 from ..problem import Problem
 from . import jax_devices
 

@@ -5,10 +5,10 @@ from typing import Any, Callable, Dict, List, Type
 import keras
 import numpy
 
-from .. import layers
-from ..layers import Layer, Layers, Shape
+from ...models import layers
+from ...models.initial_weights import InitialWeights
+from ...models.layers import Layer, Layers, Shape
 from ..problem import Problem
-from ..weights import InitialWeights
 from .base import Library
 
 Arrays = Dict[str, numpy.ndarray]

@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, Sequence
 
 import keras
 
-from .. import catalog
+from ...models import catalog
 from ..problem import MOMENTUM, Problem
 from . import keras_layers
 from .tensorflow import TensorFlow, TensorFlowNetwork

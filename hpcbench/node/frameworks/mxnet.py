@@ -5,9 +5,10 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
-from .. import catalog, gpus, layers, out_of_memory
+from ...core.status import Unsupported
+from ...models import catalog, layers
+from .. import gpus, out_of_memory
 from ..data import Items
-from ..outcomes import Unsupported
 from ..problem import Problem
 from . import requirements
 from .base import Adapter, Batch, Library, Network, Work

@@ -7,9 +7,9 @@ import numpy
 from mxnet import gluon
 from mxnet.gluon import nn
 
-from .. import layers
-from ..layers import Layer, Layers, Shape
-from ..weights import InitialWeights
+from ...models import layers
+from ...models.initial_weights import InitialWeights
+from ...models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any  # an NDArray, or a Symbol while a graph is made; F is the module of its functions

@@ -7,9 +7,10 @@ import numpy
 import torch
 from torch import nn
 
-from .. import catalog, out_of_memory
+from ...core.status import Unsupported
+from ...models import catalog
+from .. import out_of_memory
 from ..data import Items
-from ..outcomes import Unsupported
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_settings, pytorch_strategies, requirements
 from .base import Adapter, Batch, Library, Network

@@ -6,9 +6,9 @@ import numpy
 import torch
 from torch import nn
 
-from .. import layers
-from ..layers import Layer, Layers, Shape
-from ..weights import InitialWeights
+from ...models import layers
+from ...models.initial_weights import InitialWeights
+from ...models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
 

@@ -7,7 +7,8 @@ import numpy
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_util_port  # nothing public tells whether oneDNN is on
 
-from .. import catalog, hardware, layers, out_of_memory
+from ...models import catalog, layers
+from .. import hardware, out_of_memory
 from ..data import Items
 from ..problem import MOMENTUM, Problem, channels_last
 from . import requirements, tensorflow_data, tensorflow_layers, tensorflow_strategies

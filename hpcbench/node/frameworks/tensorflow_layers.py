@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Type
 import numpy
 import tensorflow as tf
 
-from .. import layers
-from ..layers import Layer, Layers, Pair, Shape
-from ..weights import InitialWeights
+from ...models import layers
+from ...models.initial_weights import InitialWeights
+from ...models.layers import Layer, Layers, Pair, Shape
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any

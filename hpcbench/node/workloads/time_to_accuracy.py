@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 
+from ...core.status import Missed
 from ..data import Split
 from ..frameworks.base import Network
-from ..outcomes import Missed
 
 # A framework that computes beside Python takes what it is asked for faster than it does it: without a wait now and then
 # a whole epoch of batches would lie in its queue. Waiting after each step would keep it from working ahead.

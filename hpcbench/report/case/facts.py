@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from hpcbench.printable import printable
+from hpcbench.util.text import printable
 
 INDENT = 14  # characters, of which the name takes what it needs
 NARROWEST = 20

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hpcbench.collect.progress import Progress
-from hpcbench.node import outcomes
+from hpcbench.core import status
 from hpcbench.report import overview, progress_groups
 from hpcbench.report.case.facts import Facts
 from hpcbench.report.case.view import CaseView
@@ -17,7 +17,7 @@ from hpcbench.report.case.view import CaseView
 
 def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
     """Nothing where all have completed."""
-    left = tuple(run for run in view.runs if run.state != outcomes.COMPLETED)
+    left = tuple(run for run in view.runs if run.state != status.COMPLETED)
     yield from progress_groups.lines(replace(view.progress, runs=left)) if left else ()
     last = last_words(view.progress)[-lines:] if lines else []
     if last:

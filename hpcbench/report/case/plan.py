@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.node import outcomes
+from hpcbench.core.status import COMPLETED, STATUSES
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.plural import plural
@@ -27,8 +27,8 @@ def title(view: CaseView) -> Text:
 
 def status(word: str) -> Text:
     """How something ended, in the colour of that."""
-    good = word == outcomes.COMPLETED
-    return Text(word, style="green" if good else "red" if word in outcomes.STATUSES else "yellow")
+    good = word == COMPLETED
+    return Text(word, style="green" if good else "red" if word in STATUSES else "yellow")
 
 
 def plan(view: CaseView) -> Facts:

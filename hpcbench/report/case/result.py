@@ -10,9 +10,9 @@ from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.statistics import Interval, fewest_samples
 from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
+from hpcbench.models.catalog import NONE
 from hpcbench.monitor.energy import KINDS
 from hpcbench.monitor.interference import DISTURBED
-from hpcbench.node.catalog import NONE
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView, Row
 from hpcbench.report.formats import duration, figure, memory

@@ -10,7 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from hpcbench.analysis.histogram import Histogram, histogram
-from hpcbench.node.planned import COMMAND
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.blocks import bar
 from hpcbench.report.case.view import CaseView

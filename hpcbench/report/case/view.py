@@ -13,8 +13,8 @@ from hpcbench.analysis.summary import by_case, case_table, speaking
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.collect.records import Record
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
-from hpcbench.node import outcomes
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.status import COMPLETED
 from hpcbench.report import overview
 from hpcbench.submit.sweep import Sweep
 
@@ -67,7 +67,7 @@ class CaseView:
 
     @property
     def completed(self) -> bool:
-        return self.status == outcomes.COMPLETED
+        return self.status == COMPLETED
 
     @property
     def ended(self) -> list[Record]:

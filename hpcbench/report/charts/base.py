@@ -13,11 +13,11 @@ import pandas as pd
 
 from hpcbench.analysis.naming import cell, label
 from hpcbench.analysis.quantities import Quantity
-from hpcbench.printable import printable
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.ranking import header_of
 from hpcbench.report.units import apart
+from hpcbench.util.text import printable
 
 MOST_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend

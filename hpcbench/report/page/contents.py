@@ -14,8 +14,8 @@ from hpcbench.analysis.answer import Answer, answers, key_of
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.rules import RULES, Evidence, Finding, check
+from hpcbench.core.status import COMPLETED
 from hpcbench.monitor.interference import DISTURBED
-from hpcbench.node.outcomes import COMPLETED
 from hpcbench.report.answers import sentence
 from hpcbench.report.charts import base
 from hpcbench.report.failures import failures_of

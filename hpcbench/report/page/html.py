@@ -20,9 +20,9 @@ from markupsafe import Markup
 
 import hpcbench
 from hpcbench.analysis.naming import cell
-from hpcbench.printable import printable
 from hpcbench.report.page.model import Cell, Column, Page
-from hpcbench.resources import shipped
+from hpcbench.util.package_data import shipped
+from hpcbench.util.text import printable
 
 SCRIPTS = ("page.js", "values.js", "sheet.js", "table.js", "charts.js", "commands.js")
 _WHOLE_IN_JAVASCRIPT = 2**53

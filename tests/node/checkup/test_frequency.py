@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup import governor, turbo
-from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 
 CPU = "sys/devices/system/cpu/"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.node import gpus as driver
 from hpcbench.node.checkup import gpus
-from hpcbench.node.checkup.finding import NOTE, OK, PROBLEM, WARNING, Finding
 
 USUAL = {
     "name": "NVIDIA A100-SXM4-80GB",

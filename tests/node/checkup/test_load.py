@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, WARNING
 from hpcbench.monitor.proc_stat import TICKS_PER_S
 from hpcbench.node.checkup import load
-from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.load import Snapshot
 from hpcbench.node.checkup.system import this_system
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.finding import LEVELS, OK, WARNING
 from hpcbench.node.checkup import look, noise, turbo
-from hpcbench.node.checkup.finding import LEVELS, OK, WARNING
 from hpcbench.node.checkup.placement import placement
 from hpcbench.node.checkup.system import this_system
 from hpcbench.node.checkup.turn import turn

@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup import noise
-from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.noise import Noise
 from hpcbench.node.checkup.system import this_system
 

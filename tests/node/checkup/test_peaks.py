@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.machine_peaks import Peak
 from hpcbench.node import gpus, topology
 from hpcbench.node.checkup import memory, peak_kernel, peaks
-from hpcbench.node.checkup.finding import NOTE, OK, WARNING
 from hpcbench.node.checkup.system import System, this_system
-from hpcbench.node.peak import Peak
 
 ONE = {"size": 64, "length": 1000}
 MEASURED = (OK, WARNING)  # a machine that runs tests is busy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbench.core.finding import OK, PROBLEM, WARNING
 from hpcbench.node.checkup import quota
-from hpcbench.node.checkup.finding import OK, PROBLEM, WARNING
 from tests.node.quotas import GROUP, QUOTAS, V1, V2, v2
 
 ONLINE = {"sys/devices/system/cpu/online": "0-3\n"}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK
 from hpcbench.monitor.sources import rapl
 from hpcbench.monitor.sources.base import Absent
 from hpcbench.node.checkup import sensors
-from hpcbench.node.checkup.finding import NOTE, OK
 
 RAPL = "sys/class/powercap/intel-rapl:"
 TWO = {

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbench.core.finding import OK, WARNING
 from hpcbench.node.checkup import timer
-from hpcbench.node.checkup.finding import OK, WARNING
 from hpcbench.node.checkup.system import this_system
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbench.core.finding import NOTE, OK
 from hpcbench.node.checkup import huge_pages, numa, smt
-from hpcbench.node.checkup.finding import NOTE, OK
 
 NODE, THP = "sys/devices/system/node/", "sys/kernel/mm/transparent_hugepage/"
 

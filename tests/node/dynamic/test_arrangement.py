@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.status import Unsupported
 from hpcbench.node import machine, problem
 from hpcbench.node.checkup.system import System
 from hpcbench.node.group import Group
-from hpcbench.node.outcomes import Unsupported
 from hpcbench.node.ranks import Ranks
 
 pytestmark = pytest.mark.torch

@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from hpcbench.node import planned, record, verdict, watched
+from hpcbench.core import run_spec
+from hpcbench.node import record, verdict, watched
 
 SAMPLES = 40
 _NOISE_S = 0.02  # part of a step
@@ -21,11 +22,11 @@ def write(workspace: Path, name: str) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = _record(planned.parse(line), sweep, record.Place(job, element, job, 1), noise)
+                made = _record(run_spec.parse(line), sweep, record.Place(job, element, job, 1), noise)
                 file.write(json.dumps(made) + "\n")
 
 
-def _record(run: planned.PlannedRun, sweep: Any, place: record.Place, noise: random.Random) -> dict[str, Any]:
+def _record(run: run_spec.PlannedRun, sweep: Any, place: record.Place, noise: random.Random) -> dict[str, Any]:
     given = run.parameters
     step_s = _step_s(given)
     times = [step_s * noise.lognormvariate(0, _NOISE_S) for _ in range(SAMPLES)]

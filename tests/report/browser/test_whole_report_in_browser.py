@@ -13,7 +13,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from hpcbench.collect.peaks import keep_peaks
-from hpcbench.node.peak import MachinePeaks, Peak
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 from tests.report.browser import made_up
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.printable import printable
+from hpcbench.util.text import printable
 
 
 @given(st.text())

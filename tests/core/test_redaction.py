@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.node.provenance import BLOT, Redactor, allowed_variables, redacted, slurm_facts
+from hpcbench.core.redaction import BLOT, Redactor, allowed_variables, redacted, slurm_facts
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hpcbench.node.layers import (
+from hpcbench.models.layers import (
     Attention,
     AvgPool,
     BatchNorm,

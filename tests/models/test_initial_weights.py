@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.node import catalog
-from hpcbench.node.layers import BatchNorm, Conv, Dense, Layers, Lstm, Shape, bodies
-from hpcbench.node.weights import InitialWeights, Numbers
+from hpcbench.models import catalog
+from hpcbench.models.initial_weights import InitialWeights, Numbers
+from hpcbench.models.layers import BatchNorm, Conv, Dense, Layers, Lstm, Shape, bodies
 
 SMALL: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 20, "hidden_size": 30},

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from hpcbench import bounded
+from hpcbench.util import limits
 
 
 def work_for_ever() -> None:
@@ -18,18 +18,18 @@ def work_for_ever() -> None:
 
 def test_what_takes_too_long_is_ended() -> None:
     began_s = time.monotonic()
-    with pytest.raises(bounded.OutOfTimeError, match=r"longer than 0\.1 s"), bounded.deadline(0.1):
+    with pytest.raises(limits.OutOfTimeError, match=r"longer than 0\.1 s"), limits.deadline(0.1):
         work_for_ever()
     assert time.monotonic() - began_s < 30
 
 
 def test_code_that_takes_the_exception_for_its_own_is_ended_all_the_same() -> None:
     def once_more() -> None:
-        with contextlib.suppress(bounded.OutOfTimeError):
+        with contextlib.suppress(limits.OutOfTimeError):
             work_for_ever()
         work_for_ever()
 
-    with pytest.raises(bounded.OutOfTimeError), bounded.deadline(0.1):
+    with pytest.raises(limits.OutOfTimeError), limits.deadline(0.1):
         once_more()
 
 
@@ -38,7 +38,7 @@ def test_what_is_done_in_time_is_left_alone_and_so_is_an_earlier_timer() -> None
     handler = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))
     before = signal.setitimer(signal.ITIMER_REAL, 1000)
     try:
-        with bounded.deadline(5):
+        with limits.deadline(5):
             pass
         left_s, _ = signal.getitimer(signal.ITIMER_REAL)
         assert 900 < left_s < 1000
@@ -53,7 +53,7 @@ def test_another_thread_than_the_main_one_has_no_deadline() -> None:
     done = []
 
     def work() -> None:
-        with bounded.deadline(0.01):
+        with limits.deadline(0.01):
             time.sleep(0.1)
             done.append(True)
 
@@ -65,8 +65,8 @@ def test_another_thread_than_the_main_one_has_no_deadline() -> None:
 
 def test_what_takes_too_much_memory_is_ended_and_the_limit_is_as_before() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with bounded.memory(100 * 2**20):
+    with limits.memory(100 * 2**20):
         assert len(bytearray(10 * 2**20))
-    with pytest.raises(MemoryError), bounded.memory(100 * 2**20):
+    with pytest.raises(MemoryError), limits.memory(100 * 2**20):
         bytearray(2**30)
     assert resource.getrlimit(resource.RLIMIT_AS) == before

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.fast_json import decoded
+from hpcbench.util.fast_json import decoded
 
 
 def test_lines_that_the_fast_parser_refuses_are_read_all_the_same() -> None:

@@ -20,13 +20,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.holder import Holder, parse, this_process
+from hpcbench.util.locking.owner import Holder, parse, this_process
 
 
 @pytest.fixture
 def process() -> Iterator[tuple[subprocess.Popen[str], Holder]]:
     """Another process, and what it says of itself."""
-    program = "from hpcbench.holder import this_process\nprint(this_process().as_text(), end='', flush=True)\ninput()"
+    program = "from hpcbench.util.locking.owner import this_process\n"
+    program += "print(this_process().as_text(), end='', flush=True)\ninput()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as started:

@@ -10,12 +10,12 @@ import json
 import os
 from typing import Dict, List, NamedTuple, Optional
 
-from ..monitor.writing import make_folder, no_link
-from . import outcomes
-from .planned import PlannedRun
+from .files import make_folder, no_link
+from .run_spec import PlannedRun
+from .status import COMPLETED, OUT_OF_MEMORY
 
 FOLDER = "monotone"  # of a sweep's results; in it one of the first two digits of a group, and one of the group
-_NOTED = (outcomes.OUT_OF_MEMORY, outcomes.COMPLETED)
+_NOTED = (OUT_OF_MEMORY, COMPLETED)
 _MOST_BYTES = 65536
 
 
@@ -79,15 +79,15 @@ def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
 
 
 def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) -> bool:
-    if status == outcomes.COMPLETED:
+    if status == COMPLETED:
         return any(told.status == status and _reaches(told.values, values) for told in known)
     return any(_reaches(values, told.values) for told in _standing(known))
 
 
 def _standing(known: List[Note]) -> List[Note]:
     """The cases that ran out of memory, but for those that have completed, or something larger."""
-    fits = [told.values for told in known if told.status == outcomes.COMPLETED]
-    exhausted = [told for told in known if told.status == outcomes.OUT_OF_MEMORY]
+    fits = [told.values for told in known if told.status == COMPLETED]
+    exhausted = [told for told in known if told.status == OUT_OF_MEMORY]
     return [told for told in exhausted if not any(_reaches(values, told.values) for values in fits)]
 
 

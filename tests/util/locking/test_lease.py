@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench import lease as module
 from hpcbench.errors import UserError
-from hpcbench.holder import parse, this_process
-from hpcbench.lease import TakenError, lease
-from hpcbench.locks import as_standard_input
 from hpcbench.submit import slurm
+from hpcbench.util.locking import lease as module
+from hpcbench.util.locking.flock import as_standard_input
+from hpcbench.util.locking.lease import TakenError, lease
+from hpcbench.util.locking.owner import parse, this_process
 
 HELD = "print('held', flush=True); input()"
 REFUSING = """
@@ -32,10 +32,11 @@ import errno, fcntl
 def flock(*_): raise OSError(errno.ENOLCK, 'No locks available')
 fcntl.flock = flock
 """
-ANOTHER_MACHINE = "from hpcbench import holder; holder._machine = lambda: str(__import__('os').getpid())\n"
+ANOTHER_MACHINE = "from hpcbench.util.locking import owner; owner._machine = lambda: str(__import__('os').getpid())\n"
 LYING = f"import fcntl; fcntl.flock = lambda *_: None\n{ANOTHER_MACHINE}"
 IMPATIENT = (
-    "from hpcbench import lease; lease.BEAT_S = 0.05; lease.WATCH_S = 1; lease.LOOK_S = 0.1; lease.SETTLE_S = 0.5\n"
+    "from hpcbench.util.locking import lease\n"
+    "lease.BEAT_S = 0.05; lease.WATCH_S = 1; lease.LOOK_S = 0.1; lease.SETTLE_S = 0.5\n"
 )
 
 
@@ -66,8 +67,8 @@ def process(lock: Path, body: str, before: str = "") -> subprocess.Popen[str]:
     """A Python that runs `body` while it holds the lock as `held`."""
     program = f"""{before}
 import pathlib, sys, subprocess
-from hpcbench.lease import TakenError, lease
-from hpcbench.locks import as_standard_input
+from hpcbench.util.locking.lease import TakenError, lease
+from hpcbench.util.locking.flock import as_standard_input
 with lease(pathlib.Path(sys.argv[1]), "this sweep") as held:
     {body}
 """
@@ -146,7 +147,7 @@ def test_it_can_be_had_again_and_leaves_only_the_file_of_the_lock(lock: Path) ->
 LOOP = """
 import os, pathlib, sys, time
 from hpcbench.errors import UserError
-from hpcbench.lease import TakenError, lease
+from hpcbench.util.locking.lease import TakenError, lease
 lock, inside, had = pathlib.Path(sys.argv[1]), sys.argv[1] + ".inside", 0
 while had < 40:
     try:

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import click
 
 from hpcbench.errors import UserError
-from hpcbench.holder import Holder, parse, this_process
-from hpcbench.locks import try_lock
+from hpcbench.util.locking.flock import try_lock
+from hpcbench.util.locking.owner import Holder, parse, this_process
 
 BEAT_S = 5.0
 # Longer than an sbatch may outlive its hpcbench (65 s), which nobody sees where the kernel does not lock, and longer

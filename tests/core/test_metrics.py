@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.config.metrics import Metric
-from hpcbench.node import metrics
-from hpcbench.node.metrics import MetricError, value_of
+from hpcbench.core import metrics
+from hpcbench.core.metrics import MetricError, value_of
 
 
 def spec(**given: Any) -> dict[str, Any]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.node import monotone, outcomes
-from hpcbench.node.monotone import Note, note, notes, too_large
-from hpcbench.node.planned import PlannedRun, parse
+from hpcbench.core import oom_pruning
+from hpcbench.core.oom_pruning import Note, note, notes, too_large
+from hpcbench.core.run_spec import PlannedRun, parse
+from hpcbench.core.status import COMPLETED, STATUSES
+from hpcbench.core.status import OUT_OF_MEMORY as OOM
 
-OOM, COMPLETED = outcomes.OUT_OF_MEMORY, outcomes.COMPLETED
 GROUP = "ab54a98ceb1f0ad2"
 
 
@@ -68,7 +65,7 @@ def test_another_group_is_none_of_its_business(tmp_path: Path) -> None:
     assert skipped(run("ab54a98ceb1f0ad3", batch_size=1024), tmp_path) is None
 
 
-@pytest.mark.parametrize("status", sorted(set(outcomes.STATUSES) - {OOM}))
+@pytest.mark.parametrize("status", sorted(set(STATUSES) - {OOM}))
 def test_no_other_outcome_skips_anything(status: str, tmp_path: Path) -> None:
     told(tmp_path, status, batch_size=512)
     assert skipped(run(batch_size=1024), tmp_path) is None
@@ -161,7 +158,7 @@ def test_what_is_left_unnoted_makes_nothing_be_skipped_that_would_not_be(
     everything = [Note(status, "c", 1, dict(values)) for status, values in outcome]
     kept: list[Note] = []
     for each in everything:
-        if not monotone._says_nothing_new(each.status, each.values, kept):
+        if not oom_pruning._says_nothing_new(each.status, each.values, kept):
             kept.append(each)
     planned = run(**asked)
     assert too_large(planned, everything) or not too_large(planned, kept)
@@ -179,38 +176,3 @@ def test_nothing_that_fits_is_skipped_where_memory_really_grows_with_the_values(
         for b in range(5):
             if too_large(run(a=a, b=b), known):
                 assert not fits({"a": a, "b": b})
-
-
-def test_a_repetition_is_asked_for_and_recorded_by_the_commands_of_the_script(
-    make_folder: Callable[..., Any], make_rank: Callable[..., dict[str, Any]], clean_environment: dict[str, str]
-) -> None:
-    folder = make_folder()
-    planned = json.loads(folder.job_file.read_text())
-
-    def zipapp(command: str, *options: object) -> str:
-        words = [sys.executable, folder.zipapp, command, folder.job_file, 0, *options]
-        done = subprocess.run(map(str, words), env=clean_environment, capture_output=True, text=True, check=False)
-        assert done.stderr == ""
-        return done.stdout.strip()
-
-    def record(*options: str) -> dict[str, Any]:
-        ended = ["--batch", "job-1", "--exit-status", 1, "--elapsed", 1, "--limit", 60, *options]
-        zipapp("record", "--scratch", folder.scratch, "--records", folder.records, *ended)
-        found: dict[str, Any] = json.loads(folder.records.read_text().splitlines()[-1])
-        return found
-
-    def asked(size: int) -> str:
-        changes = {"case_id": f"c{size}", "monotone": {"group": GROUP, "values": {"batch_size": size}}}
-        folder.job_file.write_text(json.dumps({**planned, **changes}) + "\n")
-        return zipapp("monotone", "--results", folder.records.parents[2])
-
-    assert asked(512) == ""
-    facts = {"status": OOM, "error": {"type": "OutOfMemoryError", "message": "CUDA out of memory."}, "warnings": []}
-    folder.scratch.mkdir(parents=True, exist_ok=True)
-    (folder.scratch / "rank-0.json").write_text(json.dumps(make_rank(exit_code=1, facts=facts)))
-    assert record()["status"] == OOM
-    assert asked(512) == ""
-    reason = "batch_size=512 ran out of memory (case c512, repetition 0), and batch_size=1024 is larger"
-    assert asked(1024) == reason
-    skip = record("--too-large", reason)
-    assert (skip["status"], skip["error"]) == ("skipped", {"type": "monotone", "message": reason, "last_lines": []})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcbench.node.planned import PlannedRun
+from hpcbench.core.run_spec import PlannedRun
 
 
 def test_each_task_starts_its_instances_and_in_older_sweeps_none() -> None:

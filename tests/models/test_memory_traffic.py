@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.node.layers import (
+from hpcbench.models.layers import (
     Attention,
     BatchNorm,
     Branches,
@@ -22,7 +22,7 @@ from hpcbench.node.layers import (
     Shape,
     TakeStep,
 )
-from hpcbench.node.traffic import moved, total_moved, total_weights_read
+from hpcbench.models.memory_traffic import moved, total_moved, total_weights_read
 
 ONE_BY_ONE = Conv(4, (1, 1))
 ATTENTION = 3 * (30 + 30) + (2 * 30 + 50) + 2 * 50 + (50 + 30 + 30) + (30 + 30)  # of 5 steps of 6, and 2 heads of 5 x 5

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from hpcbench.printable import printable
+from hpcbench.util.text import printable
 
 
 class PrintableConsole(Console):

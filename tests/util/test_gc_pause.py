@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 
-from hpcbench.garbage import without_garbage_collection
+from hpcbench.util.gc_pause import without_garbage_collection
 
 
 def test_the_collector_is_on_again_after_the_outermost_only() -> None:

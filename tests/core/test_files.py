@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.monitor.writing import make_folder, no_link
+from hpcbench.core.files import make_folder, no_link
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node import catalog, layers
-from hpcbench.node.catalog import MODELS, flops_per_item, resolved_options
+from hpcbench.models import catalog, layers
+from hpcbench.models.catalog import MODELS, flops_per_item, resolved_options
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from hpcbench import cli
 from hpcbench.commands import common
-from hpcbench.commands.console import PrintableConsole
 from hpcbench.errors import UserError
+from hpcbench.util.console import PrintableConsole
 
 NASTY = "\x1b[2J\x1b]0;title\x07\x9b31mgone"
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench import contents
-from hpcbench.contents import content, lines
+from hpcbench.util import bounded_read
+from hpcbench.util.bounded_read import content, lines
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
 
 
 @pytest.fixture
