@@ -11,7 +11,8 @@ import time
 import torch
 from torch.utils.benchmark import Timer
 
-from hpcbench.node.sampling import Samples, measure
+from hpcbench.core.samples import Samples
+from hpcbench.node.sampling import measure
 from hpcbench.node.stopping import Settings
 
 ROUNDS = 80  # so many that those in which the machine changes its speed do not count

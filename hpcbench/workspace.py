@@ -9,8 +9,6 @@ from pathlib import Path
 
 from hpcbench.errors import UserError, nearest
 
-JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # and those of batches: JOB, or JOB.TOKEN
-
 
 def log_name(index: int | str, array_id: str | None) -> str:
     """The file of what a job printed, in the folder of the logs of its batch: by array index, or element if local."""

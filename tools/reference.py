@@ -18,7 +18,8 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.models.catalog import FRAMEWORKS, MODELS
+from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.models.catalog import MODELS
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- {}: made by `make docs` -->", "<!-- end of {} -->"

@@ -14,7 +14,7 @@ from statistics import median
 
 from hpcbench.analysis.statistics import median_of
 from hpcbench.analysis.summary import Row
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 FEWEST = 2  # repetitions; of one, nothing is left to choose by
 

@@ -15,9 +15,8 @@ from hpcbench.analysis.statistics import Floats, median_of
 from hpcbench.analysis.summary import WORK, Row, by_case, case_table, speaking
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
 from hpcbench.config.metrics import PREFIX
+from hpcbench.core.samples import DISTURBED, SAMPLES
 from hpcbench.core.status import COMPLETED
-from hpcbench.monitor.interference import DISTURBED
-from hpcbench.node.sampling import SAMPLES
 
 BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, which may count anything
 MISSING, NOT_COMPARED = "missing", "not compared"

@@ -25,8 +25,8 @@ from hpcbench.analysis import quantities
 from hpcbench.analysis.statistics import Floats, interval_of_values, median_of
 from hpcbench.analysis.summary import speaking_rows
 from hpcbench.config.metrics import interval_columns
-from hpcbench.monitor.energy import J_PER_KWH
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.energy import J_PER_KWH
+from hpcbench.core.samples import SAMPLES
 
 MILLION, SECONDS = 1e6, 3600.0
 PRICE, PRICE_OF_EPOCH, PRICE_OF_RUN = quantities.PRICE.column, "price_per_epoch", "price_per_run"

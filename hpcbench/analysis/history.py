@@ -19,9 +19,8 @@ from hpcbench.analysis.statistics import Floats, Interval, median_interval, medi
 from hpcbench.analysis.summary import Row, speaking
 from hpcbench.analysis.two_samples import Ratio, ratio_of_medians
 from hpcbench.analysis.verdicts import FASTER, SLOWER
+from hpcbench.core.samples import DISTURBED, SAMPLES
 from hpcbench.core.status import COMPLETED
-from hpcbench.monitor.interference import DISTURBED
-from hpcbench.node.sampling import SAMPLES
 
 _NO_VERSION = ("none",)
 SOFTWARE, VERSION, DRIVER = "software", "framework_version", "driver"

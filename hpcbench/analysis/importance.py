@@ -30,7 +30,7 @@ from hpcbench.analysis.levels import MOST_LEVELS, Codes, Factor, crossed, factor
 from hpcbench.analysis.matched_pairs import Contrast, Effect, costs_of, effects, largest_contrast
 from hpcbench.analysis.statistics import Floats, median_of
 from hpcbench.analysis.summary import by_case, speaking, work_groups
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 SIGNIFICANCE = 0.01
 _ROUNDING = 1e-9  # of all squares

@@ -9,8 +9,8 @@ import pandas as pd
 
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import median_of, percentiles
-from hpcbench.models.catalog import SHARDED
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.frameworks import SHARDED
+from hpcbench.core.samples import SAMPLES
 
 INFERENCE = "inference"
 PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}

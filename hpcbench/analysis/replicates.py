@@ -19,7 +19,7 @@ from hpcbench.analysis.latency import PERCENTILES
 from hpcbench.analysis.quantities import TIME, Quantity
 from hpcbench.analysis.statistics import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
 from hpcbench.analysis.summary import EFFECTIVE, Cases, Row, speaking
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 Key = tuple[str, str]  # a case: its sweep and its id
 _KEPT = 1024  # of 8 kB each

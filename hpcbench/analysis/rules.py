@@ -21,8 +21,8 @@ from hpcbench.analysis.quantities import LATENCIES, MEMORY, OF_TIME, SPEEDUP, TH
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import FEWEST_TO_RESAMPLE, fewest_samples
 from hpcbench.analysis.summary import case_names, speaking_rows, work_groups
+from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED
-from hpcbench.monitor.interference import DISTURBED
 
 WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
 TAIL = "time_p99_s"

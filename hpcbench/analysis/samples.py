@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.core import status
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 _NONE = "not a number, infinite or negative"
 

@@ -14,11 +14,10 @@ from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.samples import with_times_only
 from hpcbench.analysis.statistics import effective_size_of, interval_of_values, median_interval
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import CLEAN, DISTURBED, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
-from hpcbench.models.catalog import TIME_TO_ACCURACY
-from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED
-from hpcbench.node.sampling import SAMPLES
 
 # Cases may be compared only where all of these agree: equal work or no comparison.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")

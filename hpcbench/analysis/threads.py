@@ -26,9 +26,9 @@ from hpcbench.analysis.settings import Context, Settings
 from hpcbench.analysis.statistics import LEVEL, Floats, Interval, median_interval, plausible_medians
 from hpcbench.analysis.summary import EFFECTIVE, Row
 from hpcbench.config.metrics import interval_columns
-from hpcbench.models.catalog import DYNAMIC, FIXED, NONE, SCHEDULE
-from hpcbench.monitor.energy import J_PER_KWH
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.energy import J_PER_KWH
+from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE, SCHEDULE
+from hpcbench.core.samples import SAMPLES
 
 WAYS = (NONE, FIXED, DYNAMIC)
 # What is compared, the slower one first if all goes well.

@@ -26,7 +26,7 @@ from hpcbench.analysis.replicates import Key
 from hpcbench.analysis.settings import Settings
 from hpcbench.analysis.statistics import Interval, interval_of_values
 from hpcbench.analysis.threads import ways_of
-from hpcbench.models.catalog import DYNAMIC
+from hpcbench.core.frameworks import DYNAMIC
 
 FEWEST_NETWORKS = 2
 _NETWORK = ["model", "parameter_count"]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hpcbench.config.experiment import check_name
+from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.workspace import SweepPaths, Workspace
 

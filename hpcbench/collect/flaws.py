@@ -10,8 +10,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from hpcbench.core.run_spec import COMMAND
-from hpcbench.workspace import JOB_NAME
+from hpcbench.core.run_spec import COMMAND, JOB_NAME
 
 
 class _Absent:

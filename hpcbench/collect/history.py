@@ -13,9 +13,9 @@ from hpcbench.collect.records import Record, best_attempt, first_record, in_orde
 from hpcbench.collect.setup import setup_columns
 from hpcbench.collect.table import MetricColumn, metric_columns
 from hpcbench.config.metrics import column_of
+from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
 from hpcbench.node.inventory import SLURM
-from hpcbench.node.sampling import SAMPLES
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import SweepPaths, Workspace

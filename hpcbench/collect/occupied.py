@@ -10,7 +10,7 @@ from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.records import Record, has_log
 from hpcbench.config.prices import Price, Taken, has_prices, price_per_hour, total
-from hpcbench.monitor.energy import J_PER_KWH
+from hpcbench.core.energy import J_PER_KWH
 from hpcbench.plan.packing import Resources
 from hpcbench.plan.taking import taken
 from hpcbench.submit.sweep import Sweep

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from hpcbench.core.files import write_whole
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
-from hpcbench.node.keeping import write_whole
 from hpcbench.util import bounded_read
 from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import Workspace

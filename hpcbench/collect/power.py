@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.collect.records import RECONCILED, Record
+from hpcbench.core.energy import KINDS
+from hpcbench.core.run_spec import JOB_NAME
 from hpcbench.monitor import energy, timeline
 from hpcbench.monitor.power_sensors import SENSORS, Meter
 from hpcbench.monitor.timeline import Timeline
 from hpcbench.node.record import timelines_beside
-from hpcbench.workspace import JOB_NAME, SweepPaths
+from hpcbench.workspace import SweepPaths
 
 COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
 MOST_POINTS = 500  # of a part
@@ -55,7 +57,7 @@ def _metered(record: Record) -> list[tuple[str, str, str]]:
     parts = [
         (node["host"], part.get("source"), part["domain"])
         for node in record["watched"]
-        for kind in energy.KINDS
+        for kind in KINDS
         for part in parts_of(record, node, kind)
     ]
     return [(host, source, domain) for host, source, domain in parts if source]

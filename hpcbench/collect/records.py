@@ -11,8 +11,8 @@ from typing import Any
 
 from hpcbench.collect.flaws import flaw
 from hpcbench.core import status
+from hpcbench.core.samples import DISTURBED
 from hpcbench.errors import UserError
-from hpcbench.monitor.interference import DISTURBED
 from hpcbench.node.record import SCHEMA
 from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded

@@ -17,8 +17,8 @@ from hpcbench.collect.records import Record, disturbed_by, has_log
 from hpcbench.collect.setup import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG, Parameters
-from hpcbench.models.catalog import SETTINGS
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.frameworks import SETTINGS
+from hpcbench.core.samples import SAMPLES
 from hpcbench.workspace import SweepPaths, log_name
 
 PARAMETERS = [

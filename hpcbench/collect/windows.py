@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.collect.records import Record
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 SAMPLE_COLUMNS = ["repetition", "at_s", "time_s"]
 WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]

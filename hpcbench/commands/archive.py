@@ -10,10 +10,11 @@ from rich.markup import escape
 
 from hpcbench.archive.writing import SUFFIX, Written, write
 from hpcbench.collect.survey import survey_or_records
-from hpcbench.commands.common import err, sweep_argument, workspace_of
+from hpcbench.commands.common import sweep_argument, workspace_of
 from hpcbench.commands.patience import shown_after_a_while
-from hpcbench.report.plural import plural
 from hpcbench.submit.sweep import load
+from hpcbench.util.console import err
+from hpcbench.util.text import plural
 from hpcbench.workspace import SweepPaths
 
 MOST_NAMED = 10

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err, sweep_argument, workspace_of
-from hpcbench.report.plural import plural
+from hpcbench.commands.common import sweep_argument, workspace_of
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.queue import searching
 from hpcbench.submit.sweep import Sweep, load
+from hpcbench.util.console import err
+from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:

@@ -16,20 +16,15 @@ from hpcbench.archive.writing import SUFFIX
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
-from hpcbench.report.plural import plural
-from hpcbench.util.console import PrintableConsole
+from hpcbench.util.console import err
 from hpcbench.util.package_data import shipped
+from hpcbench.util.text import plural
 from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:
     from hpcbench.plan.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-out = PrintableConsole(highlight=False)
-if not out.is_terminal and "COLUMNS" not in os.environ:
-    out.width = 1000  # a file or a pipe has no margin: else words of wide tables would be cut to pieces
-err = PrintableConsole(stderr=True, highlight=False)
 
 
 def workspace_of(context: click.Context) -> Workspace:

@@ -9,7 +9,7 @@ from hpcbench.analysis import comparison as words
 from hpcbench.analysis.comparison import compare as compare_sweeps
 from hpcbench.analysis.verdicts import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.collect.table import metric_columns, repetition_table
-from hpcbench.commands.common import err, json_option, open_sweep, out, sweep_argument, tell_written, workspace_of
+from hpcbench.commands.common import json_option, open_sweep, sweep_argument, tell_written, workspace_of
 from hpcbench.commands.metrics import quantities_of
 from hpcbench.commands.reading import archives_of_anybody, candidates, latest_records
 from hpcbench.errors import UserError
@@ -17,6 +17,7 @@ from hpcbench.report.comparison import print_comparison
 from hpcbench.report.comparison_json import comparison_json
 from hpcbench.report.files import write_text
 from hpcbench.report.junit import junit
+from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
 
 FAILING = {

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.live import Live
 
 from hpcbench.collect.progress import Progress
-from hpcbench.commands.common import err
 from hpcbench.report.progress import view
 from hpcbench.report.progress_json import summary_as_json
 from hpcbench.report.progress_lines import Lines
+from hpcbench.util.console import err
 
 
 class Display(Protocol):

@@ -15,8 +15,7 @@ from rich.text import Text
 
 import hpcbench
 from hpcbench.commands import doctor_environments
-from hpcbench.commands.common import choose_site, err, out, workspace_of
-from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.commands.common import choose_site, workspace_of
 from hpcbench.commands.trial import hidden_folder
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
@@ -36,6 +35,8 @@ from hpcbench.node.checkup.peaks import look as measured_peaks
 from hpcbench.node.checkup.progress import Progress
 from hpcbench.node.checkup.system import this_system
 from hpcbench.submit import probe
+from hpcbench.util.console import err, out
+from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.workspace import Workspace, check_root
 
 WAIT_S = 120

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.commands.common import jobs_in_words, or_unset, out
+from hpcbench.commands.common import jobs_in_words, or_unset
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.prices import Price, has_prices
 from hpcbench.config.site import Cost, Site
@@ -20,11 +20,11 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
-from hpcbench.report.plural import plural
 from hpcbench.submit.queue import SEARCH
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
-from hpcbench.util.text import printable
+from hpcbench.util.console import out
+from hpcbench.util.text import plural, printable
 from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_ROWS = 20

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-from hpcbench.commands.common import choose_site, err, out, workspace_of
+from hpcbench.commands.common import choose_site, workspace_of
 from hpcbench.errors import UserError
+from hpcbench.util.console import err, out
 
 EPILOG = """\b
 Examples:

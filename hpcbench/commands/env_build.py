@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from hpcbench.commands.common import err
 from hpcbench.commands.env_check import check_all, framework_and_strategy
 from hpcbench.commands.env_list import size
-from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.environments import build as building
@@ -22,6 +20,8 @@ from hpcbench.environments.pythons import choose_python, probe
 from hpcbench.environments.recipes import RecipeFile
 from hpcbench.environments.state import BUILT, OUTDATED, Built, read_marker, state_of
 from hpcbench.errors import UserError
+from hpcbench.util.console import err
+from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.workspace import Workspace
 
 

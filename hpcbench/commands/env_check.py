@@ -10,13 +10,13 @@ from typing import Any
 from rich.markup import escape
 
 from hpcbench.collect.records import Record
-from hpcbench.commands.common import err, out
 from hpcbench.commands.trial import trial
 from hpcbench.config.site import Site
 from hpcbench.core import status
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
-from hpcbench.models import catalog
+from hpcbench.util.console import err, out
 from hpcbench.workspace import Workspace
 
 HOROVOD = "horovod-"
@@ -45,14 +45,14 @@ def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str
     """
     strategy = "horovod" if name.startswith(HOROVOD) else "single"
     if framework is not None:
-        if framework not in catalog.FRAMEWORKS:
-            hint = nearest(framework, catalog.FRAMEWORKS)
+        if framework not in FRAMEWORKS:
+            hint = nearest(framework, FRAMEWORKS)
             raise UserError(f"no framework is called '{framework}'", where="--framework", hint=hint)
         return framework, strategy
     own = name.removeprefix(HOROVOD)
-    found = max((each for each in catalog.FRAMEWORKS if own.startswith(each)), key=len, default=None)
+    found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
     if found is None:
-        known = ", ".join(catalog.FRAMEWORKS)
+        known = ", ".join(FRAMEWORKS)
         what = f"the name of the environment '{name}' does not tell its framework"
         raise UserError(what, hint=f"say which: --framework, one of {known}")
     return found, strategy
@@ -60,7 +60,7 @@ def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str
 
 def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> bool:
     start = time.monotonic()
-    what = f"{name}: training one step with {catalog.FRAMEWORKS[framework].description}"
+    what = f"{name}: training one step with {FRAMEWORKS[framework].description}"
     with err.status(what) if err.is_terminal else contextlib.nullcontext():
         if not err.is_terminal:
             err.print(what, markup=False)
@@ -76,7 +76,7 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
 def _summary(record: Record, framework: str) -> str:
     threads = record["threads"] or {}
     parts = [
-        f"{catalog.FRAMEWORKS[framework].description} {record['framework_version']}",
+        f"{FRAMEWORKS[framework].description} {record['framework_version']}",
         f"Python {record['python']}",
         *([f"{len(record['ranks'])} tasks"] if len(record["ranks"]) > 1 else []),
         f"threads {threads.get('intra_op') or '?'} intra-op, {threads.get('inter_op') or '?'} inter-op",

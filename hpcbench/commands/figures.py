@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hpcbench.commands.common import Command, err, not_empty
+from hpcbench.commands.common import Command, not_empty
 from hpcbench.errors import UserError, nearest
+from hpcbench.util.console import err
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.base import Figure

@@ -13,7 +13,7 @@ from hpcbench.analysis.naming import telling_apart
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity, short_column
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import repetition_table
-from hpcbench.commands.common import err, file_in, json_option, not_empty, out, tell_written, workspace_of
+from hpcbench.commands.common import file_in, json_option, not_empty, tell_written, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.patience import shown_after_a_while
@@ -23,9 +23,10 @@ from hpcbench.errors import UserError, nearest
 from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
-from hpcbench.report.plural import plural
 from hpcbench.report.tables import write_csv
+from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:

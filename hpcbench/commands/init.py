@@ -9,9 +9,9 @@ from typing import Any
 import click
 import yaml
 
-from hpcbench.commands.common import err, out
 from hpcbench.config.site import Site
 from hpcbench.submit import probe
+from hpcbench.util.console import err, out
 from hpcbench.util.package_data import shipped
 
 IGNORED = "jobs/\nresults/\nenvs/\n"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
@@ -13,12 +10,13 @@ from rich.text import Text
 from hpcbench.collect.progress import RunProgress
 from hpcbench.collect.records import Record, disturbed_by, is_disturbed
 from hpcbench.collect.running import run_repetition
-from hpcbench.commands.common import err
 from hpcbench.core import status
 from hpcbench.report.overview import named
-from hpcbench.report.plural import plural
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
+from hpcbench.util.signals import ended_like_ctrl_c
+from hpcbench.util.text import plural
 
 
 def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
@@ -62,18 +60,3 @@ def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str
     reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
     again = f", measured {times} times" if times > 1 else ""
     return Text(f"{place} {named(sweep, run.planned)}: {record['status']}{reason}{again}")
-
-
-@contextmanager
-def ended_like_ctrl_c() -> Iterator[None]:
-    """A closed ssh connection or a kill ends what we started too, instead of leaving it behind."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

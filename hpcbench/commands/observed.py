@@ -13,7 +13,7 @@ from hpcbench.collect.peaks import read_peaks
 from hpcbench.collect.power import power_over_time
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.windows import disturbed_windows, samples_over_time
-from hpcbench.commands.common import err
+from hpcbench.util.console import err
 from hpcbench.workspace import Workspace
 
 

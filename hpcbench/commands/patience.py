@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hpcbench.commands.common import err
+from hpcbench.util.console import err
 
 PATIENCE_S = 2.0  # what is done sooner needs no progress bar
 REDRAW_S = 0.2

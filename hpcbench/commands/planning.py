@@ -6,8 +6,9 @@ import datetime
 from collections.abc import Callable
 from pathlib import Path
 
-from hpcbench.config.experiment import check_name, load_experiment
+from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import Document, load_yaml
+from hpcbench.config.names import check_name
 from hpcbench.config.settings import apply_settings
 from hpcbench.config.site import Site
 from hpcbench.environments.resolve import Resolved

@@ -17,13 +17,14 @@ from hpcbench.collect.progress import Progress, RunProgress, unfinished_record
 from hpcbench.collect.records import Record
 from hpcbench.collect.survey import survey, survey_or_records
 from hpcbench.collect.table import PARAMETERS
-from hpcbench.commands.common import err, opened_archives
+from hpcbench.commands.common import opened_archives
 from hpcbench.config.parameters import TAG
 from hpcbench.core import status
 from hpcbench.errors import UserError
 from hpcbench.submit.queue import Element
 from hpcbench.submit.slurm_energy import energy_of
 from hpcbench.submit.sweep import Sweep, load
+from hpcbench.util.console import err
 from hpcbench.workspace import SweepPaths
 
 Energies = dict[Element, dict[str, Any]]

@@ -16,22 +16,23 @@ from hpcbench.analysis.rules import Evidence, check
 from hpcbench.collect.occupied import used
 from hpcbench.collect.progress import Progress
 from hpcbench.collect.table import sample_table
-from hpcbench.commands.common import err, not_empty, open_sweep, out, sweep_argument, workspace_of
+from hpcbench.commands.common import not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
 from hpcbench.commands.reading import archives_of_anybody, records_of, surveyed
 from hpcbench.commands.results import results_of
 from hpcbench.commands.searched import Told, default_of_search, searches, told_of_searches
 from hpcbench.core import status
+from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
-from hpcbench.node.sampling import SAMPLES
 from hpcbench.report import tables, terminal
 from hpcbench.report.files import write_text
 from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
-from hpcbench.report.plural import plural
 from hpcbench.report.threads import print_threads
 from hpcbench.report.use import use_in_words
+from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 from hpcbench.collect.durations import longest_s
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err, resumable, sweep_argument, workspace_of
+from hpcbench.commands.common import resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -18,10 +18,11 @@ from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut
 from hpcbench.plan.repacking import estimated_s, repack
-from hpcbench.report.plural import plural
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, load
+from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:

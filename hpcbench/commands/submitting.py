@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rich.progress import Progress
 
-from hpcbench.commands.common import err
-from hpcbench.report.plural import plural
 from hpcbench.submit.filling import fill, follow
 from hpcbench.submit.follow_on import FEWEST_PLACES
 from hpcbench.submit.journal import Journal
 from hpcbench.submit.slurm import Array
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 

@@ -8,16 +8,7 @@ import click
 from rich.markup import escape
 
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import (
-    choose_site,
-    err,
-    file_in,
-    jobs_in_words,
-    open_sweep,
-    out,
-    resumable,
-    workspace_of,
-)
+from hpcbench.commands.common import choose_site, file_in, jobs_in_words, open_sweep, resumable, workspace_of
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.planning import MOST_POINTS, check_slurm, placed, planned
@@ -27,10 +18,11 @@ from hpcbench.config.site import Site
 from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
 from hpcbench.provenance.asked import Asked
-from hpcbench.report.plural import plural
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
 from hpcbench.submit.sweep import Sweep, create
+from hpcbench.util.console import err, out
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 EPILOG = """\b

@@ -14,12 +14,12 @@ from typing import Any
 from hpcbench.collect.records import Record
 from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
-from hpcbench.commands.local_run import ended_like_ctrl_c
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site
 from hpcbench.plan.plan import make_plan
 from hpcbench.submit.sweep import create
+from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 

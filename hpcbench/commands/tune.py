@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
-from hpcbench.commands.common import choose_site, err, file_in, or_unset, out, workspace_of
+from hpcbench.commands.common import choose_site, file_in, or_unset, workspace_of
 from hpcbench.commands.dry_run import show_search
 from hpcbench.commands.planning import check_slurm, placed, planned
 from hpcbench.config.experiment import Experiment
@@ -20,10 +20,11 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.provenance.asked import Asked
-from hpcbench.report.plural import plural
 from hpcbench.report.tuned import in_words, time_in_words
 from hpcbench.submit.sweep import create
 from hpcbench.tuning.scout import ALL, check_there
+from hpcbench.util.console import err, out
+from hpcbench.util.text import plural
 from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:

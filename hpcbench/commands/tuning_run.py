@@ -10,16 +10,14 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from hpcbench.collect.records import Record, disturbed_by
-from hpcbench.commands.common import err, out, resumable
-from hpcbench.commands.local_run import ended_like_ctrl_c
+from hpcbench.commands.common import resumable
 from hpcbench.commands.watching import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.core.frameworks import DYNAMIC
 from hpcbench.environments.resolve import check_still_there
-from hpcbench.models.catalog import DYNAMIC
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.formats import value_in_words
-from hpcbench.report.plural import plural
 from hpcbench.report.tuned import in_words, lines
 from hpcbench.submit.again import Again
 from hpcbench.submit.journal import Journal, locked
@@ -38,7 +36,10 @@ from hpcbench.tuning.search import search
 from hpcbench.tuning.section_search import SectionSearch
 from hpcbench.tuning.space import Context, contexts
 from hpcbench.tuning.stages import Stage
+from hpcbench.util.console import err, out
 from hpcbench.util.locking.lease import Lease
+from hpcbench.util.signals import ended_like_ctrl_c
+from hpcbench.util.text import plural
 from hpcbench.workspace import Workspace
 
 PATIENCE_S = 60.0  # of the job that searches

@@ -10,16 +10,16 @@ from contextlib import contextmanager
 
 from hpcbench.collect.progress import ACTIVE, UNKNOWN, Progress
 from hpcbench.collect.survey import survey
-from hpcbench.commands.common import err
 from hpcbench.commands.displays import Display, display_on
 from hpcbench.core.status import COMPLETED, NEVER_STARTED
-from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
 from hpcbench.submit.journal import lock_of
 from hpcbench.submit.queue import NoAnswerError
 from hpcbench.submit.search_state import SearchState, has_ended, search_state
 from hpcbench.submit.sweep import Sweep
+from hpcbench.util.console import err
 from hpcbench.util.locking.lease import is_held
+from hpcbench.util.text import plural
 
 FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
 LATE = 0.1  # of the time since something happened, by which the next may be noticed late

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -11,11 +10,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from hpcbench.config.axes import Axes, Range, axis_values
 from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
 from hpcbench.config.metrics import Metric, check_metrics
+from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import nearest
-
-NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 
 class Measure(Model):
@@ -137,15 +135,6 @@ class Experiment(Model):
         """The parameters that the matrix, the zip groups and the included points set, in order of appearance."""
         groups = [self.matrix, *self.zip, *self.include]
         return list(dict.fromkeys(name for group in groups for name in group))
-
-
-def check_name(value: str) -> str:
-    """A name that becomes a folder. Raises ValueError for one that could leave it, or surprise a shell."""
-    if not NAME_PATTERN.match(value) or ".." in value:
-        raise ValueError(
-            "a name has letters, digits, '.', '-' and '_' only, starts with a letter or digit, and has no '..'"
-        )
-    return value
 
 
 def load_experiment(document: Document) -> Experiment:

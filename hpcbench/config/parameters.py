@@ -9,6 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.loading import Model
 from hpcbench.config.variables import check_no_secret
+from hpcbench.core import frameworks
+from hpcbench.core.frameworks import DYNAMIC, SETTINGS, STRATEGIES, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -16,12 +18,12 @@ from hpcbench.models import catalog
 MAX_SEED = 2**32 - 1
 TAG = "tag_"  # before the names of a user's own parameters, in tables
 MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
-FRAMEWORKS = tuple(dict.fromkeys((*catalog.FRAMEWORKS, COMMAND)))
+FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
 # What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.
 _OF_NETWORKS = (
     *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
-    *catalog.SETTINGS,
+    *SETTINGS,
 )
 
 _OF_DYNAMIC = {
@@ -81,7 +83,7 @@ class Parameters(Model):
     )
     strategy: str = Field(
         default="single",
-        description=f"how several tasks share the work: {_names(catalog.STRATEGIES)}, as far as the framework has it; "
+        description=f"how several tasks share the work: {_names(STRATEGIES)}, as far as the framework has it; "
         "single is one task",
     )
     device: Literal["cpu", "gpu"] = Field(default="cpu", description="where the model runs")
@@ -206,7 +208,7 @@ class Parameters(Model):
         if self.data and self.data.imagefolder and "image_size" not in options:
             raise ValueError(f"'data' is an image folder, and {self.model} takes no images")
         self._check_target()
-        framework = catalog.FRAMEWORKS[self.framework]
+        framework = frameworks.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
             raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; it has: {known}")
@@ -225,7 +227,7 @@ class Parameters(Model):
             raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
         if self.threads == "fixed" and not given:
             raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
-        if self.threads == catalog.DYNAMIC:
+        if self.threads == DYNAMIC:
             self._check_dynamic()
             return
         for name in _OF_SECTIONS:
@@ -247,13 +249,13 @@ class Parameters(Model):
             raise ValueError(f"threads: dynamic is of one instance, not of {self.instances}: {advice}")
 
     def _check_target(self) -> None:
-        if self.task != catalog.TIME_TO_ACCURACY:
+        if self.task != TIME_TO_ACCURACY:
             if self.target_accuracy is not None:
-                raise ValueError(f"a target_accuracy is of the task {catalog.TIME_TO_ACCURACY}, not of {self.task}")
+                raise ValueError(f"a target_accuracy is of the task {TIME_TO_ACCURACY}, not of {self.task}")
         elif self.target_accuracy is None:
-            raise ValueError(f"the task {catalog.TIME_TO_ACCURACY} needs a target_accuracy, as in 0.95")
+            raise ValueError(f"the task {TIME_TO_ACCURACY} needs a target_accuracy, as in 0.95")
         elif self.data is None:
-            raise ValueError(f"the task {catalog.TIME_TO_ACCURACY} needs data: nobody learns from noise")
+            raise ValueError(f"the task {TIME_TO_ACCURACY} needs data: nobody learns from noise")
 
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
@@ -285,7 +287,7 @@ class Parameters(Model):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
-        if content.get("threads") != catalog.DYNAMIC:  # it says of the numbers of threads what they say themselves
+        if content.get("threads") != DYNAMIC:  # it says of the numbers of threads what they say themselves
             content.pop("threads", None)
         if self.model is None:
             return content
@@ -304,7 +306,7 @@ class Parameters(Model):
 # What one may choose without doing other work, on the same CPUs.
 CHOICES = (
     *("execution", "threads", "intra_op_threads", "inter_op_threads", *_OF_SECTIONS, "instances", "affinity"),
-    *catalog.SETTINGS,
+    *SETTINGS,
 )
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)

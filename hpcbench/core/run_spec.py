@@ -1,6 +1,9 @@
 """The planned runs of a job: one JSON line for each element of its array, written by the planner, read on the node."""
 
+from __future__ import annotations
+
 import json
+import re
 from typing import Any, Dict, NamedTuple, Optional
 
 COMMAND = "command"  # the `framework` of a case that is any program
@@ -57,3 +60,6 @@ def read(job_file: str, element: int) -> PlannedRun:
             if number == element:
                 return parse(line)
     raise IndexError("%s has no element %d" % (job_file, element))
+
+
+JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # and those of batches: JOB, or JOB.TOKEN

@@ -1,7 +1,5 @@
 """How a repetition can end. Every one of these is a record; only the first is a measurement."""
 
-from typing import Any, Dict
-
 COMPLETED = "completed"
 FAILED = "failed"
 OUT_OF_MEMORY = "out_of_memory"
@@ -31,19 +29,3 @@ JOB_TIME = "job_time"  # the type of the error where the time of the job was ove
 TIME_LIMIT = "time limit"  # by what a rank was stopped, where not by a signal
 TOO_LARGE = "monotone"  # the type of the error of what was skipped because something smaller ran out of memory
 LAST_LINES = 30  # of a log or a traceback, kept in a record
-
-
-class Unsupported(Exception):
-    """This case cannot run here, whatever is tried; the message says why."""
-
-
-class BadData(Exception):
-    """The data do not fit the case; the message says which file, and in what."""
-
-
-class Missed(Exception):
-    """A training did not reach its target; `learning` is how far it came."""
-
-    def __init__(self, message: str, learning: Dict[str, Any]) -> None:
-        super().__init__(message)
-        self.learning = learning

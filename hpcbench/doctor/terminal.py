@@ -7,7 +7,7 @@ from rich.text import Text
 
 from hpcbench.core.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.place import Place, counts
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 _STYLES = {OK: "green", NOTE: "cyan", WARNING: "yellow", PROBLEM: "bold red"}
 _NARROWEST = 20

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcbench.config.experiment import check_name
+from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.util.locking.flock import exclusive
 from hpcbench.workspace import Workspace

@@ -16,40 +16,15 @@ All of it is the device's energy, whoever used it.
 from math import isfinite, sqrt
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
+from ..core.energy import COUNTER, INTEGRATED, KIND_SOURCES, Energy
 from .power_sensors import SENSORS, Meter, Sensor
 from .timeline import Series, Timeline
 
-COUNTER, INTEGRATED = "counter", "integrated power"
-J_PER_KWH = 3.6e6
 # Where a sensor tells a time to L, the two ends of a window leave 2 * L / sqrt(6) uncertain (triangular, k = 2): in a
 # window of this many L that is 8 % of the energy.
 NEEDED = 10
 _COVERAGE_FACTOR = 2.0
 _TOLERATED = 0.05
-
-# Each kind of part, how its domains begin, and the sources that tell of it. A device's own counters come before those
-# of its blade, which are coarser and do not know which GPU is whose.
-_KINDS = (
-    ("cpu", ("cpu",), ("rapl", "cray")),
-    ("memory", ("dram",), ("rapl", "cray")),
-    ("gpu", ("gpu", "accelerator"), ("nvidia_energy", "amd_energy", "cray")),
-    ("node", ("node",), ("cray",)),
-)
-KINDS = tuple(kind for kind, _, _ in _KINDS)
-
-
-class Energy(NamedTuple):
-    """What one part of the node took. Without a number there is a reason."""
-
-    kind: str  # cpu, memory, gpu, node
-    source: Optional[str]  # who tells; None where nobody does
-    domain: str  # cpu0, dram0, gpu0, accelerator0, node: of one node
-    joules: Optional[float] = None
-    uncertainty_j: Optional[float] = None
-    method: Optional[str] = None  # COUNTER or INTEGRATED
-    sensor: Optional[str] = None  # its name in power_sensors.py
-    reason: Optional[str] = None
-    remark: Optional[str] = None  # what to know about the number
 
 
 class _Window(NamedTuple):
@@ -80,7 +55,7 @@ def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
     """
     window = _Window(start_s, end_s)
     found: List[Energy] = []
-    for kind, domains, sources in _KINDS:
+    for kind, domains, sources in KIND_SOURCES:
         meters = [(name, meter) for name in sources for meter in _meters(timeline, name)]
         meters = [(name, meter) for name, meter in meters if meter.domain.startswith(domains)]
         found += [_of_meter(timeline, meter, window, Energy(kind, name, meter.domain)) for name, meter in meters]

@@ -8,6 +8,7 @@ counter tells by how much: it convicts unless the run's own samples show that it
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..core.samples import CLEAN, DISTURBED, UNMONITORED
 from .sources import gpu
 from .timeline import Timeline
 
@@ -45,8 +46,6 @@ TELLING_OF_GPUS = (
     (".throttle_reasons", "GPUs slowed down by heat or power"),
     (".foreign_processes", "other processes on the GPUs"),
 )
-
-CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
 
 
 class Window(NamedTuple):

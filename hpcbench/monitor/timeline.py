@@ -14,8 +14,7 @@ from bisect import bisect_left, bisect_right
 from math import isfinite
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..core.files import no_link
-from .appending import appending, write_all
+from ..core.files import appending, no_link, write_all
 
 SCHEMA = 1
 PREFIX, SUFFIX = "monitor-", ".jsonl"

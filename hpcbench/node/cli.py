@@ -181,11 +181,12 @@ def _rank(arguments: Any) -> int:
 
 def _keep_packages(path: str, scratch: str, ranks: int) -> None:
     """What is installed here, if nobody has told it yet: this is the one place that is surely inside a container."""
+    from ..core.files import keep_once
     from ..monitor import host
     from . import keeping, packages
 
     if not os.path.exists(path) and keeping.all_have_ended(scratch, ranks):
-        keeping.keep_once(path, lambda: {"told_by": host.name(os.environ), **packages.installed()})
+        keep_once(path, lambda: {"told_by": host.name(os.environ), **packages.installed()})
 
 
 def _work(arguments: Any) -> int:
@@ -273,7 +274,7 @@ def _gives_way(ranks: List[Dict[str, Any]], stopped: str) -> bool:
 def _another(written: Dict[str, Any], retry: Dict[str, Any], arguments: Any) -> bool:
     """Whether to run again what was disturbed, or ended in a way that is to be retried: as often as asked, as the wall
     time allows, unless told to end."""
-    from ..monitor.interference import DISTURBED
+    from ..core.samples import DISTURBED
 
     disturbed = (written["interference"] or {}).get("verdict") == DISTURBED
     most = written["measure"]["retries"] if disturbed else retry["max"] if written["status"] in retry["on"] else 0

@@ -15,7 +15,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 from ..core import metrics, status
 from ..core.files import make_folder
 from ..core.metrics import MetricError
-from . import hardware, out_of_memory, sampling, topology
+from ..core.samples import of_whole
+from . import hardware, out_of_memory, topology
 from .checkup.system import System
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
@@ -81,7 +82,7 @@ def facts(
         "python": platform.python_version(),
         "warnings": [],
         "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
-        "samples": sampling.of_whole(elapsed_s, end_s, None),
+        "samples": of_whole(elapsed_s, end_s, None),
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,

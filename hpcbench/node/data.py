@@ -11,9 +11,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 
-from ..core.status import BadData
 from ..models.initial_weights import Numbers
 from ..models.layers import Shape
+from .errors import BadData
 
 IMAGES = (".png", ".jpg", ".jpeg")
 # By numpy.load: not a file, no zip archive, one that was cut off or damaged, or no array in it.

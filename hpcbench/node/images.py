@@ -2,7 +2,7 @@
 
 import numpy
 
-from ..core.status import Unsupported
+from .errors import Unsupported
 
 
 def decoded(path: str, size: int) -> "numpy.ndarray":

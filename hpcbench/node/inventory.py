@@ -6,12 +6,12 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ..core.files import keep_once, write_whole
+from ..core.redaction import without_secrets
 from ..monitor import host
 from . import gpus, hardware, slurm_config
-from .blotting import without_secrets
 from .checkup import smt
 from .checkup.system import System, listed, numbered
-from .keeping import keep_once, write_whole
 from .node_file import path_of
 
 SCHEMA = 1

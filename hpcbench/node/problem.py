@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
+from ..core.frameworks import SHARDED
 from ..models import catalog
 from ..models.initial_weights import InitialWeights, Numbers
 from ..models.layers import Layer, Shape
@@ -33,7 +34,7 @@ class Problem:
     def parallel(self) -> bool:
         """Whether the ranks do something together: train replicas, or hold parts of the weights."""
         strategy = self.parameters["strategy"]
-        return strategy != "single" and (self.training or strategy in catalog.SHARDED)
+        return strategy != "single" and (self.training or strategy in SHARDED)
 
     @property
     def on_gpu(self) -> bool:

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..core import oom_pruning, redaction, status
+from ..core.files import appending, write_all
 from ..core.run_spec import PlannedRun
-from ..monitor.appending import appending, write_all
 from . import verdict, watched
 
 SCHEMA = 3
@@ -168,9 +168,7 @@ def _work_alone(planned: PlannedRun) -> bool:
         return True
     if planned.is_command or planned.parameters["task"] != "inference":
         return False
-    from ..models.catalog import (
-        SHARDED,  # all models come with it: a quarter of what it takes to write the record of a command
-    )
+    from ..core.frameworks import SHARDED
 
     return planned.parameters["strategy"] not in SHARDED
 

@@ -11,10 +11,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ..core import status
+from ..core.frameworks import DYNAMIC, TIME_TO_ACCURACY
 from ..core.run_spec import PlannedRun
-from ..models import catalog
+from ..core.samples import of_whole
 from . import frameworks, glibc, hardware, linked, machine, preload, sampling, stopping, topology
 from .checkup.system import System
+from .errors import BadData, Missed, Unsupported
 from .group import Group
 from .ranks import Ranks
 
@@ -30,7 +32,7 @@ def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = Non
 
 def looks_for_threads(planned: PlannedRun) -> bool:
     """Whether it has to find out how many threads each section of the network shall have."""
-    return bool(planned.parameters["threads"] == catalog.DYNAMIC and planned.parameters["schedule"] is None)
+    return bool(planned.parameters["threads"] == DYNAMIC and planned.parameters["schedule"] is None)
 
 
 def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
@@ -45,18 +47,18 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
     try:
         missing = machine.what_is_missing(planned)
         if missing:
-            raise status.Unsupported(missing)
+            raise Unsupported(missing)
         adapter = _framework(planned, facts)
         work(adapter, facts)
         facts["status"] = status.COMPLETED
-    except status.Unsupported as error:
+    except Unsupported as error:
         facts["status"] = status.UNSUPPORTED
         facts["error"] = {"type": "unsupported", "message": str(error)}
-    except status.Missed as error:
+    except Missed as error:
         facts["status"] = status.FAILED
         facts["learning"] = error.learning
         facts["error"] = {"type": "missed", "message": str(error)}
-    except status.BadData as error:
+    except BadData as error:
         facts["status"] = status.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
     except Exception as error:
@@ -78,7 +80,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     facts["physical_cores"] = topology.physical_cores(System(allowed))
     ignored = linked.not_mapped(preload.found(parameters, os.environ))
     if ignored:
-        raise status.Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
+        raise Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
     start = time.perf_counter()
     adapter = frameworks.load(parameters["framework"])
     facts["import_s"] = time.perf_counter() - start
@@ -97,7 +99,7 @@ def _check_versions(adapter: "Adapter") -> None:
             found = "%s %s is here (%s)" % (name, version, sys.executable)
             wanted = "versions from %s and below %s are supported" % (first, beyond)
             advice = "`hpcbench env build %s` makes one that fits" % adapter.name
-            raise status.Unsupported("; ".join((found, wanted, advice)))
+            raise Unsupported("; ".join((found, wanted, advice)))
 
 
 def _numbers(version: str) -> List[int]:
@@ -138,10 +140,10 @@ def _measure(
 
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
-    if parameters["task"] == catalog.TIME_TO_ACCURACY:
+    if parameters["task"] == TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
-        facts["samples"] = sampling.of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
+        facts["samples"] = of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
     else:
         settings = stopping.Settings(*(planned.measure[name] for name in stopping.Settings._fields))
         step = STEPS[parameters["task"]](network)
@@ -169,7 +171,7 @@ def _check_apart(cpus: List[int], group: Group) -> None:
     if sharing:
         told = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
         why = "there are too few of them, or the launcher has not bound each task to its own"
-        raise status.Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
+        raise Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
 
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
@@ -179,17 +181,17 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
         if asked is not None and tells and found.get(name) != asked:
             told = (name, str(asked).lower(), str(found.get(name)).lower())
-            raise status.Unsupported("%s: %s was asked for, and read back is %s" % told)
+            raise Unsupported("%s: %s was asked for, and read back is %s" % told)
     if parameters["allocator"] == glibc.RETAIN and not (found["allocator"] or "").endswith(linked.RETAINING):
         told = (glibc.RETAIN, " ".join(glibc.RETAINING), found["allocator"])
-        raise status.Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
+        raise Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
 
 
 def _by_section(
     network: "Network", step: Callable[[], Any], planned: PlannedRun, found: Optional[Dict[str, Any]]
 ) -> Optional[Dict[str, Any]]:
     """Put threads by section of the network in force, where the case asks for them."""
-    if planned.parameters["threads"] != catalog.DYNAMIC:
+    if planned.parameters["threads"] != DYNAMIC:
         return None
     from .dynamic.arrangement import arrange  # needs torch
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from typing import Mapping, NamedTuple, Optional, Tuple
 
-from .blotting import without_secrets
+from ..core.redaction import without_secrets
 
 ANSWER_S = 3.0  # a job waits for it, though but once on each node
 # What changes by itself would make the same configuration look like many.

@@ -17,8 +17,8 @@ from hpcbench.config.experiment import Experiment
 from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.models import catalog
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.fitting import misfit
 from hpcbench.plan.matrix import Point, points
@@ -33,8 +33,8 @@ _DEFAULTS = {
     if not field.is_required()
 }
 # What follows from another parameter where nothing is said: an expression like any other, so that others see it.
-_USUAL = {name: framework.executions[0] for name, framework in catalog.FRAMEWORKS.items()}
-_OF_MODELS = list(catalog.FRAMEWORKS)
+_USUAL = {name: framework.executions[0] for name, framework in FRAMEWORKS.items()}
+_OF_MODELS = list(FRAMEWORKS)
 _DERIVED = {
     "gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}",
     "execution": f"{{{{ {_USUAL}[framework] if framework in {_USUAL} else none }}}}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.frameworks import COMPILED, FRAMEWORKS, SETTINGS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.models import catalog
 
 
 class Misfit(NamedTuple):
@@ -27,15 +27,13 @@ def _setting(parameters: Parameters) -> Misfit | None:
     command = parameters.framework == COMMAND
     if command and parameters.affinity is not None:
         return Misfit("affinity", "'affinity' means nothing to a command: it binds itself, as by taskset")
-    has = () if command else catalog.FRAMEWORKS[parameters.framework].settings
-    for name in catalog.SETTINGS:
+    has = () if command else FRAMEWORKS[parameters.framework].settings
+    for name in SETTINGS:
         if name not in has and getattr(parameters, name) is not None:
             known = ", ".join(has) or "none of these settings"
             return Misfit(name, f"{parameters.framework} has no '{name}'; it has: {known}")
-    if parameters.compile_mode is not None and parameters.execution != catalog.COMPILED:
-        what = (
-            f"a compile_mode is of the execution {catalog.COMPILED}, not of {parameters.execution or 'the usual one'}"
-        )
+    if parameters.compile_mode is not None and parameters.execution != COMPILED:
+        what = f"a compile_mode is of the execution {COMPILED}, not of {parameters.execution or 'the usual one'}"
         return Misfit("compile_mode", what)
     return None
 
@@ -50,7 +48,7 @@ def _instances(parameters: Parameters) -> Misfit | None:
         return Misfit("instances", what, "leave out 'strategy', or 'instances'")
     if parameters.device != "cpu":
         return Misfit("instances", f"instances share CPUs, and the device is {parameters.device}")
-    if parameters.task == catalog.TIME_TO_ACCURACY:
+    if parameters.task == TIME_TO_ACCURACY:
         return Misfit("instances", f"each instance has its own model, and {parameters.task} is the training of one")
     return None
 

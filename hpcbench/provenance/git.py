@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hpcbench.node.blotting import without_secrets
+from hpcbench.core.redaction import without_secrets
 
 ANSWER_S = 10.0
 MOST_BYTES = 1_000_000  # of a diff

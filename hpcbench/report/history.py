@@ -24,8 +24,8 @@ from hpcbench.report.blocks import around, shows_blocks, sparkline
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.formats import factor, formatter, percent
 from hpcbench.report.more import say_more
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_in_words, heading
+from hpcbench.util.text import plural
 
 TREND = 20  # characters
 NARROWEST = 0.1  # of the median: the least that a trend shows as a rise from the lowest character to the highest

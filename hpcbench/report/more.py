@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 
 def say_more(count: int, console: Console, file: str, what: str = "") -> None:

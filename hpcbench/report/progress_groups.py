@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from hpcbench.collect.progress import Progress, RunProgress
-from hpcbench.report.plural import plural
 from hpcbench.report.progress import plain
 from hpcbench.submit import hostlist, ranges, reasons
+from hpcbench.util.text import plural
 
 MOST_GROUPS = 5  # of one state
 MOST_JOBS = 3

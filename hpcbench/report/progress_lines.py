@@ -10,9 +10,9 @@ from rich.text import Text
 
 from hpcbench.collect.progress import Progress
 from hpcbench.report import overview
-from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted, expected_in_words, failure, plain
 from hpcbench.submit import reasons
+from hpcbench.util.text import plural
 
 MOST_FAILURES = 10  # of one answer
 T = TypeVar("T", bound=Hashable)

@@ -12,9 +12,9 @@ from hpcbench.analysis.naming import cell, plain
 from hpcbench.analysis.quantities import OF_TIME, TIME, Quantity
 from hpcbench.analysis.ratios import times
 from hpcbench.analysis.results import Work
+from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.models.catalog import TIME_TO_ACCURACY
-from hpcbench.monitor.interference import DISTURBED
+from hpcbench.core.samples import DISTURBED
 from hpcbench.report.columns import NEVER, Column
 from hpcbench.report.formats import SCALED, between, duration, formatter, memory
 

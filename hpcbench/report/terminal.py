@@ -18,8 +18,8 @@ from hpcbench.report.blocks import bar, shows_blocks
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.failures import failures_of
 from hpcbench.report.more import say_more
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
+from hpcbench.util.text import plural
 
 MOST_ANSWERS = 6
 MOST_FAILURES = 4  # kinds

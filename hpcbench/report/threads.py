@@ -15,12 +15,12 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.threads import GAINS, WAYS, Compared, Overall, Way, kept_as_unset, overall, schedules_kept
 from hpcbench.analysis.transfer import Transfer
-from hpcbench.models.catalog import DYNAMIC, FIXED, NONE
+from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
 from hpcbench.report.columns import NEVER, Column, as_table, fitting
 from hpcbench.report.formats import between, duration, figure
 from hpcbench.report.more import say_more
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import INTERVAL, header_of
+from hpcbench.util.text import plural
 
 NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
 # Which column gives way first, where there is no room for all: the one with the highest number.

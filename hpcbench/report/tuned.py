@@ -13,9 +13,9 @@ from hpcbench.analysis.statistics import Interval
 from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.node.command import SHELL
 from hpcbench.report.formats import between, formatter, value_in_words
-from hpcbench.report.plural import plural
 from hpcbench.tuning.duel import NEGLIGIBLE
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting
+from hpcbench.util.text import plural
 
 NOTHING_SET = "nothing set"
 # A program with its arguments, of which no shell makes anything else.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpcbench.collect.occupied import Used
 from hpcbench.report.formats import figure
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 
 def use_in_words(used: Used) -> str:

@@ -19,13 +19,14 @@ from typing import Any
 
 from hpcbench.core.files import no_link
 from hpcbench.core.redaction import redacted
+from hpcbench.core.run_spec import JOB_NAME
 from hpcbench.errors import UserError
 from hpcbench.plan.repacking import Pack
 from hpcbench.submit import packs
 from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.locking.lease import Lease, lease
-from hpcbench.workspace import JOB_NAME, SweepPaths
+from hpcbench.workspace import SweepPaths
 
 _SLURM_ID = re.compile(r"[0-9]+\Z")
 

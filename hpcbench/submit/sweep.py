@@ -16,10 +16,10 @@ import hpcbench
 from hpcbench.config.experiment import Retry
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
-from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.files import appending, write_all
+from hpcbench.core.run_spec import JOB_NAME, PlannedRun
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
-from hpcbench.monitor.appending import appending, write_all
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan
 from hpcbench.provenance import written
@@ -32,7 +32,7 @@ from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.util.bounded_read import content, lines
 from hpcbench.util.fast_json import decoded
-from hpcbench.workspace import JOB_NAME, SweepPaths, Workspace
+from hpcbench.workspace import SweepPaths, Workspace
 
 SCHEMA = 3
 

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from hpcbench.config.loading import first_message
+from hpcbench.core.files import write_whole
 from hpcbench.errors import UserError
-from hpcbench.node.keeping import write_whole
 from hpcbench.tuning.finding import Finding
 from hpcbench.util.bounded_read import content
 from hpcbench.workspace import SweepPaths

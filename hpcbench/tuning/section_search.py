@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from hpcbench.collect.records import Record, ending
 from hpcbench.config.loading import first_message
 from hpcbench.core import status
-from hpcbench.models.catalog import SCHEDULE
-from hpcbench.node.keeping import write_whole
+from hpcbench.core.files import write_whole
+from hpcbench.core.frameworks import SCHEDULE
 from hpcbench.plan.case import Case
 from hpcbench.tuning.bench import Bench
 from hpcbench.tuning.blocks import Notebook, conduct

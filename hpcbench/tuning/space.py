@@ -9,9 +9,9 @@ from typing import Any
 
 from hpcbench.config.loading import Document
 from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
-from hpcbench.models.catalog import DYNAMIC, FRAMEWORKS
 from hpcbench.plan.case import Case, case_id, where_written
 from hpcbench.plan.packing import Resources, resources_of
 from hpcbench.tuning.objective import Objective

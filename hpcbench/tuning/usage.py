@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hpcbench.models.catalog import COMPILED
+from hpcbench.core.frameworks import COMPILED
 from hpcbench.node import glibc, variables
 from hpcbench.plan.case import Case
 

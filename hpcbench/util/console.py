@@ -1,7 +1,8 @@
-"""The console that commands print to."""
+"""The consoles for standard output and standard error."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,3 +21,9 @@ class PrintableConsole(Console):
 
     def _encodable(self, text: str) -> str:
         return text if text.isascii() else text.encode(self.encoding, "replace").decode(self.encoding)
+
+
+out = PrintableConsole(highlight=False)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out.width = 1000  # a file or a pipe has no margin: else words of wide tables would be cut to pieces
+err = PrintableConsole(stderr=True, highlight=False)

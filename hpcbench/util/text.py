@@ -1,4 +1,4 @@
-"""What may reach a terminal: sweeps, records and logs hold what programs printed, and what somebody else wrote."""
+"""Text for a terminal: counts with their word, and no control characters of programs and of other users."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def _shown(character: str) -> str:
     if character.isprintable() or character in "\n\t":
         return character
     return " " if character.isspace() else "?"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 case`, `2,000 cases`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

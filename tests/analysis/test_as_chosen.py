@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hpcbench.analysis.as_chosen import as_chosen
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 
 
 def runs(*seconds: float, first: int = 0) -> list[dict[str, Any]]:

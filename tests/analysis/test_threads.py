@@ -13,7 +13,7 @@ from hpcbench.analysis.cost import add_costs
 from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.summary import by_case, case_table
 from hpcbench.analysis.threads import Compared, compared, kept_as_unset, overall, ways_of
-from hpcbench.models.catalog import DYNAMIC, FIXED, NONE
+from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
 
 Matrix = Callable[..., Any]
 Table = Callable[..., pd.DataFrame]

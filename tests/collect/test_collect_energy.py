@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.collect.energy import COLUMNS, energy_columns
+from hpcbench.core.energy import Energy
 from hpcbench.monitor import energy
-from hpcbench.monitor.energy import Energy
 
 MakeRecord = Callable[..., dict[str, Any]]
 GPU = {"device": "gpu", "gpus_per_task": 1}

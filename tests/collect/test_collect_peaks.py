@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.collect.peaks import keep_peaks, node_type, read_peaks
-from hpcbench.config.experiment import check_name
+from hpcbench.config.names import check_name
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.workspace import Workspace
 

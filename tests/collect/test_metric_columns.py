@@ -13,7 +13,7 @@ from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, differing_work, ranked, work_groups
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
-from hpcbench.node import sampling
+from hpcbench.core.samples import of_whole
 
 MakeRecord = Callable[..., dict[str, Any]]
 COMMAND = {"framework": "command", "model": None, "command": "./bench"}
@@ -31,7 +31,7 @@ def make_command(make_record: MakeRecord) -> MakeRecord:
         changes.setdefault("metrics", found if completed else None)
         facts = {
             **nothing,
-            "samples": sampling.of_whole(2.0, 2.0, None),
+            "samples": of_whole(2.0, 2.0, None),
         }
         return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
 

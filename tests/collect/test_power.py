@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from hpcbench.collect.power import COLUMNS, MOST_POINTS, power_over_time
+from hpcbench.core.energy import Energy
 from hpcbench.monitor import timeline
-from hpcbench.monitor.energy import Energy
 from hpcbench.monitor.power_sensors import Meter
 from hpcbench.monitor.timeline import Writer
 from hpcbench.workspace import SweepPaths

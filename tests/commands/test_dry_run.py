@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.commands import common, dry_run
+from hpcbench.commands import dry_run
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import load_site
 from hpcbench.plan.plan import make_plan
 from hpcbench.submit.sweep import resolved
+from hpcbench.util.console import out
 from hpcbench.workspace import Workspace
 
 FOLLOW_ON = "#!/bin/bash\ntouch {{ sweep }}\n"
@@ -22,7 +23,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     """What is printed of an experiment of commands on a cluster."""
 
     def show(text: str) -> str:
-        monkeypatch.setattr(common.out, "width", 200)
+        monkeypatch.setattr(out, "width", 200)
         document = parse_yaml(f"name: trial\n{text}", "trial.yaml")
         plan = make_plan(load_experiment(document), document, load_site(parse_yaml("name: c\nscheduler: slurm\n", "c")))
         workspace = Workspace(tmp_path)

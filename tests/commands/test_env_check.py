@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from hpcbench.commands.env_check import framework_and_strategy
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.errors import UserError
-from hpcbench.models import catalog
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_the_name_of_an_environment_tells_its_framework(name, framework, wanted)
 def test_a_name_that_does_not_tell_needs_the_option(name):
     with pytest.raises(UserError, match="does not tell its framework") as caught:
         framework_and_strategy(name)
-    assert all(framework in caught.value.hint for framework in catalog.FRAMEWORKS)
+    assert all(framework in caught.value.hint for framework in FRAMEWORKS)
 
 
 @pytest.mark.torch
@@ -79,7 +79,7 @@ def test_a_set_up_that_fails_is_told(command_line):
     assert "pytorch: does not work: failed" in told
 
 
-BUILT = [*catalog.FRAMEWORKS, "horovod-pytorch"]
+BUILT = [*FRAMEWORKS, "horovod-pytorch"]
 LONG = ["horovod-mxnet", "horovod-tensorflow"]
 
 

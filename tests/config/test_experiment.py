@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.experiment import Experiment, check_name, load_experiment
+from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.loading import load_yaml, parse_yaml
+from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped
 

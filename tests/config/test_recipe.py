@@ -9,8 +9,8 @@ from packaging.requirements import Requirement
 
 from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.recipe import Recipe, load_recipe
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.errors import UserError
-from hpcbench.models import catalog
 from hpcbench.util.package_data import shipped
 
 SHIPPED = sorted((shipped("configs") / "environments").glob("*.yaml"))
@@ -22,8 +22,8 @@ def recipe(steps: str = "steps: [{install: [tiny==1.0]}]") -> Recipe:
 
 
 def test_every_framework_and_every_horovod_has_a_recipe() -> None:
-    horovod = {f"horovod-{name}" for name, each in catalog.FRAMEWORKS.items() if "horovod" in each.strategies}
-    assert {file.stem for file in SHIPPED} == {*catalog.FRAMEWORKS, *horovod}
+    horovod = {f"horovod-{name}" for name, each in FRAMEWORKS.items() if "horovod" in each.strategies}
+    assert {file.stem for file in SHIPPED} == {*FRAMEWORKS, *horovod}
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)

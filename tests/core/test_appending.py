@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.monitor import appending as module
+from hpcbench.core import files as module
+from hpcbench.core.files import appending, write_all
 from hpcbench.monitor import timeline
-from hpcbench.monitor.appending import appending, write_all
 
 
 @pytest.mark.parametrize(

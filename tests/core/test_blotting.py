@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.core.redaction import BLOT
-from hpcbench.node.blotting import without_secrets
+from hpcbench.core.redaction import BLOT, without_secrets
 
 SECRET = "s3cr3t-of-mine"  # noqa: S105 - made up
 KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n+{SECRET}\n+AAAA\n-----END OPENSSH PRIVATE KEY-----"

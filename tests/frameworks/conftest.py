@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.models.catalog import SETTINGS
+from hpcbench.core.frameworks import SETTINGS
 from hpcbench.node.preload import found
 from hpcbench.node.variables import for_worker
 

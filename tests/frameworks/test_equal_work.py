@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
 from hpcbench.models import catalog, layers
 from hpcbench.node.variables import for_worker
 from tests.conftest import ENVIRONMENTS
@@ -49,9 +50,9 @@ class Solver(NamedTuple):
         return f"{name}-{self.execution}"
 
 
-SOLVERS = [Solver(name, name, how) for name, framework in catalog.FRAMEWORKS.items() for how in framework.executions]
+SOLVERS = [Solver(name, name, how) for name, framework in FRAMEWORKS.items() for how in framework.executions]
 # An older TensorFlow, with layers of an older Keras; and of Keras' ways those that take minutes each.
-OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in catalog.FRAMEWORKS["tensorflow"].executions]
+OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in FRAMEWORKS["tensorflow"].executions]
 SLOW = [
     Solver("keras-tensorflow", "keras-tensorflow", "eager"),
     Solver("keras-tensorflow", "keras-tensorflow", "compiled"),
@@ -82,7 +83,7 @@ def solution(
 
     def solve(solver: Solver) -> Solution:
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
-        unset = dict.fromkeys(("inter_op_threads", *catalog.SETTINGS))
+        unset = dict.fromkeys(("inter_op_threads", *SETTINGS))
         given = {**unset, "framework": solver.framework, "device": "cpu", "intra_op_threads": 1}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
         environment = {**for_worker(given, os.environ), **COMPILED, "PYTHONPATH": str(zipapp)}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.models import catalog
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.node import hardware
 from hpcbench.node.run import _described
 
-EXECUTIONS = catalog.FRAMEWORKS["mxnet"].executions
+EXECUTIONS = FRAMEWORKS["mxnet"].executions
 
 
 @pytest.fixture

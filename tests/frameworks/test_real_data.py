@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from hpcbench.models import catalog
+from hpcbench.core import frameworks
 
 SCRIPT = Path(__file__).with_name("pipelines.py")
-FRAMEWORKS = list(catalog.FRAMEWORKS)
+FRAMEWORKS = list(frameworks.FRAMEWORKS)
 # Keras' pipeline is the same over each backend.
 EACH = [
     pytest.param(name, marks=[pytest.mark.long] * (name in ("keras-jax", "keras-tensorflow"))) for name in FRAMEWORKS
@@ -64,7 +64,7 @@ def brought(tmp_path, outputs):
     def bring(framework: str, data: dict[str, str], **changes: object) -> dict[str, np.ndarray]:
         parameters = {**PARAMETERS, "data": data, **changes}
         (tmp_path / "parameters.json").write_text(json.dumps(parameters))
-        execution = catalog.FRAMEWORKS[framework].executions[0]
+        execution = frameworks.FRAMEWORKS[framework].executions[0]
         result = tmp_path / "result.npz"
         outputs("pipelines.py", framework, execution, tmp_path / "parameters.json", result, framework=framework)
         with np.load(result) as arrays:

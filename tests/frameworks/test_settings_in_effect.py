@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.models import catalog
+from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
 
-NOTHING = dict.fromkeys(catalog.SETTINGS)
+NOTHING = dict.fromkeys(SETTINGS)
 LONG = pytest.mark.long
 WITH_ONEDNN = [
     "pytorch",
@@ -27,7 +27,7 @@ def run(outputs: Callable[..., Any]) -> Callable[..., tuple[list[str], dict[str,
     """What a framework printed, and what it says is in effect, under these settings."""
 
     def run(framework: str, **settings: Any) -> tuple[list[str], dict[str, Any]]:
-        execution = catalog.FRAMEWORKS[framework].executions[0]
+        execution = FRAMEWORKS[framework].executions[0]
         asked = {**NOTHING, **settings}
         told = {"SETTINGS": json.dumps(asked), "ONEDNN_VERBOSE": 1, "MKLDNN_VERBOSE": 1, "DNNL_VERBOSE": 1}
         words = ("settings_probe.py", framework, execution)

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from hpcbench.models import catalog
+from hpcbench.core.frameworks import FRAMEWORKS
 
-EXECUTIONS = catalog.FRAMEWORKS["tensorflow"].executions
+EXECUTIONS = FRAMEWORKS["tensorflow"].executions
 
 
 @pytest.fixture

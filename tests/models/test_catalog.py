@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.frameworks import EXECUTIONS, FRAMEWORKS, STRATEGIES
 from hpcbench.models import catalog, layers
 from hpcbench.models.catalog import MODELS, flops_per_item, resolved_options
 
@@ -105,21 +106,21 @@ def test_options_that_are_given_stand_on_top_of_the_defaults() -> None:
     assert MODELS["mlp"].options["layers"] == 2
 
 
-@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_framework_can_run_on_a_single_task(framework: str) -> None:
-    assert "single" in catalog.FRAMEWORKS[framework].strategies
+    assert "single" in FRAMEWORKS[framework].strategies
 
 
-@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_framework_has_known_ways_of_execution(framework: str) -> None:
-    executions = catalog.FRAMEWORKS[framework].executions
+    executions = FRAMEWORKS[framework].executions
     assert executions
-    assert set(executions) <= set(catalog.EXECUTIONS)
+    assert set(executions) <= set(EXECUTIONS)
 
 
 def test_every_strategy_of_a_framework_is_listed_once() -> None:
-    every = [strategy for framework in catalog.FRAMEWORKS.values() for strategy in framework.strategies]
-    assert sorted(catalog.STRATEGIES) == sorted(set(every))
+    every = [strategy for framework in FRAMEWORKS.values() for strategy in framework.strategies]
+    assert sorted(STRATEGIES) == sorted(set(every))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbench.core.energy import Energy
 from hpcbench.monitor import energy, timeline
 from hpcbench.monitor.power_sensors import SENSORS, Meter
 from hpcbench.monitor.timeline import Series, Timeline
 
-Energy = energy.Energy
 RAPL = Meter("cpu0", counter="rapl.cpu0_uj", joules=1e-6, resets="rapl.cpu0_resets", counter_sensor="rapl")
 TICKS = [tick / 10 for tick in range(101)]  # ten seconds at 10 Hz
 

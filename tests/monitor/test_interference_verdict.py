@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbench.core.samples import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.monitor import interference
-from hpcbench.monitor.interference import CLEAN, DISTURBED, UNMONITORED, Evidence, verdict
+from hpcbench.monitor.interference import Evidence, verdict
 
 E = [Evidence(("cpu",), 0.5, "other processes took its CPUs")]
 

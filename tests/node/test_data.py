@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcbench.core.status import BadData
 from hpcbench.node import data
+from hpcbench.node.errors import BadData
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.status import Unsupported
 from hpcbench.node import gpus, problem
+from hpcbench.node.errors import Unsupported
 from hpcbench.node.frameworks import requirements
 
 NO_DEVICE, OUT_OF_RANGE = 100, 101  # CUDA's

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.files import keep_once, write_whole
 from hpcbench.node import keeping
 
 
 def test_the_first_writes_it_and_nobody_after_that(tmp_path: Path) -> None:
     path = tmp_path / "ab" / "n1.json"
-    keeping.keep_once(str(path), lambda: {"by": 1})
-    keeping.keep_once(str(path), lambda: pytest.fail("it was there"))
+    keep_once(str(path), lambda: {"by": 1})
+    keep_once(str(path), lambda: pytest.fail("it was there"))
     assert json.loads(path.read_text()) == {"by": 1}
     assert [file.name for file in path.parent.iterdir()] == ["n1.json"]
 
@@ -25,14 +26,14 @@ def test_where_nothing_can_be_written_it_is_told_and_no_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    keeping.keep_once(str(tmp_path / "file" / "n1.json"), dict)
+    keep_once(str(tmp_path / "file" / "n1.json"), dict)
     assert "n1.json is not written: " in capsys.readouterr().err
 
 
 def test_what_is_half_written_is_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "n1.json").mkdir()
     with pytest.raises(OSError, match="directory"):
-        keeping.write_whole(str(tmp_path / "n1.json"), "{}")
+        write_whole(str(tmp_path / "n1.json"), "{}")
     assert [file.name for file in tmp_path.iterdir()] == ["n1.json"]
 
 
@@ -44,13 +45,13 @@ def test_no_link_that_others_have_planted_is_followed(tmp_path: Path, capsys: py
     (sweep / "nodes").symlink_to(target)
     (sweep / f"n1.json.{platform.node()}-{os.getpid()}.part").symlink_to(target / "file")
     for path in (sweep / "nodes" / "ab" / "n1.json", sweep / "n1.json"):
-        keeping.keep_once(str(path), dict)
+        keep_once(str(path), dict)
     assert [(file.name, file.read_text()) for file in target.iterdir()] == [("file", "kept")]
     assert capsys.readouterr().err.count("is not written: ") == 2
 
 
 def test_what_nobody_foresaw_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keeping.keep_once(str(tmp_path / "n1.json"), lambda: {"1": 1 // 0})
+    keep_once(str(tmp_path / "n1.json"), lambda: {"1": 1 // 0})
     assert "division" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.core.status import Unsupported
 from hpcbench.models import catalog, layers
 from hpcbench.models.catalog import flops_per_item, resolved_options
 from hpcbench.node import hardware, problem
+from hpcbench.node.errors import Unsupported
 from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 from tests.node.tiny import TINY

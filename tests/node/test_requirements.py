@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.status import Unsupported
 from hpcbench.node import problem
+from hpcbench.node.errors import Unsupported
 from hpcbench.node.frameworks import horovod_group, requirements
 from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.node.sampling import ClockError, Samples, measure
+from hpcbench.core.samples import Samples
+from hpcbench.node.sampling import ClockError, measure
 from hpcbench.node.stopping import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
 
 

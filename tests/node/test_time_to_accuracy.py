@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.core.status import Missed
 from hpcbench.node.data import Items, Split
+from hpcbench.node.errors import Missed
 from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 from hpcbench.node.workloads import time_to_accuracy

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.models import catalog
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.node.variables import for_worker
 
 USERS = {"PATH": "/bin", "OMP_NUM_THREADS": "17"}
@@ -36,7 +36,7 @@ def test_a_plain_case_leaves_the_users_environment_alone(changed: Callable[..., 
     assert changed(GPUS, framework="command", model=None, command="true") == {}
 
 
-@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_openmp_gets_the_threads_of_every_framework(changed: Callable[..., dict[str, str]], framework: str) -> None:
     """It sizes its pool at import, before any setter can be called."""
     assert changed(framework=framework, intra_op_threads=3)["OMP_NUM_THREADS"] == "3"
@@ -50,7 +50,7 @@ def test_keras_is_told_its_backend_whatever_the_user_has_set(
     assert changed({"KERAS_BACKEND": "other"}, framework=f"keras-{backend}")["KERAS_BACKEND"] == backend
 
 
-@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_case_on_the_cpu_sees_no_gpu(changed: Callable[..., dict[str, str]], framework: str) -> None:
     on_cpu, on_gpu = changed(GPUS, framework=framework), changed(GPUS, framework=framework, **ON_GPU)
     assert {name: on_cpu[name] for name in GPUS} == dict.fromkeys(GPUS, "-1")

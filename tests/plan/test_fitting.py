@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
 from hpcbench.errors import UserError
-from hpcbench.models import catalog
 
 ALONE = """\
   cpus_per_task: 2
@@ -98,12 +98,12 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("framework", catalog.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_setting_is_planned_where_the_framework_has_it_and_refused_where_not(
     plan: Callable[..., Any], refused: Callable[[str], UserError], framework: str
 ) -> None:
-    assert set(VALUES) == set(catalog.SETTINGS)
-    kind = catalog.FRAMEWORKS[framework]
+    assert set(VALUES) == set(SETTINGS)
+    kind = FRAMEWORKS[framework]
     for name, value in VALUES.items():
         text = f"matrix:\n  framework: [{framework}]\n  execution: [{kind.executions[-1]}]\n  {name}: [{value}]\n"
         if name in kind.settings:

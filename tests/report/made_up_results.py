@@ -19,7 +19,7 @@ from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.config.metrics import PREFIX
 from hpcbench.config.parameters import TAG
-from hpcbench.models.catalog import FRAMEWORKS
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE, Place

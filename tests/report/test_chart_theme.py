@@ -12,7 +12,7 @@ import vl_convert
 
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.statistics import Floats
-from hpcbench.models.catalog import FRAMEWORKS
+from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place, config

@@ -13,7 +13,7 @@ from rich.console import Console
 from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.statistics import Interval
-from hpcbench.models.catalog import DYNAMIC
+from hpcbench.core.frameworks import DYNAMIC
 from hpcbench.report.charts import threads as charts
 from hpcbench.report.charts.selection import chosen
 from hpcbench.report.charts.theme import AS_FILE

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.models import catalog
+from hpcbench.core.frameworks import FRAMEWORKS
 
 DYING = Path(__file__).parent / "dying"
 SOON_S = 30
 STRATEGIES = [
     (framework, strategy)
-    for framework, known in catalog.FRAMEWORKS.items()
+    for framework, known in FRAMEWORKS.items()
     for strategy in known.strategies
     if strategy != "single"
 ]
@@ -42,15 +42,15 @@ def cluster_with(cluster, with_environments):
 
 
 def test_every_framework_infers_and_trains_on_one_node(cluster_with):
-    cluster = cluster_with([(framework, "single") for framework in catalog.FRAMEWORKS])
+    cluster = cluster_with([(framework, "single") for framework in FRAMEWORKS])
     experiment = cluster.experiment(
         parameters={"intra_op_threads": 1, "batch_size": 4},
-        matrix={"framework": list(catalog.FRAMEWORKS), "task": ["inference", "training"]},
+        matrix={"framework": list(FRAMEWORKS), "task": ["inference", "training"]},
         slurm={"mem": "3G"},
     )
     cluster("sweep", experiment, "--wait")
     records = cluster.records()
-    assert len(records) == 2 * len(catalog.FRAMEWORKS)
+    assert len(records) == 2 * len(FRAMEWORKS)
     assert {record["threads"]["intra_op"] for record in records} == {1}
     assert len({record["work"]["parameter_count"] for record in records}) == 1
     assert len({(r["parameters"]["task"], r["work"]["flops_per_item"]) for r in records}) == 2

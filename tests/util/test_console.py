@@ -12,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench import cli
-from hpcbench.commands import common
 from hpcbench.errors import UserError
-from hpcbench.util.console import PrintableConsole
+from hpcbench.util.console import PrintableConsole, err, out
 
 NASTY = "\x1b[2J\x1b]0;title\x07\x9b31mgone"
 
@@ -68,8 +67,8 @@ def test_what_the_encoding_does_not_have_is_a_question_mark() -> None:
 
 
 def test_both_streams_of_the_commands_are_such() -> None:
-    assert isinstance(common.out, PrintableConsole)
-    assert isinstance(common.err, PrintableConsole)
+    assert isinstance(out, PrintableConsole)
+    assert isinstance(err, PrintableConsole)
 
 
 def test_an_error_has_none_either(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from hpcbench.report.more import say_more
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any, Dict, Optional
 
 import torch
 
-from ...core.status import Unsupported
-from ...models.catalog import FIXED, SCHEDULE
+from ...core.frameworks import FIXED, SCHEDULE
 from .. import schedule
+from ..errors import Unsupported
 from ..schedule import Applied, Schedule
 from .finding import Finder, Subject
 from .following import follow

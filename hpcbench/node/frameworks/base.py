@@ -4,7 +4,7 @@ import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Tuple, Type
 
-from ...models import catalog
+from ...core.frameworks import TIME_TO_ACCURACY
 from ..data import Items
 from ..problem import Problem
 
@@ -97,7 +97,7 @@ class Network(ABC):
     @property
     def work(self) -> Work:
         problem, parameters = self.problem, self.problem.parameters
-        learning = parameters["task"] == catalog.TIME_TO_ACCURACY
+        learning = parameters["task"] == TIME_TO_ACCURACY
         of_16_bits = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from ...core.status import Unsupported
+from ..errors import Unsupported
 from ..group import Group
 from ..problem import Problem
 

@@ -5,9 +5,9 @@ from typing import Any, Iterator, List, Tuple
 
 import numpy
 
-from ...core.status import Unsupported
 from .. import images
 from ..data import Items
+from ..errors import Unsupported
 from ..problem import Problem
 from . import jax_devices
 

@@ -6,9 +6,9 @@ from typing import Any, List, Optional
 
 import jax
 
-from ...core.status import Unsupported
 from .. import gpus, hardware, topology
 from ..checkup.system import System
+from ..errors import Unsupported
 from ..problem import Problem
 from . import requirements
 

@@ -10,9 +10,9 @@ import jax
 import numpy
 from jax import numpy as jnp
 
-from ...core.status import Unsupported
 from .. import out_of_memory
 from ..data import Items
+from ..errors import Unsupported
 from ..problem import Problem, channels_last
 from . import jax_data, jax_devices, jax_strategies, requirements
 from .base import Adapter, Batch, Library, Network

@@ -7,7 +7,7 @@ import jax
 import numpy
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ...core.status import Unsupported
+from ..errors import Unsupported
 from ..group import Group, is_loopback
 from ..problem import Problem
 from . import jax_devices

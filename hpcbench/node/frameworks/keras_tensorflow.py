@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, Sequence
 
 import keras
 
-from ...models import catalog
+from ...core.frameworks import COMPILED
 from ..problem import MOMENTUM, Problem
 from . import keras_layers
 from .tensorflow import TensorFlow, TensorFlowNetwork
@@ -27,7 +27,7 @@ class KerasModule:
 class KerasTensorFlowNetwork(TensorFlowNetwork):
     def model_of(self, problem: Problem) -> KerasModule:
         model = keras_layers.model_of(problem)
-        if problem.parameters["execution"] == catalog.COMPILED:
+        if problem.parameters["execution"] == COMPILED:
             for lstm in _lstms(model):
                 lstm.use_cudnn = False  # XLA cannot compile it
         return KerasModule(model)
@@ -38,7 +38,7 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         return optimizer
 
     def remarks(self) -> List[str]:
-        if self.problem.parameters["execution"] == catalog.COMPILED:
+        if self.problem.parameters["execution"] == COMPILED:
             return super().remarks()
         return []  # Keras takes cuDNN's LSTM
 

@@ -5,10 +5,11 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
-from ...core.status import Unsupported
-from ...models import catalog, layers
+from ...core.frameworks import GRAPH
+from ...models import layers
 from .. import gpus, out_of_memory
 from ..data import Items
+from ..errors import Unsupported
 from ..problem import Problem
 from . import requirements
 from .base import Adapter, Batch, Library, Network, Work
@@ -34,7 +35,7 @@ class MXNetNetwork(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.device = _device(problem)
-        self.graph = problem.parameters["execution"] == catalog.GRAPH
+        self.graph = problem.parameters["execution"] == GRAPH
         numpy.random.seed(problem.parameters["seed"] + problem.group.rank)  # of shuffling
         mx.random.seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
         self.model: Any = mxnet_layers.sequential(problem.layers, problem.item_shape, problem.weights())

@@ -7,10 +7,10 @@ import numpy
 import torch
 from torch import nn
 
-from ...core.status import Unsupported
-from ...models import catalog
+from ...core.frameworks import COMPILED
 from .. import out_of_memory
 from ..data import Items
+from ..errors import Unsupported
 from ..problem import Problem
 from . import pytorch_data, pytorch_layers, pytorch_settings, pytorch_strategies, requirements
 from .base import Adapter, Batch, Library, Network
@@ -33,7 +33,7 @@ class PyTorchNetwork(Network):
         self.model: Any = pytorch_strategies.parallel(model, problem, self.device)
         if problem.training:
             self.update = self.update_of(problem)
-        if problem.parameters["execution"] == catalog.COMPILED:
+        if problem.parameters["execution"] == COMPILED:
             self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
         # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
@@ -94,7 +94,7 @@ class PyTorchNetwork(Network):
         return None
 
     def remarks(self) -> List[str]:
-        if self.problem.parameters["execution"] != catalog.COMPILED:
+        if self.problem.parameters["execution"] != COMPILED:
             return []
         counters = torch._dynamo.utils.counters
         breaks = sum(counters["graph_break"].values())

@@ -4,7 +4,7 @@ from typing import Optional
 
 import torch
 
-from ...core.status import Unsupported
+from ..errors import Unsupported
 
 _GRAIN = 32768  # elements that a thread of an operation gets at least (GRAIN_SIZE of ATen/TensorIterator.h)
 _DENORMAL = 1e-310  # below float64's smallest normal number, 2.2e-308

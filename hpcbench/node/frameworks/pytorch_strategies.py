@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from ...core.status import Unsupported
+from ..errors import Unsupported
 from ..problem import MOMENTUM, Problem
 from . import horovod_group
 from .pytorch_layers import Residual

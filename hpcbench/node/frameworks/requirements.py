@@ -2,8 +2,8 @@
 
 from typing import List, Optional, Sequence, Tuple
 
-from ...core.status import Unsupported
 from .. import gpus, hardware
+from ..errors import Unsupported
 from ..problem import Problem
 
 

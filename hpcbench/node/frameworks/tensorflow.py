@@ -7,7 +7,8 @@ import numpy
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_util_port  # nothing public tells whether oneDNN is on
 
-from ...models import catalog, layers
+from ...core.frameworks import COMPILED, EAGER
+from ...models import layers
 from .. import hardware, out_of_memory
 from ..data import Items
 from ..problem import MOMENTUM, Problem, channels_last
@@ -100,9 +101,9 @@ class TensorFlowNetwork(Network):
     def _set_execution(self, problem: Problem) -> None:
         """XLA compiles a whole step; where gradients meet in the middle of it, what comes before that."""
         execution = problem.parameters["execution"]
-        compiled = execution == catalog.COMPILED
+        compiled = execution == COMPILED
         self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
-        if execution != catalog.EAGER:
+        if execution != EAGER:
             self._predict = _function(self._predict, compiled)
             self._learn = _function(self._learn, compiled and not problem.parallel)
         if compiled and problem.parallel:

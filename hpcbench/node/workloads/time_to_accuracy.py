@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 
-from ...core.status import Missed
 from ..data import Split
+from ..errors import Missed
 from ..frameworks.base import Network
 
 # A framework that computes beside Python takes what it is asked for faster than it does it: without a wait now and then

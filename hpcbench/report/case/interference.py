@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hpcbench.monitor.interference import CLEAN
+from hpcbench.core.samples import CLEAN
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.formats import figure
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 
 def interference(view: CaseView) -> Facts:

@@ -13,8 +13,8 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.core.status import COMPLETED, STATUSES
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
-from hpcbench.report.plural import plural
 from hpcbench.report.progress import counted
+from hpcbench.util.text import plural
 
 _OWN_LINE = "command"  # a program of several lines
 

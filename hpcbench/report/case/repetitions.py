@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.analysis.statistics import median_of
-from hpcbench.monitor.interference import DISTURBED, UNMONITORED
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED
 from hpcbench.node.steadiness import medians_of_parts
 from hpcbench.report.blocks import sparkline
 from hpcbench.report.case.facts import Facts

@@ -10,13 +10,13 @@ from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.statistics import Interval, fewest_samples
 from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
-from hpcbench.models.catalog import NONE
-from hpcbench.monitor.energy import KINDS
-from hpcbench.monitor.interference import DISTURBED
+from hpcbench.core.energy import KINDS
+from hpcbench.core.frameworks import NONE
+from hpcbench.core.samples import DISTURBED
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView, Row
 from hpcbench.report.formats import duration, figure, memory
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 _BEFORE = {
     "import_s": "import",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hpcbench.analysis.histogram import Histogram, histogram
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.node.sampling import SAMPLES
+from hpcbench.core.samples import SAMPLES
 from hpcbench.report.blocks import bar
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.formats import duration, figure

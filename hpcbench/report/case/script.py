@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.overview import from_workspace
-from hpcbench.report.plural import plural
 from hpcbench.submit import packs, ranges
+from hpcbench.util.text import plural
 
 
 def script(view: CaseView) -> Facts:

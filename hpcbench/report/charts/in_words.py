@@ -6,7 +6,7 @@ from hpcbench.analysis.naming import label
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.formats import value_in_words
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 
 def described(work: Work, quantity: Quantity) -> str:

@@ -15,8 +15,8 @@ from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.scaling import STRONG, WEAK, Scaling, scaling
 from hpcbench.analysis.statistics import Floats
 from hpcbench.analysis.summary import by_case, speaking
+from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
-from hpcbench.node.sampling import SAMPLES
 from hpcbench.report.charts import cases, distribution, parallel, theme
 from hpcbench.report.charts import scaling as scalings
 from hpcbench.report.charts.base import Figure, case_names, numbered, title_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hpcbench.models.catalog import FRAMEWORKS
+from hpcbench.core.frameworks import FRAMEWORKS
 
 BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = (
     "#4477AA",

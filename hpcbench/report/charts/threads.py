@@ -18,9 +18,9 @@ from hpcbench.report.charts.base import Figure, Measure, colour, known_limits, m
 from hpcbench.report.charts.in_words import capital
 from hpcbench.report.charts.theme import Place
 from hpcbench.report.formats import duration
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import header_of
 from hpcbench.report.threads import NAMES
+from hpcbench.util.text import plural
 
 MOST = 40  # contexts that have room below each other
 

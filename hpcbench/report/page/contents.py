@@ -14,8 +14,8 @@ from hpcbench.analysis.answer import Answer, answers, key_of
 from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.rules import RULES, Evidence, Finding, check
+from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED
-from hpcbench.monitor.interference import DISTURBED
 from hpcbench.report.answers import sentence
 from hpcbench.report.charts import base
 from hpcbench.report.failures import failures_of
@@ -24,9 +24,9 @@ from hpcbench.report.page.figure import on_page
 from hpcbench.report.page.large import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.page.sheet import table_of
 from hpcbench.report.page.threads import threads_of
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import columns_of
 from hpcbench.report.threads import gains
+from hpcbench.util.text import plural
 
 TOP = 10  # places of a ranking on the page
 MOST_WORKS = 12  # rankings

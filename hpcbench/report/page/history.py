@@ -13,7 +13,7 @@ from hpcbench.report.charts import base
 from hpcbench.report.history import History, beside, columns, history_table, remarks, size, summary, title
 from hpcbench.report.page import model
 from hpcbench.report.page.figure import on_page
-from hpcbench.report.plural import plural
+from hpcbench.util.text import plural
 
 MOST_ANSWERS = 6
 MOST_PLACES = 100  # changes, and cases

@@ -14,8 +14,8 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.summary import work_groups
 from hpcbench.report.formats import formatter
 from hpcbench.report.page import model
-from hpcbench.report.plural import plural
 from hpcbench.report.ranking import header_of, heading
+from hpcbench.util.text import plural
 
 MOST_ROWS = 5000  # of the table
 MOST_TABLES = 12  # kinds of work with one

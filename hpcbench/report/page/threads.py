@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hpcbench.analysis.results import Results
 from hpcbench.report.page import model
-from hpcbench.report.plural import plural
 from hpcbench.report.threads import columns_of, sentences
+from hpcbench.util.text import plural
 
 MOST_CONTEXTS = 200
 

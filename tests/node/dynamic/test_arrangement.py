@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.status import Unsupported
 from hpcbench.node import machine, problem
 from hpcbench.node.checkup.system import System
+from hpcbench.node.errors import Unsupported
 from hpcbench.node.group import Group
 from hpcbench.node.ranks import Ranks
 
