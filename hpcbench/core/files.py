@@ -1,4 +1,4 @@
-"""Files under results/SWEEP, written whole or appended to. No link is followed: others may have planted one in a shared sweep."""
+"""Files under results/SWEEP, written whole or appended to. Links, which others may have planted, are not followed."""
 
 import contextlib
 import errno
