@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from hpcbench.monitor import host
-from hpcbench.monitor.proc_stat import TICKS_PER_S, cpu_times
-from hpcbench.monitor.processes import MARK
-from hpcbench.node import watched
+from hpcbench.node.host import hostname
+from hpcbench.node.host.proc_stat import TICKS_PER_S, cpu_times
+from hpcbench.node.monitor.processes import MARK
+from hpcbench.node.results import monitor_summary
 from hpcbench.submit.node_code import node_zipapp
 
 DELAY_S = 0.5  # of the samples, before a fault begins
@@ -44,8 +44,8 @@ _WORKER = """
 import json, os, sys
 os.sched_setaffinity(0, [int(sys.argv[1])])
 {workload}
-from hpcbench.node.sampling import measure
-from hpcbench.node.stopping import Settings
+from hpcbench.node.worker.timing import measure
+from hpcbench.node.worker.stopping_rules import Settings
 settings = Settings(1e-9, 10, float(sys.argv[2]), float(sys.argv[2]), 0.5)
 step()
 print("measuring", flush=True)
@@ -185,8 +185,8 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         finally:
             worker.kill()
             monitor.communicate(timeout=30)
-        ranks = [{"host": host.name(os.environ), "facts": {"samples": samples}}]
-        found, nodes = watched.of_repetition(ranks, str(scratch), on_gpus=False)
+        ranks = [{"host": hostname.name(os.environ), "facts": {"samples": samples}}]
+        found, nodes = monitor_summary.of_repetition(ranks, str(scratch), on_gpus=False)
     assert found is not None
     ended = nodes[0]["monitor"]
     cost = Cost(ended["cpu_s"] / ended["elapsed_s"], ended["ticks"] / ended["elapsed_s"]) if ended else None

@@ -16,7 +16,7 @@ from measuring import HPCBENCH, clean_environment, once, show
 from run import synthetic
 
 from hpcbench.core import run_spec
-from hpcbench.node import record
+from hpcbench.node.results import record_writer
 
 SWEEPS, RUNS = 1000, 5
 BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -54,7 +54,7 @@ def _made(
     day: datetime.datetime,
     noise: random.Random,
 ) -> dict[str, Any]:
-    made = synthetic(run[1], description, record.Place(job, run[0], job, 1), noise)
+    made = synthetic(run[1], description, record_writer.Place(job, run[0], job, 1), noise)
     at = (day + datetime.timedelta(minutes=run[0])).isoformat(timespec="milliseconds")
     return {**made, "started_at": at, "ended_at": at}
 

@@ -22,7 +22,7 @@ from measuring import HPCBENCH, clean_environment, once, show, timed
 from virtual_cluster import NoSlurmError, partition, virtual_cluster
 
 from hpcbench.core import run_spec
-from hpcbench.node import record, verdict, watched
+from hpcbench.node.results import monitor_summary, outcome, record_writer
 
 CASES = 10_000
 EXPERIMENT = f"""
@@ -102,12 +102,12 @@ def write_records(jobs: Path, records: Path) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = synthetic(run_spec.parse(line), sweep, record.Place(job, element, job, 1), noise)
+                made = synthetic(run_spec.parse(line), sweep, record_writer.Place(job, element, job, 1), noise)
                 file.write(json.dumps(made, separators=(",", ":")) + "\n")
 
 
 def synthetic(
-    run: run_spec.PlannedRun, sweep: dict[str, Any], place: record.Place, noise: random.Random
+    run: run_spec.PlannedRun, sweep: dict[str, Any], place: record_writer.Place, noise: random.Random
 ) -> dict[str, Any]:
     """The record of a repetition with made-up samples."""
     times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
@@ -124,8 +124,8 @@ def synthetic(
     node = {"hostname": "n1", "cpu_model": "synthetic"}
     rank = {"rank": 0, "facts": facts, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"host": "n1", "started_at": 0.0, "ended_at": 1.0}
-    seen = watched.of_repetition([rank], "no-timeline", on_gpus=False)
-    return record.assemble(run, sweep, place, [rank], verdict.Outcome("completed", None), 1.0, {}, seen)
+    seen = monitor_summary.of_repetition([rank], "no-timeline", on_gpus=False)
+    return record_writer.assemble(run, sweep, place, [rank], outcome.Outcome("completed", None), 1.0, {}, seen)
 
 
 def main() -> None:

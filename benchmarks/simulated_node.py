@@ -15,11 +15,11 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from hpcbench.node.dynamic import path
-from hpcbench.node.dynamic.proof import prove
-from hpcbench.node.dynamic.search import Settings, search
+from hpcbench.node.thread_schedule.search import shortest_path
+from hpcbench.node.thread_schedule.search.confirmation import prove
+from hpcbench.node.thread_schedule.search.search import Settings, search
 
-COUNTS = path.counts_up_to(64)
+COUNTS = shortest_path.counts_up_to(64)
 NODES = 200
 BUDGETS_S = (10.0, 30.0)  # for the search, and for the proof: what a case and find_schedule have if nobody sets more
 WITHIN = 0.02
@@ -100,7 +100,7 @@ class Node:
         return self.switch_s[before, after]
 
     def seconds(self, counts: Counts, divided: Collection[int]) -> float:
-        return path.seconds_of(counts, self._times(divided), self.switch)
+        return shortest_path.seconds_of(counts, self._times(divided), self.switch)
 
     def _times(self, divided: Collection[int]) -> list[dict[int, float]]:
         return [self.side_by_side[section] if section in divided else own for section, own in enumerate(self.times)]
@@ -132,7 +132,10 @@ class Node:
 
     def elsewhere(self, work: float, counts: Counts, divided: Collection[int]) -> Elsewhere:
         self.put_work(work)
-        fixed_s, best_s = path.best_fixed(self.times).seconds, path.cheapest(self.best_times, self.switch).seconds
+        fixed_s, best_s = (
+            shortest_path.best_fixed(self.times).seconds,
+            shortest_path.cheapest(self.best_times, self.switch).seconds,
+        )
         return Elsewhere(fixed_s / self.seconds(counts, divided), fixed_s / best_s)
 
 
@@ -155,8 +158,8 @@ class Judged(NamedTuple):
 
 def judge(seed: int, budget_s: float) -> Judged:
     node = Node(seed)
-    best = path.cheapest(node.best_times, node.switch)
-    fixed = path.best_fixed(node.times)
+    best = shortest_path.cheapest(node.best_times, node.switch)
+    fixed = shortest_path.best_fixed(node.times)
     settings, ways = Settings(seed=seed, budget_s=budget_s), (node.side_by_side, node.time_whole)
     found = search(node.time_step, len(node.times), COUNTS, settings, *ways)
     fixed_counts, dynamic = (found.fixed.counts, frozenset[int]()), (found.dynamic.counts, found.divided)

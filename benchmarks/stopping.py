@@ -17,8 +17,8 @@ from noise import Floats
 
 from hpcbench.analysis.statistics import median_interval
 from hpcbench.config.experiment import Measure
-from hpcbench.node.sampling import WINDOW_S
-from hpcbench.node.stopping import PRECISION, Settings, Stopping
+from hpcbench.node.worker.stopping_rules import PRECISION, Settings, Stopping
+from hpcbench.node.worker.timing import WINDOW_S
 
 CASES = 300
 RUNS = Measure().repetitions

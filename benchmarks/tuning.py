@@ -20,7 +20,7 @@ from measuring import FailedError
 from real_settings import NETWORKS, Tuned, tuned
 from simulated_settings import Trial, made_up, searched
 
-from hpcbench.node import hardware
+from hpcbench.node.host import hardware
 
 TRIALS = 100
 NOISE = (0.005, 0.02, 0.05)  # of a full measurement, from process to process

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from hpcbench.node import apply_schedule, find_schedule
-from hpcbench.node.schedule import write
+from hpcbench.node.thread_schedule import write
 
 STEPS = 50
 

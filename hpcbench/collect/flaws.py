@@ -1,7 +1,8 @@
 """What is wrong with a record that was read: a field that is missing, or of another kind than the node writes.
 
-Looked for once, where records are read, so that nothing behind has to. It knows of what is used: see node/record.py for
-all that there is. Fields of which a later version of the node tells more may be absent.
+Looked for once, where records are read, so that nothing behind has to. It knows of what is used: see
+node/results/record_writer.py for all that there is. Fields of which a later version of the node tells more may be
+absent.
 """
 
 from __future__ import annotations

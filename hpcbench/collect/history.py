@@ -15,7 +15,7 @@ from hpcbench.collect.table import MetricColumn, metric_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
-from hpcbench.node.inventory import SLURM
+from hpcbench.node.host.inventory import SLURM
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import SweepPaths, Workspace

@@ -10,8 +10,8 @@ from functools import cached_property
 from hpcbench.collect.records import Record, array_of, is_disturbed
 from hpcbench.core import oom_pruning, status
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node import record as node_record
-from hpcbench.node import verdict
+from hpcbench.node.results import outcome
+from hpcbench.node.results import record_writer as node_record
 from hpcbench.submit import states
 from hpcbench.submit.sweep import Sweep
 
@@ -128,5 +128,5 @@ def _ordered(counted: Counter[str]) -> dict[str, int]:
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
     """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
     place = node_record.Place(run.job, run.element, run.job, None)
-    record = node_record.assemble(run.planned, sweep.description, place, [], verdict.Outcome(run.state, None), 0.0, {})
+    record = node_record.assemble(run.planned, sweep.description, place, [], outcome.Outcome(run.state, None), 0.0, {})
     return {**record, "started_at": None, "ended_at": None}

@@ -16,8 +16,9 @@ from hpcbench.core.files import make_folder
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE
 from hpcbench.errors import UserError
-from hpcbench.node import record as node_record
-from hpcbench.node import verdict, watched
+from hpcbench.node.results import monitor_summary
+from hpcbench.node.results import record_writer as node_record
+from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.submit import states
 from hpcbench.submit.journal import Batch
 from hpcbench.submit.queue import NoAnswerError, QueueEntry
@@ -82,7 +83,7 @@ def reconcile(sweep: Sweep, left: Left, planned: PlannedRun, entry: QueueEntry |
         error = _error(f"{NO_RECORD}; {said}", left.own_log or log)
     variables = {"SLURM_ARRAY_JOB_ID": str(batch.slurm_id), "SLURM_ARRAY_TASK_ID": str(index)}
     place = node_record.Place(batch.job, left.element, batch.name, None)
-    made = _make(sweep, place, planned, verdict.Outcome(status, error), left.folders, variables)
+    made = _make(sweep, place, planned, Outcome(status, error), left.folders, variables)
     return made._replace(used=left.files)
 
 
@@ -91,7 +92,7 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
     place = node_record.Place(job, element, job, None)
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
-    made = _make(sweep, place, planned, verdict.Outcome(FAILED, error), scratch, {})
+    made = _make(sweep, place, planned, Outcome(FAILED, error), scratch, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
     _put_away(made)
     return made.record
@@ -102,7 +103,7 @@ def _plain(message: str) -> dict[str, object]:
 
 
 def _error(message: str, log: Path) -> dict[str, object]:
-    lines = verdict.tail(str(log))
+    lines = tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
         complaint = " ".join(" ".join(lines[:gave_up]).split())[-MOST_WORDS:]
@@ -116,7 +117,7 @@ def _make(
     sweep: Sweep,
     place: node_record.Place,
     planned: PlannedRun,
-    outcome: verdict.Outcome,
+    outcome: Outcome,
     folders: Sequence[Path],
     slurm_variables: dict[str, str],
 ) -> MadeUp:
@@ -124,8 +125,8 @@ def _make(
     scratch = _latest(folders)
     ranks = node_record.read_ranks(str(scratch)) if scratch else []
     if scratch:
-        outcome = verdict.of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
-    seen = watched.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else watched.Seen()
+        outcome = of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
+    seen = monitor_summary.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else monitor_summary.Seen()
     record = node_record.assemble(planned, sweep.description, place, ranks, outcome, 0.0, slurm_variables, seen)
     return MadeUp(node_record.without_secrets(record, os.environ), planned, scratch, folders)
 
@@ -185,7 +186,7 @@ def keep(sweep: Sweep, made_up: Sequence[MadeUp], reason: str) -> list[str]:
 def _put_away(made: MadeUp) -> None:
     if made.scratch:
         records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
-        watched.keep(str(made.scratch), node_record.timelines_beside(str(records)))
+        monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
     for used in made.used:
         if used.suffix == ".log":
             used.unlink(missing_ok=True)

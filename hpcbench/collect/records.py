@@ -13,7 +13,7 @@ from hpcbench.collect.flaws import flaw
 from hpcbench.core import status
 from hpcbench.core.samples import DISTURBED
 from hpcbench.errors import UserError
-from hpcbench.node.record import SCHEMA
+from hpcbench.node.results.record_writer import SCHEMA
 from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 from hpcbench.workspace import SweepPaths

@@ -28,12 +28,12 @@ from hpcbench.doctor.peaks import keep, pythons
 from hpcbench.doctor.place import Place, counts, machine_in_words
 from hpcbench.doctor.terminal import print_places
 from hpcbench.errors import UserError, nearest
-from hpcbench.node import hardware
-from hpcbench.node.checkup.look import HARDWARE, look
-from hpcbench.node.checkup.noise import LEAST_SECONDS, SECONDS
-from hpcbench.node.checkup.peaks import look as measured_peaks
-from hpcbench.node.checkup.progress import Progress
-from hpcbench.node.checkup.system import this_system
+from hpcbench.node.checks.noise_floor import LEAST_SECONDS, SECONDS
+from hpcbench.node.checks.peaks import look as measured_peaks
+from hpcbench.node.checks.progress import Progress
+from hpcbench.node.checks.run_checks import HARDWARE, look
+from hpcbench.node.host import hardware
+from hpcbench.node.host.sysfs import this_system
 from hpcbench.submit import probe
 from hpcbench.util.console import err, out
 from hpcbench.util.signals import ended_like_ctrl_c

@@ -19,7 +19,7 @@ from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.resolve import resolve
 from hpcbench.environments.state import INCOMPLETE, NOT_BUILT, OUTDATED
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.progress import Progress
+from hpcbench.node.checks.progress import Progress
 from hpcbench.workspace import Workspace
 
 TIME = "00:02:00"

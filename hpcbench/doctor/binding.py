@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.node.checkup.system import counted, listed
+from hpcbench.node.host.sysfs import counted, listed
 from hpcbench.plan.packing import Resources
 
 _BIND = "launcher: {srun: [--cpu-bind=cores]} in the site file; TaskPlugin=task/cgroup,task/affinity in slurm.conf."
@@ -16,7 +16,7 @@ _SETTLE = "Ask for AutoDetect or File= in gres.conf, and ConstrainDevices=yes in
 
 @dataclass(frozen=True)
 class Task:
-    """What one task says it was given; see hpcbench.node.checkup.placement."""
+    """What one task says it was given; see hpcbench.node.checks.placement."""
 
     rank: int
     host: str

@@ -15,7 +15,7 @@ from hpcbench.core.finding import PROBLEM, WARNING, Finding
 from hpcbench.doctor.job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
 from hpcbench.doctor.place import Place
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.progress import Progress
+from hpcbench.node.checks.progress import Progress
 from hpcbench.submit import queue, states
 from hpcbench.submit.node_code import node_zipapp
 from hpcbench.workspace import Workspace

@@ -10,7 +10,7 @@ from hpcbench.core.finding import NOTE, OK, Finding
 from hpcbench.doctor.place import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
-from hpcbench.node.checkup.look import HARDWARE
+from hpcbench.node.checks.run_checks import HARDWARE
 from hpcbench.workspace import Workspace
 
 PYTORCH = "pytorch"

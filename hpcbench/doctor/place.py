@@ -44,6 +44,6 @@ def counts(places: list[Place]) -> dict[str, int]:
 
 
 def machine_in_words(node: dict[str, Any]) -> str:
-    """`n1: AMD EPYC, 2 CPUs, 25 GB, Linux 6.18.44`; `node` is what hpcbench.node.hardware describes."""
+    """`n1: AMD EPYC, 2 CPUs, 25 GB, Linux 6.18.44`; `node` is what hpcbench.node.host.hardware describes."""
     memory = f", {node['memory_bytes'] / 1e9:.0f} GB" if node["memory_bytes"] else ""
     return f"{node['hostname']}: {node['cpu_model']}, {node['cpu_count']} CPUs{memory}, Linux {node['kernel']}"

@@ -7,11 +7,11 @@ Each sweep carries this package as one zipapp, so that it runs in whatever envir
 def __getattr__(name: str) -> object:
     """What users' own programs want of it; it needs torch, and is imported when it is asked for."""
     if name == "apply_schedule":
-        from .schedule import apply_schedule
+        from .thread_schedule import apply_schedule
 
         return apply_schedule
     if name == "find_schedule":
-        from .dynamic.finding import find_schedule
+        from .thread_schedule.search.finder import find_schedule
 
         return find_schedule
     raise AttributeError(name)

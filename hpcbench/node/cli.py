@@ -15,7 +15,7 @@ from typing import Any, Dict, List
 
 from ..core.run_spec import read
 from ..core.status import AGAIN, COMPLETED, CONTROLLER, GIVE_WAY, JOB_OVER, NODE_FAILURE, SIGNALLED
-from .ranks import from_environment
+from .launch.ranks import from_environment
 
 CLOCK_S = 1.0  # bash counts whole seconds
 LONGER = 1.2  # than those before, that another attempt may take
@@ -132,13 +132,13 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _spawn(arguments: Any) -> int:
-    from .spawn import spawn
+    from .launch.local_launcher import spawn
 
     return spawn(arguments.tasks, arguments.cpus_per_task, _after_dashes(arguments.rest))
 
 
 def _monitor(arguments: Any) -> int:
-    from ..monitor.watch import watch
+    from .monitor.monitor import watch
 
     status = watch(arguments.scratch, os.path.basename(arguments.scratch))
     if arguments.nodes:  # its standard input has ended, and so has the measurement on all nodes
@@ -148,13 +148,12 @@ def _monitor(arguments: Any) -> int:
 
 def _keep_node(folder: str) -> None:
     """What this node is made of, if nobody has told it yet."""
-    from ..monitor import host
-    from . import node_file
+    from .host import hostname, inventory_file
 
-    if os.path.exists(node_file.path_of(folder, host.name(os.environ))):
+    if os.path.exists(inventory_file.path_of(folder, hostname.name(os.environ))):
         return
-    from . import inventory
-    from .checkup.system import this_system
+    from .host import inventory
+    from .host.sysfs import this_system
 
     places = [os.path.dirname(os.path.abspath(path)) for path in (sys.argv[0], folder)]
     inventory.keep(folder, this_system(), places, os.environ)
@@ -162,8 +161,8 @@ def _keep_node(folder: str) -> None:
 
 def _rank(arguments: Any) -> int:
     from ..core.files import make_folder
-    from . import instances
-    from .supervise import supervise
+    from .launch import instances
+    from .launch.supervisor import supervise
 
     make_folder(arguments.scratch)
     planned = read(arguments.job_file, arguments.element)
@@ -182,15 +181,15 @@ def _rank(arguments: Any) -> int:
 def _keep_packages(path: str, scratch: str, ranks: int) -> None:
     """What is installed here, if nobody has told it yet: this is the one place that is surely inside a container."""
     from ..core.files import keep_once
-    from ..monitor import host
-    from . import keeping, packages
+    from .host import hostname, packages
+    from .launch import rank_files
 
-    if not os.path.exists(path) and keeping.all_have_ended(scratch, ranks):
-        keep_once(path, lambda: {"told_by": host.name(os.environ), **packages.installed()})
+    if not os.path.exists(path) and rank_files.all_have_ended(scratch, ranks):
+        keep_once(path, lambda: {"told_by": hostname.name(os.environ), **packages.installed()})
 
 
 def _work(arguments: Any) -> int:
-    from .run import find, looks_for_threads, run
+    from .worker.worker import find, looks_for_threads, run
 
     planned = read(arguments.job_file, arguments.element)
     ranks, environment = from_environment(os.environ), dict(os.environ)
@@ -225,11 +224,11 @@ def _start_anew(found: Dict[str, Any], environment: Dict[str, str]) -> None:
 
 
 def _record(arguments: Any) -> int:
-    from . import record, verdict
+    from .results import outcome, record_writer
 
     sweep = _sweep_of(arguments.job_file)
-    ranks = record.read_ranks(arguments.scratch)
-    ending = verdict.Ending(
+    ranks = record_writer.read_ranks(arguments.scratch)
+    ending = outcome.Ending(
         exit_status=arguments.exit_status,
         stopped=bool(arguments.stopped),
         elapsed_s=arguments.elapsed,
@@ -242,14 +241,14 @@ def _record(arguments: Any) -> int:
         noise=arguments.noise,
         too_large=arguments.too_large,
     )
-    no_turn = verdict.why_no_turn(ranks, ending)
+    no_turn = outcome.why_no_turn(ranks, ending)
     if no_turn is not None:
         print("hpcbench: %s; this repetition has not had its turn" % NO_TURN[no_turn])
         shutil.rmtree(arguments.scratch, ignore_errors=True)
         return no_turn
-    place = record.Place(_job_of(arguments.job_file), arguments.element, arguments.batch, arguments.attempt)
+    place = record_writer.Place(_job_of(arguments.job_file), arguments.element, arguments.batch, arguments.attempt)
     planned = read(arguments.job_file, arguments.element)
-    written = record.write(planned, sweep, place, ending, arguments.scratch, arguments.records)
+    written = record_writer.write(planned, sweep, place, ending, arguments.scratch, arguments.records)
     reason = ": %s" % written["error"]["message"] if written["error"] else ""
     named = (written["case_id"], written["repetition"], written["status"], reason)
     print("hpcbench: case %s repetition %d %s%s" % named)
@@ -265,10 +264,10 @@ def _record(arguments: Any) -> int:
 def _gives_way(ranks: List[Dict[str, Any]], stopped: str) -> bool:
     """Whether tasks were told to end, and the script was not, because Slurm preempts the job and gives them a time of
     grace (GraceTime of slurm.conf(5)): a person may have ended the step as well."""
-    from . import slurm_job
+    from .job import preemption
 
     told = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
-    return told and not stopped and slurm_job.is_preempted(os.environ)
+    return told and not stopped and preemption.is_preempted(os.environ)
 
 
 def _another(written: Dict[str, Any], retry: Dict[str, Any], arguments: Any) -> bool:
@@ -288,13 +287,13 @@ def _another(written: Dict[str, Any], retry: Dict[str, Any], arguments: Any) -> 
 
 
 def _restarted(arguments: Any) -> int:
-    from . import restart
+    from .job import requeue
 
     sweep = _sweep_of(arguments.job_file)
     count = int(os.environ.get("SLURM_RESTART_COUNT", 1))
-    started = restart.Start(count, arguments.batch, arguments.running, arguments.records, arguments.log)
-    restart.record_cut_off(arguments.job_file, sweep, started)
-    left = restart.still_to_run(arguments.elements, started, sweep["experiment"]["retry"])
+    started = requeue.Start(count, arguments.batch, arguments.running, arguments.records, arguments.log)
+    requeue.record_cut_off(arguments.job_file, sweep, started)
+    left = requeue.still_to_run(arguments.elements, started, sweep["experiment"]["retry"])
     print(" ".join(map(str, left)))
     return 0
 
@@ -310,11 +309,12 @@ def _job_of(job_file: str) -> str:
 
 
 def _quiet(arguments: Any) -> int:
-    from ..monitor import host, quiet
+    from .host import hostname
+    from .monitor import idle_check
 
-    noise = quiet.wait(arguments.wait, arguments.gpus)
+    noise = idle_check.wait(arguments.wait, arguments.gpus)
     if noise:
-        print("%s: %s" % (host.name(os.environ), noise))
+        print("%s: %s" % (hostname.name(os.environ), noise))
     return 1 if noise else 0
 
 
@@ -327,30 +327,32 @@ def _monotone(arguments: Any) -> int:
 
 
 def _checkup(arguments: Any) -> int:
-    from . import hardware
-    from .checkup import look, system, turn
+    from .checks import run_checks, take_turns
+    from .host import hardware, sysfs
 
-    with turn.turn(arguments.turns):
+    with take_turns.turn(arguments.turns):
         print(json.dumps(hardware.describe()))
-        for group, finding in look.look(system.this_system(), arguments.seconds):
+        for group, finding in run_checks.look(sysfs.this_system(), arguments.seconds):
             print(json.dumps({"group": group, **finding._asdict()}))
     return 0
 
 
 def _peaks(arguments: Any) -> int:
-    from .checkup import peaks, system, turn
+    from .checks import peaks, take_turns
+    from .host import sysfs
 
-    with turn.turn(arguments.turns):
-        looked = peaks.look(system.this_system(), [sys.executable, *arguments.python])
+    with take_turns.turn(arguments.turns):
+        looked = peaks.look(sysfs.this_system(), [sys.executable, *arguments.python])
     findings = [finding._asdict() for finding in looked.findings]
     print(json.dumps({"machine": looked.machine.as_data(), "findings": findings}))
     return 0
 
 
 def _placement(arguments: Any) -> int:
-    from .checkup import placement, system
+    from .checks import placement
+    from .host import sysfs
 
-    print(json.dumps(placement.placement(system.this_system(), os.environ)))
+    print(json.dumps(placement.placement(sysfs.this_system(), os.environ)))
     return 0
 
 

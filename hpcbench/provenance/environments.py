@@ -25,7 +25,7 @@ from hpcbench.workspace import SweepPaths
 ANSWER_S = 10.0
 AT_ONCE = 8
 
-Packages = dict[str, Any]  # as node/packages.py tells them
+Packages = dict[str, Any]  # as node/host/packages.py tells them
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
@@ -63,7 +63,7 @@ def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=64)
 def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | None:
-    question = (PACKAGE / "node" / "packages.py").read_text(encoding="utf-8")
+    question = (PACKAGE / "node" / "host" / "packages.py").read_text(encoding="utf-8")
     try:
         done = subprocess.run(
             [python, "-c", question],

@@ -11,7 +11,7 @@ from typing import Any
 from hpcbench.config.site import Site
 from hpcbench.config.writing import yaml_text
 from hpcbench.errors import UserError
-from hpcbench.node import packages
+from hpcbench.node.host import packages
 from hpcbench.provenance import git
 from hpcbench.provenance.secrets import refuse_secrets
 from hpcbench.util.bounded_read import content

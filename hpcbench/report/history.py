@@ -19,7 +19,7 @@ from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets
 from hpcbench.analysis.statistics import Interval
 from hpcbench.analysis.verdicts import FASTER, MARGIN, SLOWER
-from hpcbench.node.steadiness import medians_of_parts
+from hpcbench.node.worker.warmup import medians_of_parts
 from hpcbench.report.blocks import around, shows_blocks, sparkline
 from hpcbench.report.columns import Column, as_table, fitting
 from hpcbench.report.formats import factor, formatter, percent

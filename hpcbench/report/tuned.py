@@ -11,7 +11,7 @@ from hpcbench.analysis.quantities import Quantity
 from hpcbench.analysis.ratios import in_brackets, percent
 from hpcbench.analysis.statistics import Interval
 from hpcbench.config.parameters import CHOICES, Parameters
-from hpcbench.node.command import SHELL
+from hpcbench.node.launch.command import SHELL
 from hpcbench.report.formats import between, formatter, value_in_words
 from hpcbench.tuning.duel import NEGLIGIBLE
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Finding, Grid, Setting

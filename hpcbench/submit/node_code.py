@@ -18,7 +18,7 @@ from pathlib import Path
 from hpcbench.util.package_data import PACKAGE
 
 CARRIED = "hpcbench_carried"  # no name that could stand for the installed package
-PARTS = ("core", "models", "monitor", "node")
+PARTS = ("core", "models", "node")
 # They load a framework, which takes seconds anyway, and some frameworks look for the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
 _MAIN = f"import sys\n\nfrom {CARRIED}.node.cli import main\n\nsys.exit(main())\n"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hpcbench.core.frameworks import COMPILED
-from hpcbench.node import glibc, variables
+from hpcbench.node.launch import allocator
+from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
 
 _TORCH = ("torch.set_num_threads({})", "torch.set_num_interop_threads({})")
@@ -64,7 +65,7 @@ def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _preloads(case: Case) -> bool:
-    return case.parameters.openmp is not None or case.parameters.allocator not in (None, glibc.RETAIN)
+    return case.parameters.openmp is not None or case.parameters.allocator not in (None, allocator.RETAIN)
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:

@@ -10,8 +10,8 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node import record as node_record
-from hpcbench.node import verdict
+from hpcbench.node.results import record_writer as node_record
+from hpcbench.node.results.outcome import Outcome
 from hpcbench.submit import packs
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths, Workspace
@@ -93,7 +93,7 @@ def make_record(make_planned: Callable[..., PlannedRun]) -> Callable[..., Record
             "ended_at": 1010.0,
             "node": {"hostname": host, "cpu_model": "a CPU"},
         }
-        outcome = verdict.Outcome(status, None if status == "completed" else dict(ERROR))
+        outcome = Outcome(status, None if status == "completed" else dict(ERROR))
         ranks = [rank] if status == "completed" else []
         place = node_record.Place("job-1", case, "job-1", 1)
         record = node_record.assemble(planned, SWEEP, place, ranks, outcome, 5.0, slurm or {})

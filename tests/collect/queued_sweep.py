@@ -11,7 +11,7 @@ from typing import Any
 from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.collect.records import RECONCILED
 from hpcbench.collect.survey import survey
-from hpcbench.node import record as node_record
+from hpcbench.node.results import record_writer as node_record
 from hpcbench.submit import packs
 from hpcbench.submit.journal import Batch, Journal
 from hpcbench.submit.sweep import Sweep

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcbench.collect.energy import COLUMNS, energy_columns
 from hpcbench.core.energy import Energy
-from hpcbench.monitor import energy
+from hpcbench.node.monitor import energy
 
 MakeRecord = Callable[..., dict[str, Any]]
 GPU = {"device": "gpu", "gpus_per_task": 1}

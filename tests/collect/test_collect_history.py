@@ -11,7 +11,7 @@ import pytest
 
 from hpcbench.collect.history import drivers, heads, read_past
 from hpcbench.collect.records import RECONCILED
-from hpcbench.node.node_file import path_of
+from hpcbench.node.host.inventory_file import path_of
 from hpcbench.workspace import Workspace
 
 Record = dict[str, Any]

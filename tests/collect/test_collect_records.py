@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hpcbench.collect.records import RECONCILED, best_attempt, in_order, read_file, read_records
 from hpcbench.errors import UserError
-from hpcbench.node import record as node_record
+from hpcbench.node.results import record_writer as node_record
 from hpcbench.util import bounded_read
 from hpcbench.workspace import SweepPaths
 

@@ -13,9 +13,9 @@ import pytest
 
 from hpcbench.collect.power import COLUMNS, MOST_POINTS, power_over_time
 from hpcbench.core.energy import Energy
-from hpcbench.monitor import timeline
-from hpcbench.monitor.power_sensors import Meter
-from hpcbench.monitor.timeline import Writer
+from hpcbench.node.monitor import timeline
+from hpcbench.node.monitor.power_sensors import Meter
+from hpcbench.node.monitor.timeline import Writer
 from hpcbench.workspace import SweepPaths
 
 MakeRecord = Callable[..., dict[str, Any]]

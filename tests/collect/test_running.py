@@ -12,7 +12,8 @@ from hpcbench.collect.running import run_repetition
 from hpcbench.collect.survey import survey
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node import record, verdict
+from hpcbench.node.results import record_writer
+from hpcbench.node.results.outcome import Outcome
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import Workspace
 
@@ -29,8 +30,10 @@ DESCRIPTION = {
 
 def attempt(number: int, status: str, judgement: str | None) -> dict[str, Any]:
     judged = None if judgement is None else {"verdict": judgement, "found": []}
-    outcome = verdict.Outcome("failed", None)
-    made = record.assemble(PLANNED, DESCRIPTION, record.Place("job-1", 0, "job-1", number), [], outcome, 1.0, {})
+    outcome = Outcome("failed", None)
+    made = record_writer.assemble(
+        PLANNED, DESCRIPTION, record_writer.Place("job-1", 0, "job-1", number), [], outcome, 1.0, {}
+    )
     return {**made, "status": status, "ended_at": f"2026-11-01T00:00:0{number}+00:00", "interference": judged}
 
 

@@ -11,7 +11,7 @@ from hpcbench.collect.progress import PLANNED
 from hpcbench.collect.survey import survey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import STATUSES
-from hpcbench.node import record as node_record
+from hpcbench.node.results import record_writer as node_record
 from hpcbench.submit.sweep import Sweep
 from hpcbench.workspace import SweepPaths
 

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from hpcbench import cli
 from hpcbench.core import run_spec
-from hpcbench.node import record, verdict
+from hpcbench.node.results import record_writer
+from hpcbench.node.results.outcome import Outcome
 from tests.conftest import CommandLine
 
 SAMPLES = 20
@@ -53,14 +54,16 @@ def sweep(command_line, rendered: Path) -> Sweep:
                 if size in step_s and run.repetition <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
-                    made = written(plan, record.Place(job, element, job, 1), run, times, facts or {})
+                    made = written(plan, record_writer.Place(job, element, job, 1), run, times, facts or {})
                     path = command_line.workspace / "results" / name / "records" / job / "local.jsonl"
-                    record.append(made, str(path))
+                    record_writer.append(made, str(path))
 
     return make
 
 
-def written(plan: Any, place: record.Place, run: Any, times: list[float], facts: dict[str, Any]) -> dict[str, Any]:
+def written(
+    plan: Any, place: record_writer.Place, run: Any, times: list[float], facts: dict[str, Any]
+) -> dict[str, Any]:
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
@@ -74,8 +77,8 @@ def written(plan: Any, place: record.Place, run: Any, times: list[float], facts:
     node = {"hostname": "n1", "cpu_model": facts.get("cpu_model", "a CPU")}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0}
-    outcome = verdict.Outcome("completed", None)
-    return record.assemble(run, plan, place, [rank], outcome, 1.0, {})
+    outcome = Outcome("completed", None)
+    return record_writer.assemble(run, plan, place, [rank], outcome, 1.0, {})
 
 
 BASE = {4: 0.01, 8: 0.02}

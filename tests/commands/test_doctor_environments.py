@@ -12,7 +12,7 @@ from hpcbench.commands import doctor_environments, env_list
 from hpcbench.config.site import Site
 from hpcbench.core.finding import Finding
 from hpcbench.environments.places import VARIABLE
-from hpcbench.node.checkup.progress import silent
+from hpcbench.node.checks.progress import silent
 from hpcbench.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node import record, verdict
+from hpcbench.node.results import outcome, record_writer
 
 Sweeps = Callable[..., None]
 SLOW_FROM = 12
@@ -43,8 +43,8 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
     node = {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 86400.0 * day, "ended_at": 86400.0 * day + 1}
-    place = record.Place("job-1", run.order, "job-1", 1)
-    return record.assemble(run, sweep, place, [rank], verdict.Outcome("completed", None), 1.0, {})
+    place = record_writer.Place("job-1", run.order, "job-1", 1)
+    return record_writer.assemble(run, sweep, place, [rank], outcome.Outcome("completed", None), 1.0, {})
 
 
 @pytest.fixture

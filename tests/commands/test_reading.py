@@ -12,8 +12,8 @@ from hpcbench.commands.reading import latest_records
 from hpcbench.config.parameters import Parameters
 from hpcbench.core import status
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node import record as node_record
-from hpcbench.node import verdict
+from hpcbench.node.results import record_writer as node_record
+from hpcbench.node.results.outcome import Outcome
 from hpcbench.submit.sweep import SCHEMA
 from hpcbench.workspace import SweepPaths, Workspace
 
@@ -57,7 +57,7 @@ def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
         for run, ids in zip(runs, jobs, strict=True):
             for attempt, slurm_id in enumerate(ids.split(), 1):
                 slurm = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(run.order // packed)}
-                outcome = verdict.Outcome(status.COMPLETED, None)
+                outcome = Outcome(status.COMPLETED, None)
                 place = node_record.Place("job-1", run.order, "job-1.aa", attempt)
                 made = node_record.assemble(run, SWEEP, place, [RANK], outcome, 1.0, slurm)
                 node_record.append(made, str(paths.records / "job-1.aa" / f"{slurm_id}_{run.order // packed}.jsonl"))

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from hpcbench.core import run_spec
-from hpcbench.node import record, verdict
-from hpcbench.node.watched import Seen
+from hpcbench.node.results import record_writer
+from hpcbench.node.results.monitor_summary import Seen
+from hpcbench.node.results.outcome import Outcome
 from tests.conftest import CommandLine
 
 NOTES = ["plain", "größer 大 [red] " + "long" * 50]
@@ -54,17 +55,17 @@ def sweep(command_line, rendered: Path) -> Sweep:
             run = run_spec.parse(line)
             asked = (run.parameters["batch_size"], run.tags["note"]) == (4, "plain")
             if asked and run.repetition <= len(repetitions):
-                place = record.Place("job-001", element, "job-001", 1)
+                place = record_writer.Place("job-001", element, "job-001", 1)
                 made = written(plan, place, run, **repetitions[run.repetition - 1])
                 folder = command_line.workspace / "results" / site / "records" / "job-001"
-                record.append(made, str(folder / "local.jsonl"))
+                record_writer.append(made, str(folder / "local.jsonl"))
                 if log is not None:
                     (jobs / "logs" / "job-001" / f"local_{element}_0_log.out").write_text(log)
 
     return make
 
 
-def written(plan: Any, place: record.Place, run: Any, **told: Any) -> dict[str, Any]:
+def written(plan: Any, place: record_writer.Place, run: Any, **told: Any) -> dict[str, Any]:
     times = told.get("times_s", [0.010, 0.011, 0.012])
     samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_sample": 1, "first_step_s": 0.1}
     found = {
@@ -91,11 +92,11 @@ def written(plan: Any, place: record.Place, run: Any, **told: Any) -> dict[str, 
     node = {"hostname": "n1", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 2**34, "kernel": "6.1"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0, "environment": {"OMP_NUM_THREADS": "2"}}
-    failed = verdict.Outcome("failed", dict(ERROR))
+    failed = Outcome("failed", dict(ERROR))
     judged = {"verdict": told.get("verdict", "clean"), "reason": None, "found": told.get("found", [])}
     seen = Seen({**judged, "windows": [None] * 4, "unseen": ["a CPU quota"]}, [])
-    outcome = failed if told.get("failed") else verdict.Outcome("completed", None)
-    return record.assemble(run, plan, place, [rank], outcome, 1.0, {}, seen)
+    outcome = failed if told.get("failed") else Outcome("completed", None)
+    return record_writer.assemble(run, plan, place, [rank], outcome, 1.0, {}, seen)
 
 
 def sections(text: str) -> dict[str, list[str]]:

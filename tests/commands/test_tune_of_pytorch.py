@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.node import problem
-from hpcbench.node.group import Group
-from hpcbench.node.ranks import Ranks
+from hpcbench.node.launch.ranks import Ranks
+from hpcbench.node.launch.rendezvous import Group
+from hpcbench.node.workload import problem
 
 pytestmark = pytest.mark.torch
 
@@ -91,7 +91,7 @@ def _sections(most: int) -> dict[str, Any]:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: a sweep that follows a schedule")
 
     from hpcbench.node.frameworks import load
-    from hpcbench.node.schedule import fingerprint
+    from hpcbench.node.thread_schedule import fingerprint
 
     parameters = Parameters.model_validate({"framework": "pytorch", "model": "mlp", **PARAMETERS}).planned()
     model = load("pytorch").build(problem.of_case(parameters, Group(Ranks(0, 1)))).model

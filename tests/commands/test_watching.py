@@ -25,8 +25,8 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
-from hpcbench.node import record as node_record
-from hpcbench.node import verdict
+from hpcbench.node.results import record_writer as node_record
+from hpcbench.node.results.outcome import Outcome
 from hpcbench.submit import packs
 from hpcbench.submit.journal import Batch, Journal, locked
 from hpcbench.submit.sweep import Sweep
@@ -85,7 +85,7 @@ class World:
         """A record of a local run."""
         run = list(self.sweep.runs("job-001"))[element]
         place = node_record.Place("job-001", element, "job-001", 1)
-        outcome = verdict.Outcome(FAILED, {"type": "exit", "message": "it broke"})
+        outcome = Outcome(FAILED, {"type": "exit", "message": "it broke"})
         made = node_record.assemble(run, self.sweep.description, place, [], outcome, 1.0, {})
         told = {"status": status, "error": None if status == COMPLETED else made["error"]}
         node_record.append({**made, **told, **changes}, str(self.paths.local_records("job-001")))

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.core import files as module
 from hpcbench.core.files import appending, write_all
-from hpcbench.monitor import timeline
+from hpcbench.node.monitor import timeline
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import SETTINGS
-from hpcbench.node.preload import found
-from hpcbench.node.variables import for_worker
+from hpcbench.node.launch.environment import for_worker
+from hpcbench.node.launch.preload import found
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 300

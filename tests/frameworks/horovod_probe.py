@@ -7,9 +7,9 @@ import copy
 import os
 
 import torch
-from hpcbench_carried.node.frameworks import pytorch_strategies
-from hpcbench_carried.node.group import Group
-from hpcbench_carried.node.ranks import from_environment
+from hpcbench_carried.node.frameworks.pytorch import strategies
+from hpcbench_carried.node.launch.ranks import from_environment
+from hpcbench_carried.node.launch.rendezvous import Group
 from probing import case, tell
 
 
@@ -20,8 +20,8 @@ def main():
     model = torch.nn.Linear(300, 200)
     before = copy.deepcopy(model.state_dict())
     device = torch.device("cpu")
-    model = pytorch_strategies.parallel(model, asked, device)
-    update = pytorch_strategies.update_of(model, asked, device)
+    model = strategies.parallel(model, asked, device)
+    update = strategies.update_of(model, asked, device)
     batches = torch.rand(group.size, 4, 300)
 
     def loss_of(rank):

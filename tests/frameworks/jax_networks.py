@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import jax
 import numpy
-from hpcbench_carried.node import frameworks, problem
-from hpcbench_carried.node.data import Items
-from hpcbench_carried.node.frameworks import jax_data, jax_devices, jax_strategies
-from hpcbench_carried.node.group import Group
-from hpcbench_carried.node.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
-from hpcbench_carried.node.outcomes import Unsupported
-from hpcbench_carried.node.ranks import from_environment
+from hpcbench_carried.models.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.errors import Unsupported
+from hpcbench_carried.node.frameworks.jax import data, devices, strategies
+from hpcbench_carried.node.launch.ranks import from_environment
+from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.workload import problem
+from hpcbench_carried.node.workload.data import Items
 from probing import case, tell
 
 RANKS, STEPS = 2, 3
@@ -82,7 +83,7 @@ def memory(adapter, parameters):
 
 def loaders(adapter, parameters):
     """Which CPUs decode images, and in how many threads, where XLA's threads have one."""
-    jax_devices.restrict_cpus(1)
+    devices.restrict_cpus(1)
     seen = {}
 
     def decoded(path, size):
@@ -90,12 +91,12 @@ def loaders(adapter, parameters):
         time.sleep(0.01)  # or the first thread would have done it before the next one starts
         return numpy.zeros((3, size, size), numpy.float32)
 
-    jax_data.images.decoded = decoded
+    data.images.decoded = decoded
     items = Items(["a.png"] * 64, numpy.zeros(64, numpy.int32))
     asked = replace(case(**parameters), item_shape=(3, 8, 8))
-    next(jax_data.batches(asked, items, forever=True))
+    next(data.batches(asked, items, forever=True))
     main = seen.pop(threading.get_ident(), sorted(os.sched_getaffinity(0)))
-    return {"task": jax_devices.cpus_of_task(), "main": main, "threads": list(seen.values())}
+    return {"task": devices.cpus_of_task(), "main": main, "threads": list(seen.values())}
 
 
 def names(adapter, parameters):
@@ -112,7 +113,7 @@ def names(adapter, parameters):
 
 def refusal(machine, address):
     try:
-        jax_strategies._check_own_names(WithAnother((machine, "n2", address)))
+        strategies._check_own_names(WithAnother((machine, "n2", address)))
     except Unsupported as error:
         return str(error)
     return None

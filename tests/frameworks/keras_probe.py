@@ -7,7 +7,7 @@ import sys
 
 import keras
 from hpcbench_carried.node import frameworks
-from hpcbench_carried.node.frameworks import keras_layers
+from hpcbench_carried.node.frameworks.keras.layers import model_of
 from probing import TINY, case, tell
 
 BOTH_WAYS = {"model_options": {**TINY["lstm"], "bidirectional": True}}
@@ -22,9 +22,9 @@ def inputs(adapter):
     formats = {}
     for dtype in ("float32", "bfloat16", "float16"):
         for task in ("inference", "training"):
-            model = keras_layers.model_of(asked(task=task, dtype=dtype))
+            model = model_of(asked(task=task, dtype=dtype))
             formats[task + " " + dtype] = model.inputs[0].dtype
-    formats["tokens"] = keras_layers.model_of(asked("transformer", dtype="bfloat16")).inputs[0].dtype
+    formats["tokens"] = model_of(asked("transformer", dtype="bfloat16")).inputs[0].dtype
     return formats
 
 

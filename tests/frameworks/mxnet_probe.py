@@ -7,7 +7,8 @@ import os
 import resource
 from pathlib import Path
 
-from hpcbench_carried.node import hardware, outcomes
+from hpcbench_carried.node.errors import Unsupported
+from hpcbench_carried.node.host import hardware
 from probing import TINY, Probe, children, main, tell
 
 
@@ -48,7 +49,7 @@ class MXNet(Probe):
             hardware.cpu_computes_in = lambda dtype, name=name: name != "bfloat16"
             try:
                 self.build(**changes)
-            except outcomes.Unsupported as error:
+            except Unsupported as error:
                 said[name] = str(error)
         return said
 

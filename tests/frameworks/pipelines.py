@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 import numpy
-from hpcbench_carried.node import frameworks, problem
-from hpcbench_carried.node.group import Group
-from hpcbench_carried.node.ranks import Ranks
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.launch.ranks import Ranks
+from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.workload import problem
 
 
 def main(framework, execution, given, result):

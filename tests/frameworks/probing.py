@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import numpy
-from hpcbench_carried.node import frameworks, problem
-from hpcbench_carried.node.group import Group
-from hpcbench_carried.node.ranks import Ranks, from_environment
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.launch.ranks import Ranks, from_environment
+from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.workload import problem
 
 TINY = {
     "mlp": {"input_size": 5, "hidden_size": 6, "classes": 3},

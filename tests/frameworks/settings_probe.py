@@ -7,7 +7,8 @@ import json
 import os
 import sys
 
-from hpcbench_carried.node import frameworks, linked
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.launch import dynamic_linker
 from probing import case, tell
 
 
@@ -18,7 +19,7 @@ def main(framework, execution):
     network = adapter.build(case("alexnet", task="inference", framework=framework, execution=execution))
     network.infer()
     network.synchronize()
-    tell({**linked.in_effect(), **adapter.settings(), "threads": adapter.threads()["intra_op"]})
+    tell({**dynamic_linker.in_effect(), **adapter.settings(), "threads": adapter.threads()["intra_op"]})
 
 
 if __name__ == "__main__":

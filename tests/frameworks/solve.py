@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy
-from hpcbench_carried.node import frameworks, problem
-from hpcbench_carried.node.group import Group
-from hpcbench_carried.node.layers import Dropout, EncoderLayer
-from hpcbench_carried.node.ranks import Ranks
+from hpcbench_carried.models.layers import Dropout, EncoderLayer
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.launch.ranks import Ranks
+from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.workload import problem
 
 # `parts` keeps these layers only. `steps` are those of training, none where so deep a network with batch norm amplifies
 # rounding: PyTorch's own float32 and float64 differ by a tenth then. A part of such a network does not.

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import numpy
 import tensorflow as tf
-from hpcbench_carried.node import hardware, outcomes
-from hpcbench_carried.node.data import Items
-from hpcbench_carried.node.frameworks import tensorflow, tensorflow_data, tensorflow_strategies
+from hpcbench_carried.node.errors import Unsupported
+from hpcbench_carried.node.frameworks.tensorflow import adapter, data, strategies
+from hpcbench_carried.node.host import hardware
+from hpcbench_carried.node.workload.data import Items
 from probing import Probe, main
 
 
@@ -71,7 +72,7 @@ class TensorFlow(Probe):
         for name, changes in asked.items():
             try:
                 self.build(**changes)
-            except outcomes.Unsupported as error:
+            except Unsupported as error:
                 said[name] = str(error)
         return said
 
@@ -81,17 +82,17 @@ class TensorFlow(Probe):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
         said = {}
         try:
-            tensorflow._check_places(self.build(task="inference").trained)
+            adapter._check_places(self.build(task="inference").trained)
         except RuntimeError as error:
             said["weights"] = str(error)
         tf.distribute.MultiWorkerMirroredStrategy = lambda cluster: cluster.num_accelerators()
         for device in ("cpu", "gpu"):
             asked = SimpleNamespace(group=self.group, on_gpu=device == "gpu")
-            said[device] = tensorflow_strategies.MultiWorkerMirrored(asked).strategy
+            said[device] = strategies.MultiWorkerMirrored(asked).strategy
         tf.data.Dataset.from_tensor_slices = lambda tensors: said.update(data=tf.constant(1.0).device)
         items = Items(numpy.zeros((1, 5)), numpy.zeros(1))
         with tf.device("/CPU:1"), contextlib.suppress(AttributeError):  # takes the part of a GPU; it gives no data set
-            tensorflow_data.batches(None, items, False, tf.float32)
+            data.batches(None, items, False, tf.float32)
         return said
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
 from hpcbench.models import catalog, layers
-from hpcbench.node.variables import for_worker
+from hpcbench.node.launch.environment import for_worker
 from tests.conftest import ENVIRONMENTS
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcbench.node import hardware
+from hpcbench.node.host import hardware
 
 pytestmark = pytest.mark.parametrize("framework", ["jax", pytest.param("keras-jax", marks=pytest.mark.long)])
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
-from hpcbench.node import hardware
-from hpcbench.node.run import _described
+from hpcbench.node.host import hardware
+from hpcbench.node.worker.worker import _described
 
 EXECUTIONS = FRAMEWORKS["mxnet"].executions
 
@@ -65,7 +65,7 @@ def test_a_numpy_without_the_names_that_mxnet_asks_for_is_named_with_the_one_to_
     command = [environment_python("mxnet"), "-c", f"{newer}; {load}"]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(zipapp)}, capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("hpcbench_carried.node.outcomes.Unsupported: MXNet does not import with NumPy 1.24.0 (")
+    assert last.startswith("hpcbench_carried.node.errors.Unsupported: MXNet does not import with NumPy 1.24.0 (")
     assert last.endswith("install numpy 1.23.5 there, as `hpcbench env build mxnet` does")
 
 

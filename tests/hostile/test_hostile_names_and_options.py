@@ -19,7 +19,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
 from hpcbench.environments.places import place
 from hpcbench.errors import UserError
-from hpcbench.node import command
+from hpcbench.node.launch import command
 from hpcbench.plan.expressions import is_expression
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.submit.script import ScriptWriter

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.node.command import SHELL
+from hpcbench.node.launch.command import SHELL
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.plan import Plan
 from hpcbench.submit.sweep import Sweep

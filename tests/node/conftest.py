@@ -1,4 +1,4 @@
-"""Planned runs, rank files, sweep folders and made-up machines, for the tests of what runs inside a job."""
+"""Planned runs, rank files, sweep folders, and synthesized machines, for the tests of what runs inside a job."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.monitor.timeline import Writer, file_name
-from hpcbench.node.checkup.system import System
+from hpcbench.node.host.open_files import Files
+from hpcbench.node.host.sysfs import System
+from hpcbench.node.monitor.processes import OwnProcesses
+from hpcbench.node.monitor.sources.base import Place, Source
+from hpcbench.node.monitor.timeline import Writer, file_name
 
 MEASURE = {
     "precision": 0.01,
@@ -258,3 +261,31 @@ def log(tmp_path: Path) -> Callable[[str], str]:
         return str(tmp_path / "log.out")
 
     return write
+
+
+class Machine:
+    """Files below a folder that stands for `/`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.own = OwnProcesses("mark", str(root))
+        self.place = Place(self.own, Files(), str(root))
+
+    def write(self, path: str, content: object) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{content}\n")  # in place: what holds it open sees it
+
+    def remove(self, path: str) -> None:
+        """As a device that is unplugged: what holds the file open sees nothing any more."""
+        (self.root / path).write_text("")
+        (self.root / path).unlink()
+
+    @staticmethod
+    def values(source: Source) -> dict[str, float | None]:
+        return dict(zip(source.columns, source.read(), strict=True))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)

@@ -70,10 +70,10 @@ def test_a_node_is_watched_under_python_3_8(
     judge = "; ".join(
         [
             f"import sys; sys.path.insert(0, {str(zipapp)!r})",
-            "from hpcbench_carried.node import watched",
+            "from hpcbench_carried.node.results import monitor_summary",
             "samples = {'times_s': [1.0], 'windows': [[0.0, 1.0, 1]]}",
             f"ranks = [{{'host': {header['host']!r}, 'facts': {{'samples': samples}}}}]",
-            f"seen = watched.of_repetition(ranks, {str(tmp_path / 'mark')!r}, True)",
+            f"seen = monitor_summary.of_repetition(ranks, {str(tmp_path / 'mark')!r}, True)",
             "print(seen.interference['windows'], len(seen.nodes))",
         ]
     )

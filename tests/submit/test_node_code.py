@@ -38,7 +38,7 @@ def test_the_node_code_runs_alone_in_a_bare_interpreter(tmp_path: Path) -> None:
 
 def test_the_zipapp_holds_the_node_code_and_nothing_else() -> None:
     names = zipfile.ZipFile(io.BytesIO(node_zipapp())).namelist()
-    assert {"__main__.py", "hpcbench_carried/node/cli.py", "hpcbench_carried/monitor/timeline.py"} <= set(names)
+    assert {"__main__.py", "hpcbench_carried/node/cli.py", "hpcbench_carried/node/monitor/timeline.py"} <= set(names)
     assert all(name.startswith(("__main__.py", "hpcbench_carried/")) for name in names)
     assert all(name.endswith((".py", ".pyc")) for name in names)
     assert {name.removesuffix("c") for name in names} <= set(names), "no bytecode without its source"

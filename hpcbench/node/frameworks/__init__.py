@@ -1,19 +1,19 @@
-"""One adapter per framework, all behind the interface in base.py. To add one: add its file, and its name here."""
+"""One adapter per framework, all behind the interface in adapter.py. To add one: add its file, and its name here."""
 
 import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .base import Adapter
+    from .adapter import Adapter
 
 _MODULES = {
-    "pytorch": "pytorch",
-    "tensorflow": "tensorflow",
-    "keras-torch": "keras_torch",
-    "keras-jax": "keras_jax",
-    "keras-tensorflow": "keras_tensorflow",
-    "jax": "jax",
-    "mxnet": "mxnet",
+    "pytorch": "pytorch.adapter",
+    "tensorflow": "tensorflow.adapter",
+    "keras-torch": "keras.on_torch",
+    "keras-jax": "keras.on_jax",
+    "keras-tensorflow": "keras.on_tensorflow",
+    "jax": "jax.adapter",
+    "mxnet": "mxnet.adapter",
 }
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hpcbench.analysis.statistics import median_of
 from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED
-from hpcbench.node.steadiness import medians_of_parts
+from hpcbench.node.worker.warmup import medians_of_parts
 from hpcbench.report.blocks import sparkline
 from hpcbench.report.case.facts import Facts
 from hpcbench.report.case.plan import status

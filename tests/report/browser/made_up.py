@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.core import run_spec
-from hpcbench.node import record, verdict, watched
+from hpcbench.node.results import monitor_summary, record_writer
+from hpcbench.node.results.outcome import Outcome
 
 SAMPLES = 40
 _NOISE_S = 0.02  # part of a step
@@ -22,11 +23,11 @@ def write(workspace: Path, name: str) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = _record(run_spec.parse(line), sweep, record.Place(job, element, job, 1), noise)
+                made = _record(run_spec.parse(line), sweep, record_writer.Place(job, element, job, 1), noise)
                 file.write(json.dumps(made) + "\n")
 
 
-def _record(run: run_spec.PlannedRun, sweep: Any, place: record.Place, noise: random.Random) -> dict[str, Any]:
+def _record(run: run_spec.PlannedRun, sweep: Any, place: record_writer.Place, noise: random.Random) -> dict[str, Any]:
     given = run.parameters
     step_s = _step_s(given)
     times = [step_s * noise.lognormvariate(0, _NOISE_S) for _ in range(SAMPLES)]
@@ -55,12 +56,12 @@ def _record(run: run_spec.PlannedRun, sweep: Any, place: record.Place, noise: ra
     }
     broken = run.tags.get("mood") == "broken"
     ranks = [_rank(number, None if broken else facts, length) for number in range(run.tasks)]
-    outcome = verdict.Outcome("completed", None)
+    outcome = Outcome("completed", None)
     if broken:
         error = {"type": "RuntimeError", "message": "</script><img src=x onerror=alert(1)> broke", "last_lines": []}
-        outcome = verdict.Outcome("failed", error)
-    seen = watched.Seen() if broken else _seen(step_s, length, given)
-    return record.assemble(run, sweep, place, ranks, outcome, length, {}, seen)
+        outcome = Outcome("failed", error)
+    seen = monitor_summary.Seen() if broken else _seen(step_s, length, given)
+    return record_writer.assemble(run, sweep, place, ranks, outcome, length, {}, seen)
 
 
 def _step_s(given: dict[str, Any]) -> float:
@@ -77,7 +78,7 @@ def _rank(number: int, facts: Any, length: float) -> dict[str, Any]:
     return {"rank": number, "host": "n1", "facts": facts, "node": node, "started_at": 0.0, "ended_at": length, **ended}
 
 
-def _seen(step_s: float, length: float, given: dict[str, Any]) -> watched.Seen:
+def _seen(step_s: float, length: float, given: dict[str, Any]) -> monitor_summary.Seen:
     """The second half of the measurement disturbed; 40 W, and 15 W more for each thread."""
     joules = length * (40 + 15 * (given["intra_op_threads"] or 1))
     part = {"kind": "cpu", "domain": "package-0", "source": "rapl", "joules": joules, "uncertainty_j": joules / 100}
@@ -85,4 +86,4 @@ def _seen(step_s: float, length: float, given: dict[str, Any]) -> watched.Seen:
     node = {"host": "n1", "seconds": length, "energy": energy, "usage": {}, "absent": {}, "monitor": None}
     windows = [{}, {"cpu": 1.5}]
     judged = {"verdict": "clean", "reason": None, "found": [], "windows": windows, "unseen": []}
-    return watched.Seen(judged, [node])
+    return monitor_summary.Seen(judged, [node])

@@ -10,9 +10,9 @@ DELAY_S = 2.0
 
 
 def _wait_for_the_measurement() -> None:
-    while not hasattr(sys.modules.get("hpcbench_carried.node.sampling"), "measure"):
+    while not hasattr(sys.modules.get("hpcbench_carried.node.worker.timing"), "measure"):
         time.sleep(0.01)
-    sampling = sys.modules["hpcbench_carried.node.sampling"]
+    sampling = sys.modules["hpcbench_carried.node.worker.timing"]
     measure = sampling.measure
 
     def doomed(*arguments: object, **options: object) -> object:

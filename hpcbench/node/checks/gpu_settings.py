@@ -1,0 +1,194 @@
+"""The GPUs as nvidia-smi tells them: how they are set, and who uses them. Of others, as many as their driver shows."""
+
+import csv
+import shutil
+import subprocess
+from typing import Dict, List, Optional, Tuple
+
+from ...core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from ..host import gpus as driver
+from ..host.sysfs import System, counted
+
+TIMEOUT_S = 30  # with persistence off, the driver has to wake every GPU
+_FIELDS = (
+    "name",
+    "driver_version",
+    "persistence_mode",
+    "compute_mode",
+    "ecc.mode.current",
+    "power.limit",
+    "power.default_limit",
+    "utilization.gpu",
+    "memory.used",
+)
+_MIG = "mig.mode.current"  # a driver before 450 refuses to be asked
+_NO_DEVICES = "No devices were found"  # nvidia-smi's words
+_BUSY_PERCENT = 5.0
+
+Gpu = Dict[str, str]
+
+
+def look(system: System) -> List[Finding]:
+    if shutil.which("nvidia-smi") is None:
+        return [_by_driver(system)]
+    gpus, complaint = _asked((*_FIELDS, _MIG))
+    if complaint:
+        gpus, complaint = _asked(_FIELDS)
+    if _NO_DEVICES in complaint:
+        return [_none(system)]
+    if complaint:
+        means = "No case on a GPU of this machine can run."
+        mend = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
+        return [Finding("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, mend)]
+    return [*judge(gpus), *_strangers()] if gpus else [_none(system)]
+
+
+def judge(gpus: List[Gpu]) -> List[Finding]:
+    """What the settings of these GPUs mean."""
+    names = sorted({gpu["name"] for gpu in gpus})
+    found = "%s: %s, driver %s" % (counted(len(gpus), "GPU"), ", ".join(names), gpus[0]["driver_version"])
+    findings = [_kinds(found, names)]
+    findings += filter(None, (_persistence(gpus), _mode(gpus), _ecc(gpus), _parts(gpus), _limit(gpus), _load(gpus)))
+    return findings
+
+
+def _by_driver(system: System) -> Finding:
+    count = driver.count()
+    if count:
+        return Finding("GPUs", OK, "%s, as the driver tells; nothing more is known" % counted(count, "GPU"))
+    devices = system.matching("dev/nvidia[0-9]*") or system.matching("dev/kfd")
+    if not devices:
+        return Finding("GPUs", OK, "none")
+    means = "No case on a GPU of this machine can run."
+    mend = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
+    return Finding("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, mend)
+
+
+def _none(system: System) -> Finding:
+    """Where nvidia-smi shows none: the machine has none, or this process is kept from them."""
+    if not system.matching("dev/nvidia[0-9]*"):
+        return Finding("GPUs", OK, "none")
+    means = "No case on a GPU can run in this session; in a job that asks for one it may."
+    return Finding("GPUs", NOTE, "none of those here is for this process", means, "Ask Slurm for one: --gres=gpu:1.")
+
+
+def _asked(fields: Tuple[str, ...]) -> Tuple[List[Gpu], str]:
+    """Each GPU by field, and what is wrong where nvidia-smi fails."""
+    lines, complaint = _run("--query-gpu=" + ",".join(fields))
+    rows = csv.reader(lines, skipinitialspace=True)
+    return [dict(zip(fields, row)) for row in rows if len(row) == len(fields)], complaint
+
+
+def _run(question: str) -> Tuple[List[str], str]:
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", question, "--format=csv,noheader,nounits"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return [], str(error)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    return ([], " ".join(lines) or "exit status %d" % done.returncode) if done.returncode else (lines, "")
+
+
+def _kinds(found: str, names: List[str]) -> Finding:
+    if len(names) == 1:
+        return Finding("GPUs", OK, found)
+    means = "Which of them a task gets decides how fast it is."
+    return Finding("GPUs", WARNING, found, means, "Ask for one kind: slurm: {gpu_type: ...} in the site file.")
+
+
+def _persistence(gpus: List[Gpu]) -> Optional[Finding]:
+    off = _those(gpus, "persistence_mode", "Disabled")
+    if not off:
+        return None
+    means = "The driver wakes a GPU anew for each process: the start takes seconds longer, and clocks are set anew."
+    mend = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
+    return Finding("GPU persistence", NOTE, "off on %s" % off, means, mend)
+
+
+def _mode(gpus: List[Gpu]) -> Optional[Finding]:
+    prohibited = _those(gpus, "compute_mode", "Prohibited")
+    if prohibited:
+        means = "No program may compute there."
+        return Finding("GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, "nvidia-smi -c 0, as root.")
+    exclusive = _those(gpus, "compute_mode", "Exclusive_Process")
+    if not exclusive:
+        return None
+    means = "One process at a time has a GPU: tasks cannot share one, and a stranger's process keeps ours out."
+    return Finding(
+        "GPU compute mode", NOTE, "Exclusive_Process on %s" % exclusive, means, "Ask for a GPU for each task."
+    )
+
+
+def _ecc(gpus: List[Gpu]) -> Optional[Finding]:
+    on, off = _those(gpus, "ecc.mode.current", "Enabled"), _those(gpus, "ecc.mode.current", "Disabled")
+    if not off:
+        return None
+    mend = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
+    if on:
+        means = "Error correction takes memory and, on some models, bandwidth: these GPUs are not equally fast."
+        return Finding("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, mend)
+    means = "Memory is a little larger and, on some models, faster than on GPUs with error correction."
+    return Finding("GPU ECC", NOTE, "off on %s" % off, means, mend)
+
+
+def _parts(gpus: List[Gpu]) -> Optional[Finding]:
+    cut = _those(gpus, _MIG, "Enabled")
+    if not cut:
+        return None
+    means = "What a case gets is a part of a GPU: its numbers are that part's, and power is told of the whole only."
+    return Finding("GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type.")
+
+
+def _limit(gpus: List[Gpu]) -> Optional[Finding]:
+    lowered = []
+    for index, gpu in enumerate(gpus):
+        limit, usual = _number(gpu["power.limit"]), _number(gpu["power.default_limit"])
+        if limit is not None and usual is not None and limit < usual:
+            lowered.append("%.0f of %.0f W on GPU %d" % (limit, usual, index))
+    if not lowered:
+        return None
+    means = "Under load the clock falls earlier than on other nodes."
+    mend = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
+    return Finding("GPU power limit", NOTE, ", ".join(lowered), means, mend)
+
+
+def _load(gpus: List[Gpu]) -> Optional[Finding]:
+    busy = []
+    for index, gpu in enumerate(gpus):
+        used = _number(gpu["utilization.gpu"])
+        if used is not None and used > _BUSY_PERCENT:
+            busy.append("GPU %d %.0f %%, %s MiB in use" % (index, used, gpu["memory.used"]))
+    if not busy:
+        return None
+    return Finding("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
+
+
+_SHARED = "Somebody else computes on these GPUs: times are longer, and differ from run to run."
+_ALONE = "Ask Slurm for GPUs of your own (--gres), or whole nodes; ask whose processes they are."
+
+
+def _strangers() -> List[Finding]:
+    lines, complaint = _run("--query-compute-apps=pid,process_name,used_memory")
+    if complaint or not lines:
+        return []
+    return [Finding("GPU processes", WARNING, "; ".join(lines), _SHARED, _ALONE)]
+
+
+def _those(gpus: List[Gpu], field: str, value: str) -> str:
+    """`GPU 0, 2` that have this value; empty for none."""
+    having = [str(index) for index, gpu in enumerate(gpus) if gpu.get(field) == value]
+    return "GPU " + ", ".join(having) if having else ""
+
+
+def _number(text: str) -> Optional[float]:
+    """None for `[N/A]`."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,160 @@
+"""The noise floor: how much the time of a fixed piece of work varies on one CPU that nothing of ours disturbs."""
+
+import os
+import statistics
+import time
+from typing import List, NamedTuple
+
+from ...core.finding import NOTE, OK, WARNING, Finding
+from ..host.proc_stat import TICKS_PER_S, cpu_times
+from ..host.sysfs import System
+from .progress import Progress, silent
+
+SECONDS = 10
+LEAST_SECONDS = 3  # fewer say nothing of how they differ
+_STEPS = 10000  # about a millisecond of Python, always the same
+_WARMUP_S = 0.3
+_TAKEN, _TWO_SPEEDS = 0.01, 0.1  # worth naming as a cause
+_FINE, _FAIR = 0.01, 0.03  # differences that can be seen, and parts of the time that others had
+
+
+class Noise(NamedTuple):
+    """Times and their ratios. `waited` and `stolen` are the parts of the time for which others had the CPU.
+
+    The smallest difference is from the means of whole seconds: what short steps meet now and then, long ones always do.
+    """
+
+    median_s: float
+    p99_over_median: float
+    slowest_over_fastest: float  # of the medians of whole seconds
+    smallest_difference: float
+    waited: float
+    stolen: float
+    seconds: int
+
+
+def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[Finding]:
+    return [judge(measure(system, seconds, progress))]
+
+
+def measure(system: System, seconds: int, progress: Progress) -> Noise:
+    """Time the kernel for so many seconds, bound to the last of our CPUs: the first ones serve most interrupts."""
+    cpu = system.cpus[-1]
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [cpu])
+    try:
+        _window(_WARMUP_S)
+        waited_s, stolen_s, start = _waited_s(system), _stolen_s(system, cpu), time.perf_counter()
+        windows = []
+        for second in range(seconds):
+            progress("noise floor", "second %d of %d" % (second + 1, seconds))
+            windows.append(_window(1.0))
+        elapsed_s = time.perf_counter() - start
+        waited = (_waited_s(system) - waited_s) / elapsed_s
+        stolen = (_stolen_s(system, cpu) - stolen_s) / elapsed_s
+    finally:
+        os.sched_setaffinity(0, before)
+    return analyse(windows, waited, stolen)
+
+
+def analyse(windows: List[List[float]], waited: float, stolen: float) -> Noise:
+    """`windows` are the times of the kernel in each second."""
+    times = sorted(time for window in windows for time in window)
+    medians, means = ([of(window) for window in windows] for of in (statistics.median, statistics.fmean))
+    median = statistics.median(times)
+    return Noise(
+        median_s=median,
+        p99_over_median=times[-(-len(times) * 99 // 100) - 1] / median,  # nearest rank
+        slowest_over_fastest=max(medians) / min(medians),
+        smallest_difference=smallest_difference(statistics.stdev(means) / statistics.fmean(means), len(means)),
+        waited=waited,
+        stolen=stolen,
+        seconds=len(windows),
+    )
+
+
+def smallest_difference(deviation: float, count: int) -> float:
+    """The difference that two measurements of `count` values each show in four of five cases, at 5 % significance.
+
+    Lehr (1992), "Sixteen S-squared over D-squared: a relation for crude sample size estimates", Statistics in Medicine
+    11, 1099-1102: count = 16 deviation^2 / difference^2.
+    """
+    return float(4 * deviation / count**0.5)
+
+
+def judge(noise: Noise) -> Finding:
+    taken = noise.waited + noise.stolen
+    found = "two runs of %d s must differ by %s to be told apart" % (noise.seconds, _part(noise.smallest_difference))
+    found += " (%.2g ms of work: p99 %s, slowest second %s, others had the CPU %s of the time)" % (
+        noise.median_s * 1000,
+        _over(noise.p99_over_median),
+        _over(noise.slowest_over_fastest),
+        _part(taken),
+    )
+    numbers = {"noise_%s" % name: float(value) for name, value in noise._asdict().items()}
+    worst = max(noise.smallest_difference, taken)
+    if worst <= _FINE:
+        return Finding("noise floor", OK, found, numbers=numbers)
+    level = NOTE if worst <= _FAIR else WARNING
+    means = "Smaller differences drown in it; fresh processes differ more than one does with itself. " + _cause(noise)
+    return Finding("noise floor", level, found, means, _mend(noise), numbers)
+
+
+def _cause(noise: Noise) -> str:
+    if noise.stolen > max(_TAKEN, noise.waited):
+        return "The hypervisor gave the CPU to others."
+    if noise.waited > _TAKEN:
+        return "Other processes ran on the CPU."
+    if noise.slowest_over_fastest > 1 + _TWO_SPEEDS:
+        return "It had more than one speed, though nobody took the CPU: a shared core, or a changing clock."
+    return "Nobody took the CPU: interrupts, the clock, or neighbours in cache and memory."
+
+
+def _mend(noise: Noise) -> str:
+    if noise.waited > max(_TAKEN, noise.stolen):
+        return "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop them, or wait."
+    return "Ask for whole nodes (slurm: {exclusive: true}) or a machine of your own; measure more repetitions."
+
+
+def _over(ratio: float) -> str:
+    return "%.1fx" % ratio if ratio >= 2 else "+" + _part(ratio - 1)
+
+
+def _part(part: float) -> str:
+    return "%.2g %%" % (100 * part) if part < 0.1 else "%.0f %%" % (100 * part)
+
+
+def _window(seconds: float) -> List[float]:
+    """Times of the kernel, again and again."""
+    clock, times = time.perf_counter, []
+    end = clock() + seconds
+    last = clock()
+    while last < end:
+        _kernel()
+        now = clock()
+        times.append(now - last)
+        last = now
+    return times
+
+
+def _kernel() -> int:
+    """Whole numbers and jumps, no memory: the generator of POSIX's rand()."""
+    number = 1
+    for _ in range(_STEPS):
+        number = (number * 1103515245 + 12345) & 0x7FFFFFFF
+    return number
+
+
+def _waited_s(system: System) -> float:
+    """How long this thread was ready to run and did not (Documentation/scheduler/sched-stats.rst)."""
+    for path in ("proc/thread-self/schedstat", "proc/self/schedstat"):
+        words = (system.text(path) or "").split()
+        if len(words) > 1:
+            return int(words[1]) / 1e9
+    return 0.0
+
+
+def _stolen_s(system: System, cpu: int) -> float:
+    """How long the hypervisor did not let this CPU run (proc(5), steal)."""
+    ticks = (each.steal for each in cpu_times(system.content("proc/stat") or b"") if each.cpu == cpu)
+    return next(ticks, 0) / TICKS_PER_S

@@ -1,0 +1,30 @@
+"""The domains of memory that our CPUs are near to, and whether the kernel moves pages between them."""
+
+from typing import List
+
+from ...core.finding import NOTE, OK, Finding
+from ..host.sysfs import System, counted, numbered
+
+_NODES = "sys/devices/system/node/node[0-9]*"
+
+
+def look(system: System) -> List[Finding]:
+    cpus = [set(numbered(system.text(node + "/cpulist") or "")) for node in system.matching(_NODES)]
+    domains = [each for each in cpus if each]  # memory may be a domain without a CPU
+    ours = [each for each in domains if each & set(system.cpus)]
+    if len(domains) < 2:
+        return [Finding("NUMA", OK, "one domain")]
+    if len(ours) == 1:
+        return [Finding("NUMA", OK, "usable CPUs in one of %d domains" % len(domains))]
+    found = "%s in %d of %d domains" % (counted(len(system.cpus), "usable CPU"), len(ours), len(domains))
+    means = "Memory of another domain is slower to reach: where a thread runs and where its data lie changes the time."
+    mend = "One task for each domain, bound: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
+    return [Finding("NUMA", NOTE, found, means, mend), *_moving(system)]
+
+
+def _moving(system: System) -> List[Finding]:
+    if system.number("proc/sys/kernel/numa_balancing") in (None, 0):
+        return []
+    means = "The kernel takes pages away for a moment to see who uses them, and moves them: some steps are slower."
+    mend = "Bind memory (--mem-bind=local), or ask for sysctl kernel.numa_balancing=0 on the nodes."
+    return [Finding("NUMA balancing", NOTE, "on", means, mend)]

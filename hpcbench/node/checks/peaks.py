@@ -1,0 +1,180 @@
+"""Peaks of this machine, the roofs of a roofline: operations and bytes per second of 1, 2, 4 and so on to all of the
+cores that this process may use, and of one GPU. What is run, and what is counted: see peak_kernel.py."""
+
+import datetime
+import json
+import os
+import pkgutil
+import subprocess
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.machine_peaks import MachinePeaks, Peak
+from ..host import gpus, hardware, hostname, memory, topology
+from ..host.sysfs import System, counted
+from . import cpu_quota
+from .progress import Progress, silent
+
+CPU, GPU = "cpu", "gpu"
+ON_CPU, ON_GPU = ["float32"], ["float32", "bfloat16", "float16"]
+TIMEOUT_S = 120  # for what takes two seconds, and more where it wakes a GPU or reads torch from a slow file system
+SIZES, SIZE_ON_GPU = (1024, 512, 256), 8192  # of matrices; larger ones are no faster
+TIMES_CACHE = 4  # STREAM's rule: each array is at least four times as large as all caches of the last level
+USUAL_CACHE = 64 * 2**20  # where the kernel does not tell
+LENGTH_ON_GPU = 2**28  # a gigabyte: several times the largest cache of a GPU
+PART = 2  # of the memory that is left, half is taken at most
+# A thread for each CPU is ours, none is the library's; and nothing else binds them.
+_SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+
+_FEWER = 0.9  # cores of one memory may take a little from each other
+_DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
+_ALONE = "Measure again when the machine is quiet; on a cluster with --on-node --whole-node."
+_MEANS = "What runs there has no roofline."
+_MEND = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
+
+
+class NotMeasured(Exception):
+    """Why there is no peak, in words."""
+
+
+class Looked(NamedTuple):
+    machine: MachinePeaks
+    findings: List[Finding]
+
+
+class Measured(NamedTuple):
+    peaks: List[Peak]
+    gpu_model: Optional[str] = None
+
+
+def look(system: System, pythons: Sequence[str], progress: Progress = silent) -> Looked:
+    """Measure by the first of these Pythons that has numpy, else torch; a GPU by the first whose torch sees one."""
+    peaks: List[Peak] = []
+    findings: List[Finding] = []
+    gpu_model = gpus.name(0)
+    for subject, measure in {"CPU peaks": of_cpus, **({"GPU peaks": of_gpu} if gpus.count() else {})}.items():
+        try:
+            measured = measure(system, pythons, progress)
+        except NotMeasured as reason:
+            findings.append(Finding(subject, NOTE, "not measured: %s" % reason, _MEANS, _MEND))
+            continue
+        peaks += measured.peaks
+        gpu_model = measured.gpu_model or gpu_model
+        findings.append(told(subject, measured.peaks))
+    node = hardware.describe()
+    return Looked(MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks)), findings)
+
+
+def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> Measured:
+    """Each CPU on a core of its own: a second hyperthread has no arithmetic of its own. Raises NotMeasured."""
+    placed = topology.read(system)
+    cores = {cpu.core for cpu in placed}
+    cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
+    whole = cpu_quota.tightest(system)
+    most = min(len(cpus), max(1, int(whole.cpus))) if whole else len(cpus)
+    by = [(library, python) for library in ("numpy", "torch") for python in dict.fromkeys(pythons)]
+    peaks: List[Peak] = []
+    for count in counts(most):
+        progress("peaks", counted(count, "CPU"))
+        request = {"device": "cpu", "cpus": cpus[:count], "dtypes": ON_CPU, **sizes(system, cpus[:count])}
+        answer, chosen = _first_answer(by, request)
+        by = [chosen]
+        peaks += _peaks(CPU, count, answer)
+    return Measured(peaks)
+
+
+def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda") -> Measured:
+    """One GPU, the first that is visible. Raises NotMeasured."""
+    progress("peaks", "GPU")
+    request = {"device": device, "cpus": system.cpus, "dtypes": ON_GPU, "size": SIZE_ON_GPU, "length": LENGTH_ON_GPU}
+    answer, _ = _first_answer([("torch", python) for python in dict.fromkeys(pythons)], request)
+    return Measured(_peaks(GPU, None, answer), answer["gpu_model"])
+
+
+def counts(most: int) -> List[int]:
+    """1, 2, 4 and so on, and the most."""
+    powers = [2**power for power in range(most.bit_length())]
+    return sorted({*powers, most})
+
+
+def sizes(system: System, cpus: List[int]) -> Dict[str, int]:
+    """Of each CPU's matrices, and of its arrays, as large as they must be; 0 where memory has no room for them."""
+    available = memory.available_bytes(system)
+    room = available // PART if available else 2**30
+    fitting = [size for size in SIZES if 3 * 4 * size**2 * len(cpus) <= room]
+    array = TIMES_CACHE * (memory.last_level_cache_bytes(system, cpus) or USUAL_CACHE)
+    length = array // 4 // len(cpus) if 3 * array <= room else 0
+    return {"size": fitting[0] if fitting else SIZES[-1], "length": length}
+
+
+def told(subject: str, peaks: List[Peak]) -> Finding:
+    """In words with numbers."""
+    parts = []
+    numbers: Dict[str, float] = {}
+    for peak in peaks:
+        where = counted(peak.cpus, "CPU") if peak.cpus else peak.dtype
+        moved = "no memory left to measure bandwidth"
+        name = "%s_%s" % ("gpu" if peak.cpus is None else "cpu_%d" % peak.cpus, peak.dtype)
+        numbers[name + "_flops_per_s"] = peak.flops_per_s
+        if peak.bytes_per_s is not None:
+            moved = "%.3g GB/s" % (peak.bytes_per_s / 1e9)
+            numbers[name + "_bytes_per_s"] = peak.bytes_per_s
+        parts.append("%s %s, %s" % (where, in_words(peak.flops_per_s), moved))
+    found = "%s (%s)" % ("; ".join(parts), peaks[0].measured_by)
+    of_cpus = [peak.flops_per_s for peak in peaks if peak.cpus]
+    if any(more < _FEWER * less for less, more in zip(of_cpus, of_cpus[1:])):
+        return Finding(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
+    return Finding(subject, OK, found, numbers=numbers)
+
+
+def in_words(flops_per_s: float) -> str:
+    """`95.4 GFLOP/s`, `1.2 TFLOP/s`."""
+    return "%.3g TFLOP/s" % (flops_per_s / 1e12) if flops_per_s >= 1e12 else "%.3g GFLOP/s" % (flops_per_s / 1e9)
+
+
+def _peaks(device: str, cpus: Optional[int], answer: Dict[str, Any]) -> List[Peak]:
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    place = (answer["by"], hostname.name(os.environ), now)
+    return [
+        Peak(device, cpus, dtype, rate, answer["bytes_per_s"], *place) for dtype, rate in answer["flops_per_s"].items()
+    ]
+
+
+def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[Dict[str, Any], Tuple[str, str]]:
+    """Of the libraries and Pythons the first that measures, with what it says. Raises NotMeasured where none does."""
+    reasons = []
+    for library, python in by:
+        answer = _ask(python, {"library": library, **request})
+        if "missing" not in answer:
+            return answer, (library, python)
+        reasons.append("%s: %s" % (python, answer["missing"]))
+    raise NotMeasured("; ".join(reasons) or "there is no Python to do it")
+
+
+def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
+    """What the kernel answers in a process of its own."""
+    kept = {name: value for name, value in os.environ.items() if name not in _BINDING}
+    source = (pkgutil.get_data(__package__, "peak_kernel.py") or b"").decode()
+    try:
+        done = subprocess.run(
+            [python, "-E", "-c", source, json.dumps(request)],
+            cwd=os.sep,  # where no file stands for a module
+            env={**kept, **dict.fromkeys(_SINGLE, "1")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except OSError as error:
+        return {"missing": error.strerror}
+    except subprocess.TimeoutExpired:
+        return {"missing": "no answer in %d s" % TIMEOUT_S}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+        return {"missing": "it ended with status %d: %s" % (done.returncode, said[0])}
+    answer: Dict[str, Any] = json.loads(lines[-1])
+    return answer

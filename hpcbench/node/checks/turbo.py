@@ -1,0 +1,35 @@
+"""Whether the processor may exceed its nominal clock while there is power and cooling for it."""
+
+from typing import List, Optional
+
+from ...core.finding import NOTE, OK, Finding
+from ..host.sysfs import System
+
+_CPU = "sys/devices/system/cpu/"
+
+
+def look(system: System) -> List[Finding]:
+    """Nothing where no cpufreq is to be seen: the governor's finding says so for both."""
+    if not system.matching(_CPU + "cpu[0-9]*/cpufreq"):
+        return []
+    on = is_on(system)
+    if on is None:
+        means = "If it is on, the clock depends on how many cores are busy, and on the temperature."
+        return [Finding("turbo", NOTE, "the driver does not say whether it is on", means, "Ask the administrators.")]
+    if not on:
+        return [Finding("turbo", OK, "off: the clock is the same however many cores are busy")]
+    means = "Few busy cores run at a higher clock than many: speedup over one core looks smaller than it is."
+    mend = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
+    return [Finding("turbo", NOTE, "on", means, mend)]
+
+
+def is_on(system: System) -> Optional[bool]:
+    """None where the driver does not say."""
+    off = system.number(_CPU + "intel_pstate/no_turbo")
+    if off is not None:
+        return off == 0
+    for path in (_CPU + "cpufreq/boost", *system.matching(_CPU + "cpufreq/policy*/boost")):
+        on = system.number(path)
+        if on is not None:
+            return on == 1
+    return None

@@ -1,0 +1,75 @@
+"""The devices that JAX may use, and its threads. Both must be said before JAX opens its first device."""
+
+import glob
+import os
+from typing import Any, List, Optional
+
+import jax
+
+from ...errors import Unsupported
+from ...host import gpus, hardware, topology
+from ...host.sysfs import System
+from ...workload.problem import Problem
+from .. import capabilities
+
+_POOL = "tf_XLAEigen"  # what XLA calls the threads that share one operation's work
+_CPUS_OF_TASK: List[int] = []  # as they were before any restriction
+
+
+def restrict_cpus(intra_op: Optional[int]) -> None:
+    """XLA starts a thread for each CPU that the process may use, and has no setting of its own. Raises Unsupported."""
+    cpus = hardware.usable_cpus()
+    _CPUS_OF_TASK[:] = cpus
+    if intra_op is None:
+        return
+    if intra_op > len(cpus):
+        raise Unsupported("JAX takes a thread for each CPU: it cannot have %d on %d" % (intra_op, len(cpus)))
+    placed = topology.cores_first(topology.read(System(cpus)))
+    os.sched_setaffinity(0, [cpu.number for cpu in placed[:intra_op]])
+
+
+def cpus_of_task() -> List[int]:
+    """Those that the process could use before XLA's threads were restricted to some of them."""
+    return _CPUS_OF_TASK or hardware.usable_cpus()
+
+
+def pool_size() -> Optional[int]:
+    """The threads that XLA's pool has; None where it has not started one."""
+    return sum(name.startswith(_POOL) for name in _thread_names()) or None
+
+
+def choose_gpu(problem: Problem) -> None:
+    """The rank's GPU is the only one that its JAX sees from now on: it would take memory on all. Raises Unsupported."""
+    seen = [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # asking JAX would open them
+    capabilities.check_gpus(problem, seen, "JAX %s" % jax.__version__)
+    own = capabilities.own_gpu(problem, len(seen))
+    capabilities.check_gpu_dtype(problem, gpus.capability(own), seen[own])
+    jax.config.update("jax_cuda_visible_devices", str(own))
+    jax.config.update("jax_rocm_visible_devices", str(own))
+
+
+def own(platform: str) -> jax.Device:
+    """The one device of this rank; `platform` is cpu or gpu. Raises Unsupported where JAX has no such platform."""
+    try:
+        return jax.local_devices(backend=platform)[0]
+    except RuntimeError as error:
+        if "Unknown backend" not in str(error):
+            raise
+        raise Unsupported("a GPU is asked for, and JAX %s here is built for the CPU only" % jax.__version__) from error
+
+
+def multiplies_in(dtype: Any) -> bool:
+    """Whether XLA multiplies matrices of this 16-bit format without turning them into float32, as its program tells."""
+    matrix = jax.ShapeDtypeStruct((256, 256), dtype)
+    return "f32[256,256]" not in jax.jit(jax.numpy.matmul).lower(matrix, matrix).compile().as_text()
+
+
+def _thread_names() -> List[str]:
+    names = []
+    for path in glob.glob("/proc/self/task/*/comm"):
+        try:
+            with open(path) as file:
+                names.append(file.read())
+        except OSError:  # it has ended meanwhile
+            continue
+    return names

@@ -1,0 +1,161 @@
+"""What networks on JAX have in common, whoever made their layers: each step is one function, compiled by XLA.
+
+The weights and the batch are arguments of that function, so that nothing of them can be computed beforehand.
+"""
+
+from abc import abstractmethod
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+
+import jax
+import numpy
+from jax import numpy as jnp
+
+from ... import oom_detection
+from ...errors import Unsupported
+from ...workload.data import Items
+from ...workload.problem import Problem, channels_last
+from .. import capabilities
+from ..adapter import Adapter, Batch, Library, Network
+from . import data, strategies
+from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus
+from .strategies import Arrays
+
+JAX = Library("JAX", jax.__version__, "0.6.2", "1")  # the oldest that was tried
+_DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float16": jnp.float16}
+_ON_CPU = ("float32", "bfloat16")
+
+
+class Model(NamedTuple):
+    """A network as arrays and a pure function of them, (weights, rest, inputs, training) -> (logits, rest)."""
+
+    weights: Arrays  # trained
+    rest: Arrays  # running statistics, and the state of random numbers
+    apply: Callable[[Arrays, Arrays, jax.Array, bool], Tuple[jax.Array, Arrays]]
+
+
+class Optimizer(NamedTuple):
+    """`update` is (weights, state, gradients) -> (weights, state)."""
+
+    state: Any
+    update: Callable[[Arrays, Any, Arrays], Tuple[Arrays, Any]]
+
+
+class JaxNetwork(Network):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.dtype = _DTYPES[problem.parameters["dtype"]]
+        if problem.parameters["dtype"] == "float32":  # GPUs would round the factors to 10 bits (TF32)
+            jax.config.update("jax_default_matmul_precision", "float32")
+        self.strategy = strategies.strategy(problem)
+        model = self.model_of(problem)
+        self.parameter_count = sum(weight.size for weight in model.weights)
+        self._weights = self.strategy.shared(model.weights)
+        self._rest = self.strategy.own(model.rest)
+        if problem.training:
+            optimizer = self.optimizer_of(problem, model.weights)
+            self._momentum = self.strategy.shared(optimizer.state)
+            self._learn = self.strategy.training(self._training_step(model, optimizer))
+        self._predict = self.strategy.inference(_logits_of(model))
+        self._unfinished: List[jax.Array] = []
+        self.feed()
+
+    @abstractmethod
+    def model_of(self, problem: Problem) -> Model:
+        """The network of a case with its first weights."""
+
+    @abstractmethod
+    def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
+        """Plain SGD with momentum."""
+
+    @abstractmethod
+    def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
+        """The softmax cross-entropy of each item."""
+
+    def _training_step(self, model: Model, optimizer: Optimizer) -> Callable[..., Any]:
+        def loss_of(weights: Arrays, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Tuple[jax.Array, Arrays]:
+            logits, rest = model.apply(weights, rest, inputs, True)
+            return self.losses(logits.astype(jnp.float32), labels).mean(), rest
+
+        def step(weights: Arrays, momentum: Any, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Any:
+            (loss, rest), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights, rest, inputs, labels)
+            weights, momentum = optimizer.update(weights, momentum, self.strategy.mean(gradients))
+            return weights, momentum, rest, loss
+
+        return step
+
+    def predict(self, inputs: jax.Array) -> jax.Array:
+        logits = self._predict(self._weights, self._rest, inputs)
+        self._unfinished.append(logits)
+        return logits
+
+    def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
+        """The loss of this rank's part of the batch."""
+        state = (self._weights, self._momentum, self._rest)
+        self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
+        self._unfinished.append(loss)
+        return loss
+
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        inputs = channels_last(inputs)
+        if inputs.dtype.kind == "f" and not self.problem.training:
+            inputs = inputs.astype(self.dtype)
+        return self.strategy.batch(inputs), self.strategy.batch(labels)
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        return (self.on_device(*batch) for batch in data.batches(self.problem, items, forever))
+
+    def synchronize(self) -> None:
+        jax.block_until_ready((self._unfinished, self._weights))
+        self._unfinished.clear()
+
+    def to_numpy(self, result: jax.Array) -> "numpy.ndarray":
+        return numpy.asarray(result.addressable_data(0)).astype(numpy.float32)
+
+    def weights(self) -> "Iterator[numpy.ndarray]":
+        return map(self.to_numpy, self._weights)
+
+    def remarks(self) -> List[str]:
+        dtype = self.problem.parameters["dtype"]
+        if dtype == "float32" or multiplies_in(self.dtype):
+            return []
+        return ["XLA turns %s into float32 here for every product" % dtype]
+
+    def peak_device_bytes(self) -> Optional[int]:
+        statistics = self.strategy.device.memory_stats() if self.problem.on_gpu else None
+        return statistics and statistics.get("peak_bytes_in_use")
+
+    def close(self) -> None:
+        strategies.leave()
+
+
+def _logits_of(model: Model) -> Callable[..., jax.Array]:
+    def logits(weights: Arrays, rest: Arrays, inputs: jax.Array) -> jax.Array:
+        return model.apply(weights, rest, inputs, False)[0]
+
+    return logits
+
+
+class JaxAdapter(Adapter):
+    network: Type[JaxNetwork]
+    memory_errors = (jax.errors.JaxRuntimeError,)
+    memory_words = oom_detection.JAX
+
+    def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
+        if inter_op is not None:
+            raise Unsupported("JAX has no setting for operations side by side (inter_op_threads)")
+        restrict_cpus(intra_op)
+
+    def threads(self) -> Dict[str, Any]:
+        by = "CPU affinity, for JAX has no setting; the threads of XLA's pool were counted"
+        return {"intra_op": pool_size(), "inter_op": None, "by": by}
+
+    def devices(self) -> List[str]:
+        return [device.device_kind for device in jax.local_devices() if device.platform == "gpu"]
+
+    def build(self, problem: Problem) -> JaxNetwork:
+        if problem.on_gpu:
+            choose_gpu(problem)
+        else:
+            capabilities.check_cpu_dtype(problem, _ON_CPU)
+        capabilities.refuse_unscaled_float16(problem)
+        return self.network(problem)

@@ -1,0 +1,51 @@
+"""Keras 3 on JAX: Keras' layers, number formats, loss and optimizer, in JAX's compiled step and under its strategy.
+
+After the Keras guide "Writing a custom training loop in JAX".
+"""
+
+from typing import Any, Tuple
+
+import jax
+import keras
+
+from ...workload.problem import MOMENTUM, Problem
+from ..jax.network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
+from ..jax.strategies import Arrays
+from . import layers
+
+
+class KerasJaxNetwork(JaxNetwork):
+    def model_of(self, problem: Problem) -> Model:
+        model = layers.model_of(problem)
+        self._variables = model.trainable_variables
+
+        def apply(weights: Arrays, rest: Arrays, inputs: jax.Array, training: bool) -> Tuple[jax.Array, Arrays]:
+            return model.stateless_call(weights, rest, inputs, training=training)
+
+        return Model(_values(model.trainable_variables), _values(model.non_trainable_variables), apply)
+
+    def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
+        sgd = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
+        sgd.build(self._variables)
+
+        def update(weights: Arrays, state: Any, gradients: Arrays) -> Tuple[Arrays, Any]:
+            return sgd.stateless_apply(state, gradients, weights)
+
+        return Optimizer(_values(sgd.variables), update)
+
+    def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
+        return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+
+def _values(variables: Any) -> Arrays:
+    return [variable.value for variable in variables]
+
+
+class KerasJax(JaxAdapter):
+    name = "keras-jax"
+    packages = ("keras", "jax", "jaxlib", "grain", "numpy")
+    libraries = (layers.KERAS, JAX)
+    network = KerasJaxNetwork
+
+
+ADAPTER = KerasJax()

@@ -1,0 +1,146 @@
+"""How several ranks train one MXNet model: who sums their gradients, and who applies them to the weights."""
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Any, Callable, Dict, List
+
+import mxnet as mx
+from mxnet import gluon
+
+from ...launch.rendezvous import Group
+from ...workload.problem import MOMENTUM, Problem
+from ..horovod import join
+
+END_S = 10.0  # for servers that were told to end
+
+# A server and a scheduler live inside `import mxnet`. Neither may outlive the rank that started it, however that ends;
+# 1 is PR_SET_PDEATHSIG, 9 SIGKILL. The current folder may hold something called mxnet.
+_SERVE = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    sys.path = [folder for folder in sys.path if folder]
+    import mxnet
+"""
+
+_STORES: List[Any] = []  # while it lives here, it is not taken down by the way, where that means to wait for all ranks
+
+
+class Strategy:
+    """One rank that has nobody to talk to, and what the others share."""
+
+    def __init__(self, parameters: Any, problem: Problem) -> None:
+        self.ranks_summed = 1  # in the gradients that the optimizer gets
+        self.trainer = self.trainer_of(parameters, problem)
+
+    def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        return gluon.Trainer(parameters, "sgd", _settings(problem), kvstore=None)
+
+    def update(self) -> None:
+        """An optimizer step with the mean of the ranks' gradients."""
+        self.trainer.step(self.ranks_summed)
+
+    def leave(self) -> None:
+        """All ranks come here together."""
+        return
+
+
+class KVStore(Strategy):
+    """Every rank starts a server, as many as MXNet's own launcher does by default, and rank 0 the scheduler, too.
+
+    The servers keep the weights and their momentum, each a part: they sum the gradients, take the optimizer's step, and
+    all ranks get the same weights back. With update_on_kvstore=False every rank would step by itself; but of nine such
+    runs of MXNet 1.9.1 on a busy machine two trained other weights, of more than thirty this way none.
+    """
+
+    def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        group = problem.group
+        self.ranks_summed = group.size
+        self.processes = _Processes(group)
+        store = mx.kv.create("dist_device_sync" if problem.on_gpu else "dist_sync")
+        _STORES.append(store)
+        return gluon.Trainer(parameters, "sgd", _settings(problem), kvstore=store, update_on_kvstore=True)
+
+    def leave(self) -> None:
+        self.processes.may_end()
+        store = _STORES.pop()
+        mx.base.check_call(mx.base._LIB.MXKVStoreFree(store.handle))  # waits for all ranks, then tells the servers
+        store.handle = None
+        self.processes.end()
+
+
+class Horovod(Strategy):
+    def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        join(problem)
+        import horovod.mxnet as horovod
+
+        horovod.init()
+        self.horovod = horovod
+        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # has the mean already
+
+    def leave(self) -> None:
+        self.horovod.shutdown()
+
+
+def parallel(parameters: Any, problem: Problem) -> Strategy:
+    """The strategy of a case, for the parameters of its network."""
+    if not problem.parallel:
+        return Strategy(parameters, problem)
+    return _STRATEGIES[problem.parameters["strategy"]](parameters, problem)
+
+
+_STRATEGIES: Dict[str, Callable[[Any, Problem], Strategy]] = {"kvstore": KVStore, "horovod": Horovod}
+
+
+def _settings(problem: Problem) -> Dict[str, float]:
+    return {"learning_rate": problem.learning_rate, "momentum": MOMENTUM}
+
+
+class _Processes:
+    """This rank's server, and on rank 0 the scheduler. Sets what MXNet's tools/launch.py sets, for this rank."""
+
+    def __init__(self, group: Group) -> None:
+        ports = {role: group.claim_port() for role in ("scheduler", "server", "worker")}
+        common = {
+            "DMLC_NUM_WORKER": group.size,
+            "DMLC_NUM_SERVER": group.size,
+            "DMLC_PS_ROOT_URI": group.members[0].address,
+            "DMLC_PS_ROOT_PORT": group.agree(ports["scheduler"]),
+            "DMLC_NODE_HOST": group.members[group.rank].address,
+        }
+        self._ending = False
+        self._children: "List[subprocess.Popen[bytes]]" = []
+        for role in ("server", "scheduler") if group.rank == 0 else ("server",):
+            self._start(role, _as_text({**common, "DMLC_ROLE": role, "PORT": ports[role]}))
+        os.environ.update(_as_text({**common, "DMLC_ROLE": "worker", "PORT": ports["worker"]}))
+
+    def may_end(self) -> None:
+        """From now on, the end of a server is as it should be."""
+        self._ending = True
+
+    def end(self) -> None:
+        for child in self._children:
+            try:
+                child.wait(timeout=END_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def _start(self, role: str, variables: Dict[str, str]) -> None:
+        child = subprocess.Popen([sys.executable, "-c", _SERVE, str(os.getpid())], env={**os.environ, **variables})
+        self._children.append(child)
+        threading.Thread(target=self._watch, args=(role, child), daemon=True).start()
+
+    def _watch(self, role: str, child: "subprocess.Popen[bytes]") -> None:
+        """Without its server, a rank would wait for ever, inside MXNet, where no exception reaches it."""
+        status = child.wait()
+        if not self._ending:
+            print("MXNet's %s has ended with exit status %d, so this rank ends" % (role, status), file=sys.stderr)
+            sys.stderr.flush()
+            os._exit(1)
+
+
+def _as_text(values: Dict[str, Any]) -> Dict[str, str]:
+    return {name: str(value) for name, value in values.items()}

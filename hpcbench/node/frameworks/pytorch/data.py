@@ -1,0 +1,62 @@
+"""Real data through PyTorch's DataLoader; images are decoded by Pillow, as torchvision does by default."""
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+import numpy
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from ...host import hardware
+from ...workload import images
+from ...workload.data import Items
+from ...workload.problem import Problem
+
+Example = Tuple[torch.Tensor, torch.Tensor]
+
+
+class ImageFiles(Dataset):  # type: ignore[type-arg]
+    def __init__(self, paths: List[str], labels: "numpy.ndarray", size: int) -> None:
+        self.paths, self.labels, self.size = paths, labels, size
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, place: int) -> Example:
+        pixels = torch.from_numpy(images.decoded(self.paths[place], self.size))
+        return pixels, torch.tensor(self.labels[place])
+
+
+class Pipelines:
+    """One loader for each part of the data, so that its processes are started once, not anew for every epoch."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._loaders: Dict[bool, Any] = {}
+
+    def batches(self, items: Items, forever: bool) -> Iterator[Example]:
+        """Batches on the CPU, of what is trained on `forever` or what is held out."""
+        if forever not in self._loaders:
+            self._loaders[forever] = _loader(self.problem, items, forever)
+        yield from self._loaders[forever]
+        while forever:
+            yield from self._loaders[forever]
+
+
+def _loader(problem: Problem, items: Items, training: bool) -> "DataLoader[Example]":
+    """Decoding goes to processes of its own where there is more than one CPU."""
+    dataset: Any
+    if isinstance(items.inputs, list):
+        dataset = ImageFiles(items.inputs, items.labels, problem.item_shape[-1])
+    else:
+        dataset = TensorDataset(torch.from_numpy(items.inputs), torch.from_numpy(items.labels))
+    workers = items.loaders(hardware.usable_cpus())
+    return DataLoader(
+        dataset,
+        problem.parameters["batch_size"],
+        shuffle=training,
+        drop_last=training,
+        num_workers=workers,
+        persistent_workers=workers > 0,
+        pin_memory=problem.on_gpu,
+        generator=torch.Generator().manual_seed(problem.parameters["seed"] + problem.group.rank),
+    )

@@ -1,0 +1,177 @@
+"""How several ranks train one PyTorch model: what each strategy makes of the model, and how it updates the weights."""
+
+import os
+import sys
+from typing import Any, Callable, Dict, Iterator
+
+import numpy
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+from ...errors import Unsupported
+from ...workload.problem import MOMENTUM, Problem
+from ..horovod import join
+from .layers import Residual
+
+Update = Callable[[torch.Tensor], None]  # backward and optimizer step for a loss
+
+
+def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Any:
+    """The model under the strategy of its case."""
+    return _MODELS[problem.parameters["strategy"]](model, problem, device) if problem.parallel else model
+
+
+def update_of(model: Any, problem: Problem, device: torch.device) -> Update:
+    """How a model that `parallel` gave is trained."""
+    return _UPDATES.get(problem.parameters["strategy"], _plain_update)(model, problem, device)
+
+
+def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
+    """The trainable weights, one at a time; the parts of a sharded one are gathered, so all ranks must ask."""
+    for weight in model.parameters():
+        if weight.requires_grad:
+            whole: Any = weight.detach()
+            if hasattr(whole, "full_tensor"):
+                whole = whole.full_tensor()
+            yield whole.float().cpu().numpy()
+
+
+def leave() -> None:
+    """Leave the group of processes, if it was joined."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _sgd(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    return torch.optim.SGD(trained, lr=problem.learning_rate, momentum=MOMENTUM)
+
+
+def _scaler(problem: Problem, device: torch.device) -> Any:
+    return torch.amp.GradScaler(device.type, enabled=problem.parameters["dtype"] == "float16")
+
+
+def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
+    optimizer, scaler = _sgd(model, problem), _scaler(problem, device)
+
+    def update(loss: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    return update
+
+
+def _join(problem: Problem, device: torch.device) -> None:
+    """The group of processes, over a store whose port rank 0 got from the kernel: nobody else can have it."""
+    group = problem.group
+    if device.type == "cpu":
+        group.listen_at_own_address("GLOO_SOCKET_IFNAME")
+    leader = group.members[0].address
+    store = TCPStore(leader, 0, is_master=True, wait_for_workers=False) if group.rank == 0 else None
+    port = group.agree(store.port if store else None)
+    if store is None:
+        store = TCPStore(leader, port, is_master=False)
+    dist.init_process_group(
+        "nccl" if device.type == "cuda" else "gloo",
+        store=store,
+        rank=group.rank,
+        world_size=group.size,
+        device_id=device if device.type == "cuda" else None,
+    )
+
+
+def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
+    _join(problem, device)
+    local = [device.index] if device.type == "cuda" else None
+    # Batch norm's statistics stay each rank's own, as in the other frameworks: else rank 0 would send its every step.
+    return nn.parallel.DistributedDataParallel(model, device_ids=local, broadcast_buffers=False)
+
+
+def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
+    """FSDP2: the layers of a transformer and the blocks of a ResNet each on their own, then what is left."""
+    try:
+        from torch.distributed.fsdp import fully_shard
+    except ImportError as error:
+        raise Unsupported("fsdp needs PyTorch 2.6 or newer, and this is %s" % torch.__version__) from error
+    from torch.distributed.device_mesh import init_device_mesh
+
+    _join(problem, device)
+    mesh = init_device_mesh(device.type, (problem.group.size,))
+    for part in model.modules():
+        if isinstance(part, (nn.TransformerEncoderLayer, Residual)):
+            fully_shard(part, mesh=mesh)
+    # Without the last argument the outermost part would keep its weights after the first step of inference.
+    return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
+
+
+def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
+    join(problem)
+    import horovod.torch as horovod
+
+    horovod.init()
+    return model
+
+
+def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
+    import horovod.torch as horovod
+
+    scaler = _scaler(problem, device)
+    optimizer = horovod.DistributedOptimizer(_sgd(model, problem), named_parameters=model.named_parameters())
+
+    def update(loss: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        optimizer.synchronize()  # the scaler divides the gradients and looks for infinite ones: in all ranks the same
+        with optimizer.skip_synchronize():
+            scaler.step(optimizer)
+        scaler.update()
+
+    return update
+
+
+def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
+    """ZeRO stage 1: each rank keeps the optimizer's state of its part of the weights."""
+    try:
+        import deepspeed
+    except ImportError as error:
+        advice = "`hpcbench env build pytorch` makes an environment that has it"
+        raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
+    # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    dtype = problem.parameters["dtype"]
+    if dtype == "float16":
+        raise Unsupported("deepspeed trains in float16 by a loss scaling of its own, which would be other work")
+    _join(problem, device)
+    os.environ["LOCAL_RANK"] = str(device.index or 0)  # by which DeepSpeed finds its device
+    settings = {
+        "train_micro_batch_size_per_gpu": problem.parameters["batch_size"],
+        "zero_optimization": {"stage": 1},
+        "zero_allow_untested_optimizer": True,
+        "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
+    }
+    engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model, problem), config=settings)
+    return engine
+
+
+def _deepspeed_update(engine: Any, problem: Problem, device: torch.device) -> Update:
+    def update(loss: torch.Tensor) -> None:
+        engine.backward(loss)
+        engine.step()
+
+    return update
+
+
+_MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
+    "ddp": _ddp,
+    "fsdp": _fsdp,
+    "horovod": _horovod,
+    "deepspeed": _deepspeed,
+}
+_UPDATES: Dict[str, Callable[[Any, Problem, torch.device], Update]] = {
+    "horovod": _horovod_update,
+    "deepspeed": _deepspeed_update,
+}

@@ -1,0 +1,213 @@
+"""TensorFlow: as a graph, eager, or compiled by XLA; one process or several; on CPU and GPU."""
+
+import os
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
+
+import numpy
+import tensorflow as tf
+from tensorflow.python.util import _pywrap_util_port  # nothing public tells whether oneDNN is on
+
+from ....core.frameworks import COMPILED, EAGER
+from ....models import layers
+from ... import oom_detection
+from ...host import hardware
+from ...workload.data import Items
+from ...workload.problem import MOMENTUM, Problem, channels_last
+from .. import capabilities
+from ..adapter import Adapter, Batch, Library, Network
+from . import data, strategies
+from .layers import Formats, sequential
+
+Tensor = Any
+
+_DTYPES = {"float32": tf.float32, "bfloat16": tf.bfloat16, "float16": tf.float16}
+
+
+class Momentum:
+    """Stochastic gradient descent with momentum, by one fused operation for each weight."""
+
+    def __init__(self, variables: Sequence[tf.Variable], learning_rate: float) -> None:
+        self.velocities = [tf.Variable(tf.zeros(each.shape, each.dtype), trainable=False) for each in variables]
+        self.learning_rate = learning_rate
+
+    def apply(self, gradients: Sequence[Tensor], variables: Sequence[tf.Variable]) -> None:
+        for variable, velocity, gradient in zip(variables, self.velocities, gradients):
+            tf.raw_ops.ResourceApplyMomentum(
+                var=variable.handle, accum=velocity.handle, lr=self.learning_rate, grad=gradient, momentum=MOMENTUM
+            )
+
+
+class TensorFlowNetwork(Network):
+    """A subclass may bring another model (called with a batch and whether it is trained on, it gives the logits; it has
+    `trainable_variables`) and another optimizer (with `apply`, as above)."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        _choose_gpu(problem)
+        self.dtype = _DTYPES[problem.parameters["dtype"]]
+        # float32 shall mean the same everywhere: a GPU would round the inputs of products to 10 bits (TF32).
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        self.parallel = strategies.parallel(problem)
+        tf.random.set_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
+        with self.parallel.scope():
+            self.model = self.model_of(problem)
+            self.trained = list(self.model.trainable_variables)
+            self.optimizer: Any = self.optimizer_of(problem, self.trained) if problem.training else None
+        if problem.on_gpu:
+            _check_places(self.trained)
+        self.parameter_count = sum(int(numpy.prod(variable.shape)) for variable in self.trained)
+        self._set_execution(problem)
+        self.feed()
+        if problem.on_gpu:
+            tf.config.experimental.reset_memory_stats("GPU:0")
+
+    def model_of(self, problem: Problem) -> Any:
+        formats = Formats(tf.float32 if problem.training else self.dtype, self.dtype)
+        return sequential(problem.layers, problem.item_shape, problem.weights(), formats)
+
+    def optimizer_of(self, problem: Problem, variables: Sequence[tf.Variable]) -> Any:
+        return Momentum(variables, problem.learning_rate)
+
+    def predict(self, inputs: Tensor) -> Tensor:
+        return self._predict(inputs)
+
+    def learn(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        return self._learn(inputs, labels)
+
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        return data.in_format(tf.constant(channels_last(inputs)), tf.constant(labels), self.dtype)
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        return iter(data.batches(self.problem, items, forever, self.dtype))
+
+    def synchronize(self) -> None:
+        if self.problem.on_gpu:
+            tf.test.experimental.sync_devices()
+
+    def to_numpy(self, result: Tensor) -> "numpy.ndarray":
+        return tf.cast(result, tf.float32).numpy()
+
+    def weights(self) -> "Iterator[numpy.ndarray]":
+        return (variable.numpy() for variable in self.trained)
+
+    def peak_device_bytes(self) -> Optional[int]:
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]) if self.problem.on_gpu else None
+
+    def remarks(self) -> List[str]:
+        if self.problem.on_gpu and any(isinstance(layer, layers.Lstm) for layer in self.problem.layers):
+            return ["the LSTM runs step by step, not in cuDNN"]
+        return []
+
+    def close(self) -> None:
+        self.parallel.leave()
+
+    def _set_execution(self, problem: Problem) -> None:
+        """XLA compiles a whole step; where gradients meet in the middle of it, what comes before that."""
+        execution = problem.parameters["execution"]
+        compiled = execution == COMPILED
+        self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
+        if execution != EAGER:
+            self._predict = _function(self._predict, compiled)
+            self._learn = _function(self._learn, compiled and not problem.parallel)
+        if compiled and problem.parallel:
+            self._gradients = _function(self._gradients, compiled)
+
+    def _logits_of_a_rank(self, inputs: Tensor) -> Tensor:
+        return self.parallel.run(self.model, (inputs, False))
+
+    def _learn_as_a_rank(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        return self.parallel.run(self._step, (inputs, labels))
+
+    def _step(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        loss, gradients = self._gradients(inputs, labels)
+        self.optimizer.apply(self.parallel.average(gradients), self.trained)
+        return loss
+
+    def _own_gradients(self, inputs: Tensor, labels: Tensor) -> Tuple[Tensor, List[Tensor]]:
+        """The loss of this rank's batch, and its gradient with respect to each weight."""
+        with tf.GradientTape() as tape:
+            logits = tf.cast(self.model(inputs, True), tf.float32)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        # The gradient of an embedding has the rows in use alone, but momentum moves the others, too.
+        return loss, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trained)]
+
+
+class TensorFlow(Adapter):
+    name = "tensorflow"
+    packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
+    libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
+    network: Type[TensorFlowNetwork] = TensorFlowNetwork
+    # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
+    memory_errors = (tf.errors.OpError,)
+    memory_words = oom_detection.TENSORFLOW
+
+    def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
+        if intra_op is not None:
+            tf.config.threading.set_intra_op_parallelism_threads(intra_op)
+        if inter_op is not None:
+            tf.config.threading.set_inter_op_parallelism_threads(inter_op)
+
+    def threads(self) -> Dict[str, Any]:
+        return {
+            "intra_op": _effective(tf.config.threading.get_intra_op_parallelism_threads(), "TF_NUM_INTRAOP_THREADS"),
+            "inter_op": _effective(tf.config.threading.get_inter_op_parallelism_threads(), "TF_NUM_INTEROP_THREADS"),
+            "by": "tf.config.threading",
+        }
+
+    def settings(self) -> Dict[str, Any]:
+        return {"onednn": bool(_pywrap_util_port.IsMklEnabled())}
+
+    def devices(self) -> List[str]:
+        return [str(_details(gpu).get("device_name", gpu.name)) for gpu in _gpus()]
+
+    def build(self, problem: Problem) -> TensorFlowNetwork:
+        built = "" if tf.test.is_built_with_gpu_support() else " (built for the CPU only)"
+        visible = self.devices() if problem.on_gpu else []
+        capabilities.check_gpus(problem, visible, "TensorFlow %s%s" % (tf.__version__, built))
+        _check_dtype(problem)
+        return self.network(problem)
+
+
+def _function(step: Any, compiled: bool) -> Any:
+    return tf.function(step, jit_compile=True if compiled else None, autograph=False)
+
+
+def _effective(configured: int, variable: str) -> int:
+    """0 leaves the number to a variable, and without that to the CPUs that the process may use."""
+    return configured or int(os.environ.get(variable) or 0) or len(hardware.usable_cpus())
+
+
+def _gpus() -> List[Any]:
+    return tf.config.list_physical_devices("GPU")
+
+
+def _details(gpu: Any) -> Dict[str, Any]:
+    return tf.config.experimental.get_device_details(gpu)
+
+
+def _choose_gpu(problem: Problem) -> None:
+    """The rank's own GPU, of whose memory it takes what it needs. Must come before the first operation."""
+    if problem.on_gpu:
+        own = _gpus()[capabilities.own_gpu(problem, len(_gpus()))]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
+
+
+def _check_dtype(problem: Problem) -> None:
+    capabilities.refuse_unscaled_float16(problem)
+    if not problem.on_gpu:
+        capabilities.check_cpu_dtype(problem, tuple(_DTYPES))
+        return
+    gpu = _details(_gpus()[capabilities.own_gpu(problem, len(_gpus()))])
+    capabilities.check_gpu_dtype(problem, gpu.get("compute_capability"), gpu.get("device_name", "this GPU"))
+
+
+def _check_places(variables: Sequence[Any]) -> None:
+    """TensorFlow takes the CPU without a word where it was not told of the GPU. Raises RuntimeError."""
+    elsewhere = {tf.convert_to_tensor(variable).device for variable in variables}
+    elsewhere = {place for place in elsewhere if "GPU" not in place}
+    if elsewhere:
+        raise RuntimeError("the case is for a GPU, and TensorFlow has weights on %s" % ", ".join(sorted(elsewhere)))
+
+
+ADAPTER = TensorFlow()

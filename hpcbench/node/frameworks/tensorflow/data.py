@@ -1,0 +1,43 @@
+"""Real data through tf.data, which also decodes images."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from ...workload.data import Items
+from ...workload.problem import Problem, channels_last
+
+Tensor = Any
+
+
+def batches(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.data.Dataset:
+    """Batches of inputs in `dtype` (token numbers as they are) and labels, on the rank's device."""
+    with tf.device("/CPU:0"):  # else TensorFlow puts the whole of the data onto the GPU, in one piece
+        dataset = _on_host(problem, items, forever, dtype)
+    if problem.on_gpu:
+        return dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))
+    return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _on_host(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.data.Dataset:
+    given = items.inputs if isinstance(items.inputs, list) else channels_last(items.inputs)
+    dataset = tf.data.Dataset.from_tensor_slices((given, items.labels))
+    if forever:
+        dataset = dataset.shuffle(len(items.labels), problem.parameters["seed"] + problem.group.rank)
+    if items.are_files:
+        size = problem.item_shape[-1]
+        dataset = dataset.map(lambda path, label: (_decoded(path, size), label), num_parallel_calls=tf.data.AUTOTUNE)
+    dataset = dataset.batch(problem.parameters["batch_size"], drop_remainder=True)
+    dataset = dataset.map(lambda inputs, labels: in_format(inputs, labels, dtype))
+    return dataset.repeat() if forever else dataset
+
+
+def in_format(inputs: Tensor, labels: Tensor, dtype: Any) -> Any:
+    """A batch as the steps take it. TensorFlow keeps whole numbers of 32 bits in the host's memory, so they get 64."""
+    return tf.cast(inputs, dtype if inputs.dtype.is_floating else tf.int64), tf.cast(labels, tf.int64)
+
+
+def _decoded(path: Tensor, size: int) -> Tensor:
+    """(size, size, 3) float32 from 0 to 1, resized as Pillow does it."""
+    pixels = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
+    return tf.image.resize(pixels, (size, size), antialias=True) / 255

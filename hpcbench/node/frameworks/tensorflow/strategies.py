@@ -1,0 +1,90 @@
+"""How several ranks train one TensorFlow model: where variables are made, where a step runs, how gradients meet."""
+
+from contextlib import nullcontext
+from typing import Any, Callable, ContextManager, Dict, List, Tuple
+
+import tensorflow as tf
+
+from ...workload.problem import Problem
+from ..horovod import join
+
+Tensor = Any
+
+
+class Strategy:
+    """One rank that has nobody to talk to, and what the others share."""
+
+    def scope(self) -> ContextManager[Any]:
+        """Variables are made inside this."""
+        return nullcontext()
+
+    def run(self, step: Callable[..., Tensor], arguments: Tuple[Tensor, ...]) -> Tensor:
+        """One step of this rank."""
+        return step(*arguments)
+
+    def average(self, gradients: List[Tensor]) -> List[Tensor]:
+        """Their mean over the ranks. Asked inside a step."""
+        return gradients
+
+    def leave(self) -> None:
+        """All ranks come here together."""
+        return
+
+
+class MultiWorkerMirrored(Strategy):
+    """Must be made before TensorFlow's first operation."""
+
+    def __init__(self, problem: Problem) -> None:
+        group = problem.group
+        ports = group.gather(group.claim_port())
+        group.reach_without_proxy()
+        workers = ["%s:%d" % (member.address, port) for member, port in zip(group.members, ports)]
+        # What others say by the variable TF_CONFIG.
+        cluster = tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({"worker": workers}),
+            task_type="worker",
+            task_id=group.rank,
+            num_accelerators={"GPU": 1} if problem.on_gpu else {},  # the only one that is visible by now
+            rpc_layer="grpc",
+        )
+        self.strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster)
+
+    def scope(self) -> ContextManager[Any]:
+        return self.strategy.scope()
+
+    def run(self, step: Callable[..., Tensor], arguments: Tuple[Tensor, ...]) -> Tensor:
+        return self.strategy.run(step, arguments)
+
+    def average(self, gradients: List[Tensor]) -> List[Tensor]:
+        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+
+
+class Horovod(Strategy):
+    def __init__(self, problem: Problem) -> None:
+        join(problem)
+        import horovod.tensorflow as horovod
+
+        horovod.init()
+        self.horovod = horovod
+
+    @tf.function(autograph=False)
+    def average(self, gradients: List[Tensor]) -> List[Tensor]:
+        """As horovod.DistributedGradientTape does it. Inside a function they are all under way together."""
+        return [
+            self.horovod.allreduce(gradient, op=self.horovod.Average, name="gradient_%d" % place)
+            for place, gradient in enumerate(gradients)
+        ]
+
+    def leave(self) -> None:
+        self.horovod.shutdown()
+
+
+def parallel(problem: Problem) -> Strategy:
+    """The strategy of a case."""
+    return _STRATEGIES[problem.parameters["strategy"]](problem) if problem.parallel else Strategy()
+
+
+_STRATEGIES: Dict[str, Callable[[Problem], Strategy]] = {
+    "multi_worker_mirrored": MultiWorkerMirrored,
+    "horovod": Horovod,
+}

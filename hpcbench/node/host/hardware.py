@@ -1,0 +1,118 @@
+"""What this machine is made of, as the kernel tells it."""
+
+import fcntl
+import os
+import platform
+import resource
+import socket
+import struct
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from . import cgroups
+
+# Flags of /proc/cpuinfo that mean arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
+_ARITHMETIC_FLAGS = {
+    "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
+    "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
+}
+_SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
+
+
+def cpu_model() -> str:
+    """The processor's name."""
+    fields = _cpuinfo()
+    return fields.get("model name") or fields.get("cpu model") or platform.machine()
+
+
+def cpu_computes_in(dtype: str) -> bool:
+    """Whether the processor has arithmetic of its own in a 16-bit format."""
+    fields = _cpuinfo()
+    flags = set((fields.get("flags") or fields.get("features") or "").split())
+    return bool(flags & _ARITHMETIC_FLAGS[dtype])
+
+
+def describe() -> Dict[str, Any]:
+    """The node as a record wants it."""
+    return {
+        "hostname": platform.node(),
+        "cpu_model": cpu_model(),
+        "cpu_count": os.cpu_count(),
+        "memory_bytes": memory_bytes(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+    }
+
+
+def usable_cpus() -> List[int]:
+    """The CPUs that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def interface_of(address: str) -> Optional[str]:
+    """The network interface with this IPv4 address as its first; None where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(question, _SIOCGIFADDR, struct.pack("256s", name.encode()))
+            except OSError:  # it has no address
+                continue
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
+
+
+def memory_bytes() -> Optional[int]:
+    """Memory of the machine."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None
+
+
+def peak_resident_bytes() -> int:
+    """The most memory that this process has had in RAM. `ru_maxrss` is also of what it was before `exec`, and of the
+    one that started it: it is asked only where the kernel tells nothing else."""
+    for line in _lines("/proc/self/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class OomKills(NamedTuple):
+    """How many processes the kernel has killed because memory ran out; None where it does not count them."""
+
+    own: Optional[int]  # of our own control group: no neighbour's
+    machine: Optional[int]  # anybody's
+
+
+def oom_kills(root: str = "/") -> OomKills:
+    """The counts so far (cgroup v1: memory.oom_control, from Linux 4.13 on; v2: memory.events; /proc/vmstat)."""
+    folders = cgroups.own(_lines(os.path.join(root, "proc/self/cgroup")), "memory", root)
+    files = [os.path.join(folder, name) for folder in folders for name in ("memory.events", "memory.oom_control")]
+    counts = [count for count in map(_oom_kills_in, files) if count is not None]
+    return OomKills(counts[0] if counts else None, _oom_kills_in(os.path.join(root, "proc/vmstat")))
+
+
+def _oom_kills_in(path: str) -> Optional[int]:
+    return next((int(line.split()[1]) for line in _lines(path) if line.startswith("oom_kill ")), None)
+
+
+def _cpuinfo() -> Dict[str, str]:
+    """The fields of the first processor, their names in lower case."""
+    fields: Dict[str, str] = {}
+    for line in _lines("/proc/cpuinfo"):
+        name, colon, value = line.partition(":")
+        if not colon:
+            break
+        fields[name.strip().lower()] = value.strip()
+    return fields
+
+
+def _lines(path: str) -> List[str]:
+    try:
+        with open(path) as file:
+            return file.read().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,117 @@
+"""What a node is made of, and how Slurm is set up as seen from there: written once for each node and sweep."""
+
+import datetime
+import hashlib
+import os
+import re
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ...core.files import keep_once, write_whole
+from ...core.redaction import without_secrets
+from ..checks import smt
+from . import gpus, hardware, hostname, slurm_config
+from .inventory_file import path_of
+from .sysfs import System, listed, numbered
+
+SCHEMA = 1
+SLURM = "slurm"  # the folder of Slurm's configurations, beside those of the nodes
+_NVIDIA, _AMD = "proc/driver/nvidia/", "sys/module/amdgpu/version"
+
+
+def keep(folder: str, system: System, places: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Write FOLDER/XX/HOST.json for this node, if nobody has. `places` are the folders whose mounts are told."""
+    name = hostname.name(environment)
+    keep_once(path_of(folder, name), lambda: describe(name, folder, system, places, environment))
+
+
+def describe(
+    name: str, folder: str, system: System, places: Sequence[str], environment: Mapping[str, str]
+) -> Dict[str, Any]:
+    """All that is known of this node; what cannot be read is null, or not listed."""
+    return {
+        "schema": SCHEMA,
+        "host": name,
+        "seen_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "hardware": {**hardware.describe(), **_processors(system), "numa": _domains(system)},
+        "distribution": _distribution(system),
+        "gpus": _gpus(system),
+        "mounts": {place: _mount(system, place, environment) for place in places},
+        "slurm": _slurm(name, folder, environment),
+    }
+
+
+def _processors(system: System) -> Dict[str, Any]:
+    """Of all CPUs that are switched on, not only those that we may use."""
+    cpus = _numbers(system.matching("sys/devices/system/cpu/cpu[0-9]*/topology"))  # one that is off has none
+    packages = {system.text("sys/devices/system/cpu/cpu%d/topology/physical_package_id" % cpu) for cpu in cpus}
+    cores = {smt.core_of(system, cpu) for cpu in cpus}
+    return {
+        "cpus_online": listed(cpus) or None,
+        "sockets": len(packages) or None,
+        "cores": len(cores) or None,
+        "threads_per_core": max((len(numbered(core)) for core in cores), default=None),
+    }
+
+
+def _domains(system: System) -> List[Dict[str, Any]]:
+    found = []
+    for number in _numbers(system.matching("sys/devices/system/node/node[0-9]*")):
+        node = "sys/devices/system/node/node%d" % number
+        total = re.search(r"MemTotal:\s*(\d+) kB", system.text(node + "/meminfo") or "")
+        memory_bytes = int(total.group(1)) * 1024 if total else None
+        found.append({"domain": number, "cpus": system.text(node + "/cpulist"), "memory_bytes": memory_bytes})
+    return found
+
+
+def _numbers(paths: List[str]) -> List[int]:
+    """The last number in each of these paths, in order."""
+    return sorted(int(re.findall(r"\d+", path)[-1]) for path in paths)
+
+
+def _distribution(system: System) -> Any:
+    name = re.search(r'^PRETTY_NAME="?(.*?)"?$', system.text("etc/os-release") or "", re.MULTILINE)
+    return name.group(1) if name else None
+
+
+def _gpus(system: System) -> Dict[str, Any]:
+    """As the kernel's drivers tell, or else CUDA's or ROCm's: nvidia-smi would have to wake each of them."""
+    told = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
+    models = [gpu.get("Model") for gpu in told] or [gpus.name(index) for index in range(gpus.count())]
+    versions = [*system.lines(_NVIDIA + "version")[:1], *system.lines(_AMD)[:1]]
+    return {"driver": versions[0] if versions else None, "models": models}
+
+
+def _fields(text: str) -> Dict[str, str]:
+    parts = (line.partition(":") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _mount(system: System, place: str, environment: Mapping[str, str]) -> Any:
+    """The file system that a folder lies on: the last one mounted on the longest beginning of its path."""
+    path, best = os.path.realpath(place), None
+    for line in system.lines("proc/self/mounts"):
+        words = [_unescaped(word) for word in line.split(" ")]
+        inside = len(words) >= 4 and (path + "/").startswith(words[1].rstrip("/") + "/")
+        if inside and (best is None or len(words[1]) >= len(best[1])):
+            best = words
+    if best is None:
+        return None
+    options = without_secrets(best[3], environment)[0]
+    return {"device": best[0], "at": best[1], "type": best[2], "options": options}
+
+
+def _unescaped(word: str) -> str:
+    """The kernel writes a blank as \\040."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), word)
+
+
+def _slurm(name: str, folder: str, environment: Mapping[str, str]) -> Dict[str, Any]:
+    """What scontrol says; the configuration, which nodes share, in a file of its own, named by its content."""
+    told = slurm_config.ask(name, environment)
+    if told.config is None:
+        return {"reason": told.reason, "config": None, "node": told.node}
+    kept = "%s/%s.txt" % (SLURM, hashlib.sha256(told.config.encode()).hexdigest()[:12])
+    path = os.path.join(folder, kept)
+    if not os.path.exists(path):
+        write_whole(path, told.config)
+    return {"reason": told.reason, "config": kept, "node": told.node}

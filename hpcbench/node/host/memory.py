@@ -1,0 +1,46 @@
+"""How large the caches are, and how much memory this process may still take."""
+
+import os
+from typing import Dict, List, Optional
+
+from . import cgroups
+from .sysfs import System
+
+_CACHES = "sys/devices/system/cpu/cpu%d/cache/index[0-9]*"
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+# The limit of a control group, and what it uses: version 2, then version 1.
+_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+
+
+def last_level_cache_bytes(system: System, cpus: List[int]) -> Optional[int]:
+    """Of all caches of the last level that these CPUs reach; None where the kernel does not tell.
+
+    https://docs.kernel.org/admin-guide/abi-stable.html: /sys/devices/system/cpu/cpuX/cache/indexY
+    """
+    found: Dict[str, int] = {}
+    for cpu in cpus:
+        for folder in system.matching(_CACHES % cpu):
+            size = system.text(folder + "/size") or ""
+            if size[-1:] in _UNITS and size[:-1].isdigit() and system.text(folder + "/type") != "Instruction":
+                key = "%s:%s" % (system.text(folder + "/level"), system.text(folder + "/shared_cpu_list"))
+                found[key] = int(size[:-1]) * _UNITS[size[-1]]
+    last = max((key.partition(":")[0] for key in found), default="")
+    return sum(size for key, size in found.items() if key.partition(":")[0] == last) or None
+
+
+def available_bytes(system: System) -> Optional[int]:
+    """Of the machine, and of our control groups, the least; None where the kernel tells nothing of either."""
+    lines = system.lines("proc/self/cgroup")
+    folders = [os.path.relpath(folder, system.root) for folder in cgroups.folders(lines, "memory", system.root)]
+    left = [_left(system, folder, *files) for folder in folders for files in _FILES]
+    return min((each for each in (_of_machine(system), *left) if each is not None), default=None)
+
+
+def _of_machine(system: System) -> Optional[int]:
+    words = next((line.split() for line in system.lines("proc/meminfo") if line.startswith("MemAvailable:")), None)
+    return int(words[1]) * 2**10 if words else None
+
+
+def _left(system: System, folder: str, limit: str, usage: str) -> Optional[int]:
+    most, used = system.number("%s/%s" % (folder, limit)), system.number("%s/%s" % (folder, usage))
+    return None if most is None or used is None else max(0, most - used)

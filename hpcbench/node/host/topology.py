@@ -1,0 +1,64 @@
+"""Where each CPU is: on which core, in which socket, at which NUMA node.
+
+After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from .sysfs import System, numbered
+
+
+class Cpu(NamedTuple):
+    """A hardware thread. Its core has the number of the first CPU on it."""
+
+    number: int
+    core: int
+    socket: int
+    node: int
+
+
+def read(system: System) -> List[Cpu]:
+    """The usable CPUs of a machine. Where the kernel does not tell, each is a core, and all are at one node."""
+    nodes, found = _nodes(system), []
+    for cpu in system.cpus:
+        core = _core(system, cpu)
+        found.append(Cpu(cpu, cpu if core is None else core, _socket(system, cpu), nodes.get(cpu, 0)))
+    return found
+
+
+def physical_cores(system: System) -> Optional[int]:
+    """How many cores the usable CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
+    cores = {_core(system, cpu) for cpu in system.cpus}
+    return None if None in cores else len(cores)
+
+
+def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
+    """One hardware thread of each core before the second of any, so that the first few share no core; else the order
+    stays."""
+    taken: Dict[int, int] = {}
+    turns = {}
+    for cpu in cpus:
+        turns[cpu] = taken[cpu.core] = taken.get(cpu.core, 0) + 1
+    return sorted(cpus, key=turns.__getitem__)
+
+
+def _core(system: System, cpu: int) -> Optional[int]:
+    siblings = numbered(system.text(_topology(cpu) + "thread_siblings_list") or "")
+    return min(siblings, default=None)
+
+
+def _socket(system: System, cpu: int) -> int:
+    return max(0, system.number(_topology(cpu) + "physical_package_id") or 0)  # -1 on some virtual machines
+
+
+def _topology(cpu: int) -> str:
+    return "sys/devices/system/cpu/cpu%d/topology/" % cpu
+
+
+def _nodes(system: System) -> Dict[int, int]:
+    """The NUMA node of each CPU."""
+    found = {}
+    for path in system.matching("sys/devices/system/node/node[0-9]*/cpulist"):
+        node = int(path.split("/")[-2][len("node") :])
+        found.update(dict.fromkeys(numbered(system.text(path) or ""), node))
+    return found

@@ -1,0 +1,86 @@
+"""A job that Slurm has started anew, after its node failed or it was preempted: what was cut off gets its record, and
+what is recorded already is not run again."""
+
+import contextlib
+import json
+import os
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple
+
+from ...core.run_spec import read
+from ...core.status import LAST_LINES, NODE_FAILURE, PREEMPTED
+from ..results import record_writer
+from ..results.outcome import Outcome, lines_of, of_ranks_alone
+
+_PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # in the log, by slurmstepd
+ANEW = "hpcbench: Slurm has started this job anew"
+_NODE_FAILED = "its node failed, or its job was started anew, before it had ended"
+
+
+class Start(NamedTuple):
+    """How often a job was started before, and where it left its traces."""
+
+    number: int
+    batch: str
+    running: str  # the folder of the scratch folders
+    records: str  # the file of this start
+    log: str
+
+
+def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
+    """A record for each repetition of this job that an earlier start left unfinished."""
+    job = os.path.splitext(os.path.basename(job_file))[0]
+    for name, element, attempt in _cut_off(start.running):
+        planned, scratch = read(job_file, element), os.path.join(start.running, name)
+        place = record_writer.Place(job, element, start.batch, attempt)
+        told = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
+        outcome = told or _outcome(start.log)
+        record_writer.write_outcome(planned, sweep, place, outcome, scratch, start.records)
+    print(ANEW, file=sys.stderr)
+
+
+def _outcome(log: str) -> Outcome:
+    """By what Slurm has said since the job was started the last time."""
+    lines = lines_of(log)
+    lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
+    if any(words in line for line in lines for words in _PREEMPTED):
+        status, message = PREEMPTED, "its job had to give way, and was started anew"
+    else:
+        status, message = NODE_FAILURE, _NODE_FAILED
+    return Outcome(status, {"type": status, "message": message, "last_lines": lines[-LAST_LINES:]})
+
+
+def _cut_off(running: str) -> Iterator[Any]:
+    """The scratch folders of this very job, as ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
+    for name in sorted(os.listdir(running)) if os.path.isdir(running) else []:
+        parts = name.split("-")
+        if len(parts) == 4 and parts[1] == os.environ.get("SLURM_JOB_ID"):
+            yield name, int(parts[0]), int(parts[3])
+
+
+def still_to_run(elements: List[int], start: Start, retry: Dict[str, Any]) -> List[int]:
+    """Those of a pack that have not ended yet, or in a way that is to be retried, and not too often."""
+    ended: Dict[int, List[str]] = {}
+    for line in _lines_of_earlier_starts(start):
+        try:
+            found = json.loads(line)
+            ended.setdefault(found["element"], []).append(found["status"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return [element for element in elements if _again(ended.get(element, []), retry)]
+
+
+def _again(statuses: List[str], retry: Dict[str, Any]) -> bool:
+    if not statuses:
+        return True
+    return statuses[-1] in retry["on"] and sum(status in retry["on"] for status in statuses) <= retry["max"]
+
+
+def _lines_of_earlier_starts(start: Start) -> Iterator[bytes]:
+    """`BATCH/7_3.jsonl`, `BATCH.1/7_3.jsonl` and so on, the latter of the first time that job 7_3 was started anew."""
+    folder, name = os.path.split(start.records)
+    for count in range(start.number + 1):
+        batch = start.batch + (".%d" % count if count else "")
+        path = os.path.join(os.path.dirname(folder), batch, name)
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+            yield from file.read().splitlines()

@@ -1,0 +1,101 @@
+"""Which CPUs each instance gets, of those that a task may use, and which of its part its threads run on.
+
+The policies are those that OpenMP's OMP_PROC_BIND and Slurm's --distribution know by similar names: `compact` fills
+core after core, `scatter` goes round the NUMA nodes, `numa` keeps an instance within a node, `cores` leaves the second
+hardware thread of a core idle.
+"""
+
+from itertools import zip_longest
+from typing import Dict, List, Optional, Sequence
+
+from ..host.topology import Cpu, cores_first
+
+COMPACT, SCATTER, NUMA, CORES = "compact", "scatter", "numa", "cores"
+
+
+def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: Optional[str]) -> List[List[int]]:
+    """The CPUs of each instance, as sorted numbers.
+
+    Parts are as equal as they can be, and no two instances share a CPU unless there are more instances than CPUs that
+    the policy leaves. With a policy, an instance with `threads` gets as many CPUs of its part; without, and without
+    `threads`, all of it.
+    """
+    parts = _within_nodes(cpus, instances, threads) if policy == NUMA else _parts(_order(cpus, policy), instances)
+    if policy in (SCATTER, NUMA):  # the threads of an instance share cores last
+        parts = [cores_first(part) for part in parts]
+    wanted = threads if policy else None
+    return [sorted(cpu.number for cpu in part[:wanted]) for part in parts]
+
+
+def _order(cpus: Sequence[Cpu], policy: Optional[str]) -> List[Cpu]:
+    """The usable CPUs in the order in which instances get them; the hardware threads of a core stand together."""
+    cores = _cores(cpus)
+    if policy == CORES:
+        return [core[0] for core in cores]
+    if policy == SCATTER:
+        cores = _round_the_nodes(cores)
+    return [cpu for core in cores for cpu in core]
+
+
+def _cores(cpus: Sequence[Cpu]) -> List[List[Cpu]]:
+    """The usable CPUs of each core, node after node."""
+    cores: Dict[int, List[Cpu]] = {}
+    for cpu in sorted(cpus, key=lambda cpu: (cpu.socket, cpu.node, cpu.core, cpu.number)):
+        cores.setdefault(cpu.core, []).append(cpu)
+    return list(cores.values())
+
+
+def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
+    """The first core of each NUMA node, then the second of each, and so on."""
+    nodes: Dict[int, List[List[Cpu]]] = {}
+    for core in cores:
+        nodes.setdefault(core[0].node, []).append(core)
+    return [core for turn in zip_longest(*nodes.values()) for core in turn if core]
+
+
+def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
+    """`cpus` in as many parts, the first of them one larger where they are not equal; one CPU each, again and again,
+    where there are too few."""
+    if count > len(cpus):
+        return [[cpus[place % len(cpus)]] for place in range(count)]
+    ends = _ends(len(cpus), count)
+    return [list(cpus[start:end]) for start, end in zip([0] + ends, ends)]
+
+
+def _ends(length: int, count: int) -> List[int]:
+    """Where each part ends."""
+    size, larger = divmod(length, count)
+    return [size * place + min(place, larger) for place in range(1, count + 1)]
+
+
+def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -> List[List[Cpu]]:
+    """Parts that lie within a NUMA node each, where they fit: else over as few nodes as there are for each instance."""
+    nodes: Dict[int, List[Cpu]] = {}
+    for cpu in _order(cpus, COMPACT):
+        nodes.setdefault(cpu.node, []).append(cpu)
+    if instances >= len(nodes):
+        parts = []
+        for node, count in zip(nodes.values(), _shared_out(instances, list(nodes.values()))):
+            parts += _parts(node, count)
+        return parts
+    each, ends = list(nodes.values()), _ends(len(nodes), instances)
+    several = [[cpu for node in each[start:end] for cpu in node] for start, end in zip([0] + ends, ends)]
+    return several if threads is None else [_narrowed(part, threads) for part in several]
+
+
+def _shared_out(instances: int, nodes: List[List[Cpu]]) -> List[int]:
+    """How many instances each node takes: one each, and every other where its part will be largest."""
+    counts = [1] * len(nodes)
+    for _ in range(instances - len(nodes)):
+        best = max(range(len(nodes)), key=lambda place: len(nodes[place]) / (counts[place] + 1))
+        counts[best] += 1
+    return counts
+
+
+def _narrowed(part: List[Cpu], threads: int) -> List[Cpu]:
+    """What lies at the largest node of a part, where so many threads have room there; else the whole part."""
+    nodes: Dict[int, List[Cpu]] = {}
+    for cpu in part:
+        nodes.setdefault(cpu.node, []).append(cpu)
+    largest = max(nodes.values(), key=len)
+    return largest if threads <= len(largest) else part

@@ -1,0 +1,58 @@
+"""Environment variables that a framework reads while it is imported: they must stand before its process starts."""
+
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from . import allocator
+
+
+def for_worker(
+    parameters: Mapping[str, Any], environment: Mapping[str, str], preloaded: Sequence[str] = ()
+) -> Dict[str, str]:
+    """The environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
+    changed = dict(environment)
+    framework = parameters["framework"]
+    if parameters["intra_op_threads"] is not None:  # OpenMP sizes its pool at import, before any setter can be called
+        changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
+    if preloaded:  # before what the user has put there: whose symbols come first are taken
+        changed["LD_PRELOAD"] = ":".join([*preloaded, *filter(None, [environment.get("LD_PRELOAD")])])
+    if parameters["allocator"] == allocator.RETAIN:
+        changed.update(allocator.RETAINING)
+    if parameters["wait_policy"] is not None:
+        changed.update(_waiting(parameters["wait_policy"], parameters["openmp"]))
+    if parameters["onednn"] is not None:
+        changed.update(dict.fromkeys(_ONEDNN.get(framework, ()), str(int(parameters["onednn"]))))
+    if framework == "mxnet":
+        changed.update(_mxnet(parameters))
+    if framework.startswith("keras-"):
+        changed["KERAS_BACKEND"] = framework[len("keras-") :]
+    if framework == "keras-torch":
+        changed["KERAS_TORCH_DEVICE"] = "cuda" if parameters["device"] == "gpu" else "cpu"
+    if framework.endswith("tensorflow"):
+        changed.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # warnings and errors
+    if framework != "command" and parameters["device"] == "cpu":
+        changed.update(_NO_GPU)
+        if framework.endswith("jax"):
+            changed["JAX_PLATFORMS"] = "cpu"  # else it warns of the GPUs that it does not find
+    return changed
+
+
+def _mxnet(parameters: Mapping[str, Any]) -> Dict[str, str]:
+    threads = parameters["inter_op_threads"]
+    workers = {} if threads is None else {"MXNET_CPU_WORKER_NTHREADS": str(threads)}
+    # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
+    return {**workers, "NVIDIA_TF32_OVERRIDE": "0"} if parameters["device"] == "gpu" else workers
+
+
+def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:
+    """OMP_WAIT_POLICY is OpenMP's own word. Intel's and LLVM's runtime has another, which a user may have set: how many
+    milliseconds a thread spins before it sleeps."""
+    own = {} if openmp in (None, "gnu") else {"KMP_BLOCKTIME": "infinite" if policy == "active" else "0"}
+    return {"OMP_WAIT_POLICY": policy.upper(), **own}
+
+
+_TENSORFLOW = ("TF_ENABLE_ONEDNN_OPTS",)
+# MXNet 1 has oneDNN under its old name. PyTorch is told by a function.
+_ONEDNN = {"tensorflow": _TENSORFLOW, "keras-tensorflow": _TENSORFLOW, "mxnet": ("MXNET_MKLDNN_ENABLED",)}
+
+# Else Keras on PyTorch would compute on a GPU unasked, and TensorFlow take the memory of every one. HIP is AMD's.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}

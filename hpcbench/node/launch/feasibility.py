@@ -1,0 +1,67 @@
+"""Whether this machine has what a case asks for: nodes and CPUs, where the local launcher starts it; CPUs for its
+threads, and libraries."""
+
+import math
+import os
+from typing import Optional
+
+from ...core.run_spec import PlannedRun
+from ..checks.cpu_quota import tightest
+from ..host.hardware import usable_cpus
+from ..host.sysfs import System, counted, listed, this_system
+from . import allocator, preload
+
+
+def what_is_missing(planned: PlannedRun) -> Optional[str]:
+    """In words; None where nothing is."""
+    return (
+        _of_the_machine(planned)
+        or room_for_threads(planned, this_system())
+        or preload.missing(planned.parameters, os.environ)
+        or allocator.missing(planned.parameters)
+    )
+
+
+def _of_the_machine(planned: PlannedRun) -> Optional[str]:
+    """Slurm gives what is asked for or refuses it: there, nothing is missing."""
+    if "HPCBENCH_RANK" not in os.environ:
+        return None
+    if planned.parameters["nodes"] > 1:
+        return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
+    if "HPCBENCH_CPUS" not in os.environ:
+        asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
+        told = "the case asks for %d CPUs, and may use %s of this machine" % (asked, counted(usable, "CPU"))
+        each = usable // planned.tasks
+        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, each) if each else told
+    return None
+
+
+def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
+    """Why there is none for as many as the case asks for; None where there is, and where it may oversubscribe.
+
+    A quota of CPU time counts for all instances together, and a part of a CPU as one."""
+    parameters = planned.parameters
+    if parameters["oversubscribe"]:
+        return None
+    for name in ("intra_op_threads", "inter_op_threads"):
+        threads = parameters[name] or 0
+        if threads > len(system.cpus):
+            usable = (counted(len(system.cpus), "CPU"), listed(system.cpus))
+            return _refused(name, threads, "may use %s (%s)" % usable)
+        over = _over_quota(name, threads * planned.instances, system)
+        if over:
+            return over
+    return None
+
+
+def _over_quota(name: str, threads: int, system: System) -> Optional[str]:
+    """Why there is no CPU time for so many threads; None where there is."""
+    quota = tightest(system)
+    if quota is None or threads <= math.ceil(quota.cpus):
+        return None
+    limit = "has %.3g CPUs' worth of time, by the quota of /%s" % (quota.cpus, quota.folder)
+    return _refused(name, threads, limit)
+
+
+def _refused(name: str, threads: int, limit: str) -> str:
+    return "%s: %s, and this process %s; `oversubscribe: true` allows it" % (name, counted(threads, "thread"), limit)

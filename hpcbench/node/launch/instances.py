@@ -1,0 +1,34 @@
+"""Instances: several processes in the place of one task, which share its CPUs. They are the ranks of the repetition."""
+
+import os
+from typing import List, Mapping
+
+from ...core.run_spec import PlannedRun
+from ..host import topology
+from ..host.sysfs import this_system
+from . import affinity
+from .local_launcher import spawn_on
+
+
+def bind(planned: PlannedRun, environment: Mapping[str, str]) -> None:
+    """Keep this process, and all that it starts, to the CPUs that a launcher has given it, and of these to those that
+    the case's affinity chooses. srun binds by itself."""
+    given = environment.get("HPCBENCH_CPUS")
+    if given:
+        os.sched_setaffinity(0, [int(cpu) for cpu in given.split(",")])
+    if planned.instances == 1 and planned.parameters["affinity"]:
+        os.sched_setaffinity(0, _places(planned)[0])
+
+
+def start(planned: PlannedRun, command: List[str]) -> int:
+    """Run `command` once for each instance, on CPUs of its own. Returns the first exit status that is not 0, else 0."""
+    lacking = (
+        "HPCBENCH_RANK" in os.environ and "HPCBENCH_CPUS" not in os.environ
+    )  # this machine is too small: see machine.py
+    return spawn_on([[]] * planned.instances if lacking else _places(planned), command)
+
+
+def _places(planned: PlannedRun) -> List[List[int]]:
+    intra_op, inter_op = (planned.parameters[name] for name in ("intra_op_threads", "inter_op_threads"))
+    threads = max(intra_op, inter_op or 0) if intra_op else None
+    return affinity.places(topology.read(this_system()), planned.instances, threads, planned.parameters["affinity"])

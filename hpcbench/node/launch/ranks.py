@@ -1,0 +1,65 @@
+"""Who this process is among the tasks of a repetition, from what srun (or the local launcher) gives.
+
+Variables of srun: sbatch(1) and srun(1), OUTPUT ENVIRONMENT VARIABLES.
+"""
+
+import re
+import socket
+from typing import Mapping, NamedTuple
+
+from ..host import hostname as host
+
+
+class Ranks(NamedTuple):
+    """The tasks meet (see group.py) where rank 0 listens: at `address`, near the place `meeting` in its ports."""
+
+    rank: int
+    size: int
+    address: str = "127.0.0.1"
+    meeting: int = 0
+    token: str = ""  # tells this repetition from every other
+    host: str = ""  # the node, as Slurm names it
+    bound: bool = False  # started by srun, which may give each task devices of its own
+
+
+def from_environment(environment: Mapping[str, str]) -> Ranks:
+    """The local launcher's variables where it set them, else those of srun, else a single process."""
+    if "HPCBENCH_RANK" in environment:
+        launcher = int(environment["HPCBENCH_LAUNCHER"])
+        return Ranks(
+            rank=int(environment["HPCBENCH_RANK"]),
+            size=int(environment["HPCBENCH_RANKS"]),
+            meeting=launcher,
+            token="local-%d" % launcher,
+            host=host.name(environment),
+        )
+    if "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:
+        job, step = int(environment.get("SLURM_JOB_ID", 0)), int(environment["SLURM_STEP_ID"])
+        return Ranks(
+            rank=int(environment["SLURM_PROCID"]),
+            size=int(environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS") or 1),
+            address=_first_address(environment),
+            meeting=job * _STEPS + step,
+            token="slurm-%s-%d.%d" % (environment.get("SLURM_CLUSTER_NAME", ""), job, step),
+            host=host.name(environment),
+            bound=True,
+        )
+    return Ranks(0, 1, host=host.name(environment))
+
+
+_STEPS = 101  # jobs that follow each other begin to look for a port this far apart
+
+
+def _first_address(environment: Mapping[str, str]) -> str:
+    """The first node of the step; where its name does not resolve, the node that srun ran on, which is the same one."""
+    name = first_host(environment.get("SLURM_STEP_NODELIST", ""))
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return environment.get("SLURM_LAUNCH_NODE_IPADDR", name)
+    return name
+
+
+def first_host(node_list: str) -> str:
+    """`n3` of Slurm's `n[3-5,9],m1`; `rack1-n07` of `rack[1-2]-n[07-12]`."""
+    return re.sub(r"\[(\w+)[^\]]*\]", r"\1", node_list).split(",")[0]

@@ -1,0 +1,234 @@
+"""The ranks of a repetition meet over TCP, by themselves, before any framework does.
+
+Rank 0 listens, the others connect; from then on they can tell each other small things: which port a framework got, how
+many steps to take, whether their weights are equal. A message is one line of JSON.
+"""
+
+import json
+import os
+import socket
+import time
+from typing import Any, BinaryIO, List, NamedTuple, Optional, cast
+
+from ..host import hardware
+from . import ports
+from .ranks import Ranks
+
+CANDIDATES = 16  # ports that rank 0 tries
+MEETING_TIMEOUT_S = 300.0  # a container image may reach one node long before another
+HELLO_TIMEOUT_S = 5.0
+LONGEST_HELLO = 500  # bytes; json refuses more than a thousand brackets by a RecursionError
+RETRY_S = 0.05
+
+
+_NO_HELLO = (OSError, ValueError, KeyError, TypeError)  # what comes of a stranger, or of nobody
+
+
+class RankLost(ConnectionError):
+    """Another rank has ended."""
+
+
+class Member(NamedTuple):
+    """One rank, as the others see it."""
+
+    address: str
+    host: str
+
+
+class Group:
+    """The ranks of a repetition, met. Calls must be made by all ranks in the same order."""
+
+    def __init__(self, ranks: Ranks, timeout_s: float = MEETING_TIMEOUT_S) -> None:
+        """Raises OSError where the ranks do not find each other in time."""
+        self.rank = ranks.rank
+        self.size = ranks.size
+        self.bound = ranks.bound
+        self._ranks = ranks
+        self._lines: List[BinaryIO] = []  # of rank 0: to ranks 1, 2, ...; of the others: to rank 0
+        self._claims: List[socket.socket] = []
+        own = "127.0.0.1"
+        if self.size > 1:
+            meet = self._serve if self.rank == 0 else self._join
+            own = meet(time.monotonic() + timeout_s)
+        members = [Member(*member) for member in self.gather((own, ranks.host))]
+        # Who came over the loopback is on rank 0's node, and elsewhere that address would mean another machine.
+        leader = members[0].address
+        self.members = [m._replace(address=leader) if is_loopback(m.address) else m for m in members]
+
+    @property
+    def local_ranks(self) -> List[int]:
+        """The ranks on this node, this one among them."""
+        host = self.members[self.rank].host
+        return [rank for rank, member in enumerate(self.members) if member.host == host]
+
+    @property
+    def local_rank(self) -> int:
+        return self.local_ranks.index(self.rank)
+
+    def gather(self, value: Any) -> List[Any]:
+        """The `value` of every rank, by rank, on every rank. Raises RankLost where one has ended."""
+        if self.rank == 0:
+            values = [value] + [self._receive(rank) for rank in range(1, self.size)]
+            self._send_all(values)
+            return values
+        self._send(0, value)
+        received: List[Any] = self._receive(0)
+        return received
+
+    def agree(self, value: Any) -> Any:
+        """Rank 0's `value`, on every rank."""
+        if self.rank == 0:
+            self._send_all(value)
+            return value
+        return self._receive(0)
+
+    def claim_port(self) -> int:
+        """A port of this node for the framework to listen on, ours until the group is closed."""
+        held, port = ports.claim(self._ranks.meeting + 7 * self.rank + CANDIDATES)
+        self._claims.append(held)
+        return port
+
+    def reach_without_proxy(self) -> None:
+        """Else gRPC would look for the other nodes behind the proxy that a site may have for the web."""
+        os.environ["no_grpc_proxy"] = ",".join(member.address for member in self.members)  # noqa: SIM112 - its own name
+
+    def listen_at_own_address(self, variable: str) -> None:
+        """Else Gloo listens at the address of the node's name, which may be a loopback that no other node reaches.
+        `variable` names an interface to it; a user's own choice stands."""
+        interface = hardware.interface_of(self.members[self.rank].address)
+        if interface:
+            os.environ.setdefault(variable, interface)
+
+    def close(self) -> None:
+        for line in self._lines:
+            line.close()
+        for claim in self._claims:
+            claim.close()
+
+    def _serve(self, deadline: float) -> str:
+        """Accept all other ranks; the address at which they reached us."""
+        server = _first_free(self._candidates())
+        lines: List[Optional[BinaryIO]] = [None] * (self.size - 1)
+        address = ""
+        with server:
+            while None in lines:
+                server.settimeout(max(0.01, deadline - time.monotonic()))
+                try:
+                    connection, _ = server.accept()
+                except socket.timeout:
+                    missing = ", ".join(str(rank) for rank, line in enumerate(lines, 1) if line is None)
+                    raise OSError("rank %s did not come to rank 0 in time" % missing) from None
+                rank = self._welcome(connection)
+                if rank:
+                    reached = connection.getsockname()[0]
+                    address = address if address and is_loopback(reached) else reached
+                    lines[rank - 1] = _stream(connection)
+        self._lines = [line for line in lines if line]
+        return address
+
+    def _welcome(self, connection: socket.socket) -> int:
+        """The rank that has come; 0 for a stranger, who is turned away."""
+        try:
+            hello = _first_line(connection)
+            if hello["token"] != self._ranks.token or not 0 < hello["rank"] < self.size:
+                raise ValueError(hello)
+            connection.sendall(_line({"token": self._ranks.token}))
+            if _first_line(connection) != hello:  # it may have given up waiting: its hello was still to be read
+                raise ValueError(hello)
+        except _NO_HELLO:
+            connection.close()
+            return 0
+        rank: int = hello["rank"]
+        return rank
+
+    def _join(self, deadline: float) -> str:
+        """Connect to rank 0; our own address as seen from there."""
+        while True:
+            for port in self._candidates():
+                connection = self._knock(port)
+                if connection:
+                    self._lines = [_stream(connection)]
+                    return str(connection.getsockname()[0])
+            if time.monotonic() > deadline:
+                raise OSError("rank %d did not find rank 0 at %s in time" % (self.rank, self._ranks.address))
+            time.sleep(RETRY_S)
+
+    def _knock(self, port: int) -> Optional[socket.socket]:
+        """A connection to rank 0, if it is that which listens there."""
+        try:
+            connection = socket.create_connection((self._ranks.address, port), timeout=HELLO_TIMEOUT_S)
+        except OSError:
+            return None
+        hello = _line({"token": self._ranks.token, "rank": self.rank})
+        try:
+            connection.sendall(hello)
+            if _first_line(connection)["token"] == self._ranks.token:
+                connection.sendall(hello)
+                return connection
+        except _NO_HELLO:
+            pass
+        connection.close()
+        return None
+
+    def _candidates(self) -> List[int]:
+        return [ports.FIRST + (self._ranks.meeting + place) % ports.COUNT for place in range(CANDIDATES)]
+
+    def _send_all(self, value: Any) -> None:
+        for rank in range(1, self.size):
+            self._send(rank, value)
+
+    def _send(self, rank: int, value: Any) -> None:
+        stream = self._lines[max(0, rank - 1)]
+        try:
+            stream.write(_line(value))
+            stream.flush()
+        except OSError as error:
+            raise RankLost("rank %d has ended" % rank) from error
+
+    def _receive(self, rank: int) -> Any:
+        try:
+            line = self._lines[max(0, rank - 1)].readline()
+        except OSError as error:
+            raise RankLost("rank %d has ended" % rank) from error
+        if not line:
+            raise RankLost("rank %d has ended" % rank)
+        return json.loads(line)
+
+
+def _first_free(candidates: List[int]) -> socket.socket:
+    for port in candidates:
+        try:
+            return ports.listen(port)
+        except OSError:
+            continue
+    raise OSError("rank 0 cannot listen: the ports %d to %d are taken" % (candidates[0], candidates[-1]))
+
+
+def _stream(connection: socket.socket) -> BinaryIO:
+    """Waits as long as it takes: a rank may be compiling, and one that dies is noticed."""
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    stream: Any = connection.makefile("rwb")
+    return cast(BinaryIO, stream)
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _first_line(connection: socket.socket) -> Any:
+    """What the next line says, and not a byte of what follows. Raises one of _NO_HELLO."""
+    deadline = time.monotonic() + HELLO_TIMEOUT_S
+    received = b""
+    while not received.endswith(b"\n") and len(received) < LONGEST_HELLO:
+        connection.settimeout(max(0.01, deadline - time.monotonic()))
+        byte = connection.recv(1)
+        if not byte:
+            break
+        received += byte
+    return json.loads(received)
+
+
+def is_loopback(address: str) -> bool:
+    return address.startswith("127.")

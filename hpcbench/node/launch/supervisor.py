@@ -1,0 +1,275 @@
+"""Beside each worker stands its supervisor, which outlives it and tells how it ended.
+
+A worker that is killed cannot write why. The supervisor passes its output on, keeps the last lines, and leaves one
+file per rank, which record.py makes the record of.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
+
+from ...core import redaction
+from ...core.files import no_link
+from ...core.run_spec import PlannedRun
+from ...core.status import LAST_LINES, TIME_LIMIT
+from ..checks import governor, turbo
+from ..host import hardware
+from ..host.sysfs import this_system
+from ..monitor.processes import MARK
+from . import command, feasibility, preload
+from .environment import for_worker
+from .ranks import Ranks
+
+LINE_LENGTH = 500
+LONGEST_LINE = 65536  # what is longer is passed on in parts
+TERMINATE_GRACE_S = 2.0
+DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
+MOMENT_S = 0.001  # a timer of 0 would never ring
+
+
+def supervise(
+    planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str, limit_s: Optional[float]
+) -> int:
+    """Run one rank, which is `worker` or the case's own command, to its end, for `limit_s` at most; return an exit
+    status for srun."""
+    before = hardware.oom_kills()
+    started = time.time()
+    environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
+    # By which the monitor knows what belongs to this repetition. What launches the tasks does not: the CPUs of the
+    # repetition are those that its processes may run on, and a launcher may run on all.
+    environment[MARK] = os.path.basename(scratch)
+    stopper = _Stopper(limit_s)
+    if planned.is_command:
+        ending = _run_command(planned, ranks.rank, workspace, scratch, environment, stopper)
+    else:
+        ending = _run_worker(worker, workspace, environment, stopper)
+    ending["rank"] = ranks.rank
+    ending["started_at"] = started
+    ending["node"] = {**hardware.describe(), **_clock_settings()}
+    ending["host"] = ranks.host
+    ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
+    after = hardware.oom_kills()
+    ending["oom_kills"] = _difference(after.own, before.own)
+    ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)
+    _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
+    return int(ending["exit_status"])
+
+
+def _clock_settings() -> Dict[str, Any]:
+    """What decides how fast the CPUs run; null where the kernel does not tell, as on most virtual machines."""
+    system = this_system()
+    return {"governor": ", ".join(governor.chosen(system)) or None, "turbo": turbo.is_on(system)}
+
+
+def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], stopper: "_Stopper") -> Dict[str, Any]:
+    read_end, write_end = os.pipe()
+    worker = subprocess.Popen(
+        words + ["--result-fd", str(write_end)],
+        cwd=workspace,  # where the paths of data begin
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=(write_end,),
+    )
+    os.close(write_end)
+    stopper.ends(worker.send_signal)
+    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
+    result = _Reader(os.fdopen(read_end, "rb"))
+    echoes = [_Echo(worker.stdout, 1, ()), _Echo(worker.stderr, 2, (last_lines,))]
+    returned, ended_at = worker.wait(), time.time()
+    for echo in echoes:
+        echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
+    return {**_ending(returned, ended_at, stopper, last_lines), "facts": result.parsed()}
+
+
+def _run_command(
+    planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
+) -> Dict[str, Any]:
+    """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
+    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
+    missing = feasibility.what_is_missing(planned)
+    if missing:
+        return {**_ending(1, time.time(), stopper, last_lines), "facts": command.unsupported(missing)}
+    start = time.monotonic()
+    try:
+        process = command.start(planned.parameters["command"], workspace, scratch, environment)
+    except OSError as error:
+        last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
+        ending = _ending(1, time.time(), stopper, last_lines)
+        return {**ending, "facts": command.facts(ending, 0.0, start, True, None, ending["last_lines"][-1])}
+
+    def kill(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+    stopper.ends(kill)
+    copies = command.output_of(rank, scratch)
+    errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # two pipes have no common order
+    echoes = [
+        _Echo(process.stdout, 1, (last_lines,), copies.standard),
+        _Echo(process.stderr, 2, (last_lines, errors), copies.error),
+    ]
+    returned = process.wait()
+    end, ended_at = time.monotonic(), time.time()
+    kill(signal.SIGKILL)
+    for echo in echoes:
+        echo.join(timeout=DRAIN_S)
+    ending = _ending(returned, ended_at, stopper, last_lines)
+    complete = all(echo.complete for echo in echoes)
+    exhausted = command.last_word_of_memory(ending, copies) if complete else None
+    last = _last_of(errors) or _last_of(last_lines)
+    return {**ending, "facts": command.facts(ending, end - start, end, complete, exhausted, last)}
+
+
+def _last_of(lines: Deque[bytes]) -> str:
+    """The last line that is not empty."""
+    return next((line for line in map(_readable, reversed(list(lines))) if line.strip()), "")
+
+
+def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
+    """`ended_at` is when the process was gone, not its pipes: the first rank to end is the cause of a failure."""
+    return {
+        "ended_at": ended_at,
+        "exit_status": returned if returned >= 0 else 128 - returned,  # as a shell would say it
+        "exit_code": returned if returned >= 0 else None,
+        "signal": _signal_name(-returned) if returned < 0 else None,
+        "stopped_by": stopper.signal,
+        "last_lines": [_readable(line) for line in list(last_lines)],
+    }
+
+
+def _readable(line: bytes) -> str:
+    """A line without secrets; of a progress bar, how it stood last."""
+    text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
+    redacted: str = redaction.redacted(text, os.environ)
+    return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
+
+
+class _Stopper:
+    """Passes the signal that tells this process to end on to what it supervises, and insists after a while.
+
+    The time limit is such a signal, too: a job that many share must not spend the time of all on one that hangs.
+    """
+
+    def __init__(self, limit_s: Optional[float]) -> None:
+        self.signal: Optional[str] = None
+        self._send: Optional[Callable[[int], Any]] = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told)
+        if limit_s is not None:
+            signal.signal(signal.SIGALRM, self._told)
+            signal.setitimer(signal.ITIMER_REAL, max(limit_s, MOMENT_S))
+
+    def ends(self, send: Callable[[int], Any]) -> None:
+        """Give `send` the signals from now on, and the one that has come already."""
+        self._send = send
+        if self.signal:
+            self._stop()
+
+    def _told(self, number: int, frame: Any) -> None:
+        if not self.signal:
+            self.signal = TIME_LIMIT if number == signal.SIGALRM else signal.Signals(number).name
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._send:
+            self._send(signal.SIGTERM)
+            killer = threading.Timer(TERMINATE_GRACE_S, self._send, [signal.SIGKILL])
+            killer.daemon = True
+            killer.start()
+
+
+class _Reader(threading.Thread):
+    """Reads the worker's result while it runs, so that a full pipe cannot stop it."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._pipe = pipe
+        self._parts: List[bytes] = []
+        self.start()
+
+    def run(self) -> None:
+        for part in iter(lambda: os.read(self._pipe.fileno(), 65536), b""):
+            self._parts.append(part)
+
+    def parsed(self) -> Optional[Dict[str, Any]]:
+        """The result, or None where the worker died before it had one."""
+        self.join(timeout=DRAIN_S)
+        try:
+            facts: Dict[str, Any] = json.loads(b"".join(self._parts))
+        except ValueError:
+            return None
+        return facts
+
+
+class _Echo(threading.Thread):
+    """Passes a stream on line by line, without secrets; keeps its last lines, and a copy of it where one is wanted."""
+
+    def __init__(
+        self, pipe: Optional[IO[bytes]], descriptor: int, last: Sequence[Deque[bytes]], copy: Optional[str] = None
+    ) -> None:
+        super().__init__(daemon=True)
+        assert pipe is not None  # noqa: S101 - it was asked for
+        self._pipe = pipe
+        self._descriptor = descriptor
+        self._last = last
+        self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
+        self._room = command.MOST_BYTES
+        self._whole = True
+        self._redactor = redaction.Redactor(os.environ)
+        self.start()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream has ended and its copy holds all of it."""
+        return self._whole and not self.is_alive()
+
+    def run(self) -> None:
+        for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
+            self._pass_on(self._redactor.fed(line))
+        self._pass_on(self._redactor.rest())
+        if self._copy:
+            self._copy.close()
+
+    def _pass_on(self, line: bytes) -> None:
+        if not line:
+            return
+        for lines in self._last:
+            lines.append(line)
+        self._keep(line)
+        with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or it waits for ever
+            os.write(self._descriptor, line)
+
+    def _keep(self, line: bytes) -> None:
+        if self._copy is None or not self._whole:
+            return
+        self._room -= len(line)
+        try:
+            self._whole = self._room >= 0 and self._copy.write(line) == len(line)
+        except OSError:
+            self._whole = False
+
+
+def _signal_name(number: int) -> str:
+    """Python names only the first and the last real-time signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "SIG%d" % number
+
+
+def _difference(after: Optional[int], before: Optional[int]) -> Optional[int]:
+    return None if after is None or before is None else after - before
+
+
+def _write(ending: Dict[str, Any], path: str) -> None:
+    """Whole or not at all: the file appears under its name only when it is complete."""
+    with open(path + ".part", "w", encoding="utf-8", opener=no_link) as file:
+        json.dump(redaction.redacted(ending, os.environ), file, separators=(",", ":"))
+    os.replace(path + ".part", path)

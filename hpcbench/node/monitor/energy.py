@@ -1,0 +1,235 @@
+"""How much energy each part of a node took between two times, and how sure that is.
+
+By a counter of energy where there is one, else by integrating what a sensor of power showed. The uncertainty is the
+expanded one of the GUM (JCGM 100:2008) with k = 2, about 95 %, and contains:
+
+- the ends of the window: a value is up to a period old, is an average, and stands between two of our readings;
+- the step of the counter;
+- what the sensor did not see, where it looks only part of the time: as if it looked at random. Work that swings in step
+  with the sensor deceives it more;
+- the error of the sensor itself, as far as anybody has published one (power_sensors.py). It is the same in every run on
+  the same device: two cases on one GPU compare better than their uncertainties say.
+
+All of it is the device's energy, whoever used it.
+"""
+
+from math import isfinite, sqrt
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+from ...core.energy import COUNTER, INTEGRATED, KIND_SOURCES, Energy
+from .power_sensors import SENSORS, Meter, Sensor
+from .timeline import Series, Timeline
+
+# Where a sensor tells a time to L, the two ends of a window leave 2 * L / sqrt(6) uncertain (triangular, k = 2): in a
+# window of this many L that is 8 % of the energy.
+NEEDED = 10
+_COVERAGE_FACTOR = 2.0
+_TOLERATED = 0.05
+
+
+class _Window(NamedTuple):
+    start_s: float
+    end_s: float
+
+    @property
+    def length_s(self) -> float:
+        return self.end_s - self.start_s
+
+
+class _Estimate(NamedTuple):
+    joules: float
+    noise_j: float  # standard uncertainty, without the sensor's own error
+    error_j: float  # that of its error
+    method: str
+    sensor: str
+
+    @property
+    def uncertainty_j(self) -> float:
+        return _COVERAGE_FACTOR * sqrt(self.noise_j**2 + self.error_j**2)
+
+
+def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
+    """One for each part that has a meter, and one with the reason for each kind of part that has none.
+
+    Where several sources tell of a kind, they tell of the same energy: the one to be preferred comes first.
+    """
+    window = _Window(start_s, end_s)
+    found: List[Energy] = []
+    for kind, domains, sources in KIND_SOURCES:
+        meters = [(name, meter) for name in sources for meter in _meters(timeline, name)]
+        meters = [(name, meter) for name, meter in meters if meter.domain.startswith(domains)]
+        found += [_of_meter(timeline, meter, window, Energy(kind, name, meter.domain)) for name, meter in meters]
+        if not meters:
+            reasons = dict.fromkeys(timeline.absent[name] for name in sources if name in timeline.absent)
+            found.append(Energy(kind, None, kind, reason="; ".join(reasons) or "no meter of this node tells it"))
+    return found
+
+
+def meter_of(timeline: Timeline, source: str, domain: str) -> Optional[Meter]:
+    """The one by which a source tells of a domain."""
+    return next((meter for meter in _meters(timeline, source) if meter.domain == domain), None)
+
+
+def _meters(timeline: Timeline, source: str) -> List[Meter]:
+    return [Meter(**given) for given in timeline.facts.get(source, {}).get("meters", ())]
+
+
+def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -> Energy:
+    """`part`, with its number or the reason why it has none."""
+    counted, integrated = _counted(timeline, meter, window), _integrated(timeline, meter, window)
+    remarks = [meter.remark, _others(timeline, meter.domain, window)]
+    if isinstance(counted, str):
+        if isinstance(integrated, str):
+            return part._replace(reason=counted or integrated)
+        best = integrated
+    elif isinstance(integrated, str) or not _differ(counted, integrated):
+        best = counted
+    else:  # counters have been seen to miss energy when read often, to stand still, and to count in another unit
+        best = integrated
+        remarks.append("its counter tells %.4g J, which does not agree with its power" % counted.joules)
+    measured = part._replace(joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
+    return measured._replace(sensor=best.sensor, remark="; ".join(filter(None, remarks)) or None)
+
+
+def _differ(one: _Estimate, other: _Estimate) -> bool:
+    """By more than chance, and more than two ways of reading one sensor ever do where both work."""
+    chance = _COVERAGE_FACTOR * (one.noise_j + other.noise_j)
+    return abs(one.joules - other.joules) > chance + _TOLERATED * max(one.joules, other.joules)
+
+
+def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
+    """By the counter; or why not."""
+    if meter.counter is None:
+        return ""
+    sensor = SENSORS.get(meter.counter_sensor)
+    series = timeline.around(meter.counter, window.start_s, window.end_s)
+    missing = _missing(sensor, series, window)
+    if missing or sensor is None:
+        return missing
+    if meter.resets and timeline.increase(meter.resets, series.times_s[0], series.times_s[-1]):
+        return "its counter fell meanwhile: what it had counted is lost"
+    gaps = _gaps(series)
+    end_s = sensor.period_s + max(gaps[0], gaps[-1])
+    if window.length_s < NEEDED * end_s:
+        return _too_short(window, end_s)
+    joules = meter.joules * (timeline.increase(meter.counter, window.start_s, window.end_s) or 0.0)
+    if joules <= 0:
+        return "its counter stood still"
+    steps = [meter.joules * (after - before) for before, after in zip(series.values, series.values[1:])]
+    powers = [step / gap for step, gap in zip(steps, gaps)]
+    shown = _within(timeline, meter.power, window) or powers
+    parts = [
+        triangular(max(powers) * end_s),
+        triangular(sensor.resolution_j),
+        _unseen(shown, sensor.seen, window.length_s / sensor.period_s, window),
+    ]
+    return _estimate(joules, parts, sensor, COUNTER, meter.counter_sensor)
+
+
+def _integrated(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
+    """By the trapezoids below the readings of power; or why not."""
+    if meter.power is None:
+        return ""
+    sensor = SENSORS.get(meter.power_sensor)
+    series = _sane(timeline.around(meter.power, window.start_s, window.end_s))
+    missing = _missing(sensor, series, window)
+    if missing or sensor is None:
+        return missing
+    gaps = _gaps(series)
+    end_s = sensor.period_s + sensor.window_s + max(gaps)
+    if window.length_s < NEEDED * end_s:
+        return _too_short(window, end_s)
+    joules = _area(series, window)
+    if joules <= 0:
+        return "its sensor shows no power"
+    shown = _within(timeline, meter.power, window)
+    apart_s = max(sensor.period_s, window.length_s / len(shown))
+    seen = min(1.0, sensor.window_s / apart_s)
+    parts = [triangular(max(series.values) * end_s), _unseen(shown, seen, window.length_s / apart_s, window)]
+    return _estimate(joules, parts, sensor, INTEGRATED, meter.power_sensor)
+
+
+def _estimate(joules: float, parts: List[float], sensor: Sensor, method: str, name: str) -> _Estimate:
+    noise_j = sqrt(sum(part**2 for part in parts))
+    return _Estimate(joules, noise_j, rectangular((sensor.error or 0.0) * joules), method, name)
+
+
+def triangular(half_width: float) -> float:
+    """Standard uncertainty of what lies within +-half_width, in the middle most often (GUM 4.3.9): here the difference
+    of two ages, each anywhere between 0 and half_width."""
+    return half_width / sqrt(6)
+
+
+def rectangular(half_width: float) -> float:
+    """Standard uncertainty of what may lie anywhere within +-half_width (GUM 4.3.7)."""
+    return half_width / sqrt(3)
+
+
+def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> float:
+    """Standard error of the mean of `looks` powers, times the length; no more than the part of the time not `seen`."""
+    mean = sum(powers) / len(powers)
+    variance = sum((power - mean) ** 2 for power in powers) / len(powers)
+    return window.length_s * sqrt(variance * (1 - seen) / looks)
+
+
+def _missing(sensor: Optional[Sensor], series: Series, window: _Window) -> str:
+    """Why there is nothing to reckon with; empty where there is."""
+    if sensor is None:
+        return "its sensor is not known to this version"
+    if window.length_s <= 0:
+        return "the window has no length"
+    if len(series.times_s) < 2:
+        return "it was not read"
+    if series.times_s[0] > window.start_s:
+        return "its readings begin %.3g s after the window does" % (series.times_s[0] - window.start_s)
+    if series.times_s[-1] < window.end_s:
+        return "its readings end %.3g s before the window does" % (window.end_s - series.times_s[-1])
+    return ""
+
+
+def _too_short(window: _Window, end_s: float) -> str:
+    told = "the window of %.3g s is too short: sensor and readings tell a time to %.3g s, and it takes %.3g s"
+    return told % (window.length_s, end_s, NEEDED * end_s)
+
+
+def _others(timeline: Timeline, domain: str, window: _Window) -> Optional[str]:
+    most = max(_within(timeline, domain + ".foreign_processes", window), default=0)
+    return "other processes used it, too: up to %d" % most if most else None
+
+
+def _within(timeline: Timeline, column: Optional[str], window: _Window) -> List[float]:
+    values = timeline.values(column, window.start_s, window.end_s) if column else []
+    return [value for value in values if _is_sane(value)]
+
+
+def _sane(series: Series) -> Series:
+    pairs: List[Tuple[float, float]] = [
+        (time_s, value) for time_s, value in zip(series.times_s, series.values) if _is_sane(value)
+    ]
+    return Series([time_s for time_s, _ in pairs], [value for _, value in pairs])
+
+
+def _is_sane(value: float) -> bool:
+    return isfinite(value) and value >= 0
+
+
+def _gaps(series: Series) -> List[float]:
+    return [after - before for before, after in zip(series.times_s, series.times_s[1:])]
+
+
+def _area(series: Series, window: _Window) -> float:
+    """Below straight lines from reading to reading, within the window."""
+    area = 0.0
+    readings = list(zip(series.times_s, series.values))
+    for (before_s, before), (after_s, after) in zip(readings, readings[1:]):
+        start_s, end_s = max(before_s, window.start_s), min(after_s, window.end_s)
+        if end_s > start_s:
+            slope = (after - before) / (after_s - before_s)
+            middle = (start_s + end_s) / 2
+            area += (before + slope * (middle - before_s)) * (end_s - start_s)
+    return area
+
+
+def as_json(energies: List[Energy]) -> List[Dict[str, Union[str, float, None]]]:
+    """As a record keeps them."""
+    return [energy._asdict() for energy in energies]

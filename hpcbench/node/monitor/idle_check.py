@@ -1,0 +1,67 @@
+"""Whether a node is quiet, before anything is measured on it."""
+
+import contextlib
+import time
+from typing import Dict, List, Optional, Tuple, Type
+
+from ..host.open_files import Files
+from .interference import busy_cpus
+from .processes import OwnProcesses
+from .sources.amd import Amd
+from .sources.base import Absent, Place, Source
+from .sources.cpu import Cpu
+from .sources.nvidia import Nvidia
+from .sources.pressure import Pressure
+
+LOOK_S = 1.0
+PAUSE_S = 2.0  # between two looks
+STALLED = 0.1  # of the time, some process waited for a disk
+BUSY_PERCENT = 5.0  # of the time, a GPU worked
+
+_OF_GPUS: Tuple[Type[Source], ...] = (Nvidia, Amd)
+_UTILISATION = ".utilisation_percent"
+
+
+def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
+    """Look until the node, and its GPUs where they are asked for, are quiet, for about `limit_s`, but once at least.
+
+    Returns what goes on there at the end, or None.
+    """
+    began_s = time.monotonic()
+    place = Place(OwnProcesses(""), Files())
+    while True:
+        noise = look(place, gpus)
+        if not noise:
+            return None
+        waited_s = time.monotonic() - began_s
+        if waited_s + PAUSE_S + LOOK_S > limit_s:
+            return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
+        time.sleep(PAUSE_S)
+
+
+def look(place: Place, gpus: bool = False) -> Optional[str]:
+    """What others do on this node for a second, in words; None where it is quiet."""
+    sources: List[Source] = [Cpu(place)]
+    others: Tuple[Type[Source], ...] = (Pressure, *(_OF_GPUS if gpus else ()))
+    for kind in others:
+        with contextlib.suppress(Absent):
+            sources.append(kind(place))
+    for source in sources:
+        source.read()
+    began_s = time.monotonic()
+    time.sleep(LOOK_S)
+    elapsed_s = time.monotonic() - began_s
+    seen = {name: value or 0.0 for source in sources for name, value in zip(source.columns, source.read())}
+    stalled = seen.get("pressure.io_some_us", 0.0) / 1e6 / elapsed_s
+    used = {name[: -len(_UTILISATION)]: value for name, value in seen.items() if name.endswith(_UTILISATION)}
+    return noise(seen["cpu.other_busy_ms"] / 1e3 / elapsed_s, seen["cpu.count"], stalled, used)
+
+
+def noise(busy: float, count: float, stalled: float, gpus: Dict[str, float]) -> Optional[str]:
+    """What is too much of it, in words. `gpus`: per cent of the time that each worked."""
+    if busy >= busy_cpus(count):
+        return "%.1f of %d CPUs are busy" % (busy, count)
+    if stalled >= STALLED:
+        return "some process waits for a disk %.0f %% of the time" % (100 * stalled)
+    working = ["%s %.0f %%" % (name, percent) for name, percent in gpus.items() if percent >= BUSY_PERCENT]
+    return "GPUs are busy: %s of the time" % ", ".join(working) if working else None

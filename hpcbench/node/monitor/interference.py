@@ -1,0 +1,324 @@
+"""Whether somebody else used the machine: a verdict on each window of samples, from what the monitor saw meanwhile.
+
+Evidence is of two kinds. What took time from the repetition itself (its threads waited for a CPU, a quota stopped them,
+the hypervisor ran somebody else, memory was reclaimed, a GPU was held back) slows it down by as much, and convicts.
+What others did beside it (on other cores, on the same disk or GPU) may slow it down through what they share, and no
+counter tells by how much: it convicts unless the run's own samples show that it made no difference.
+"""
+
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...core.samples import CLEAN, DISTURBED, UNMONITORED
+from .sources import gpu
+from .timeline import Timeline
+
+CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
+
+# Below these parts of a window, or numbers of CPUs, a machine that nobody else uses is never quite still.
+WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
+BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
+OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
+MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
+IO_STEAL_US = 50.0  # for one operation on a virtual disk the hypervisor may take so much of a CPU; 40 were measured
+OWN_IO = 0.1  # bytes in a microsecond: whose own are fewer waits for no disk; a shell that starts reads a few pages
+LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal of a file system writes as much
+HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
+FEWEST = 3  # windows of each kind to compare
+
+TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
+MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
+NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
+BLURRED = 4  # readings this many windows apart: a CPU taken for a window is no quarter of one between them
+SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
+
+TAKEN = "other processes took its CPUs"
+
+# How columns end, and what nobody notices where there is none.
+TELLING = (
+    ("own.worst_wait_us", "threads that waited for a CPU"),
+    ("quota.throttled_us", "a CPU quota"),
+    ("cpu.thermal_events", "CPUs slowed down by heat"),
+    ("pressure.memory_some_us", "processes that waited for memory"),
+    ("own.written_bytes", "whose the bytes to and from disks were"),
+    ("disk.written_bytes", "bytes to and from disks of the node"),
+)
+TELLING_OF_GPUS = (
+    (".throttle_reasons", "GPUs slowed down by heat or power"),
+    (".foreign_processes", "other processes on the GPUs"),
+)
+
+
+class Window(NamedTuple):
+    """A stretch of samples; `time_s` is their median."""
+
+    start_s: float
+    end_s: float
+    time_s: Optional[float]
+
+
+class Evidence(NamedTuple):
+    """Something that others did in a window. `size` is a part of the window's time, or of what `what` speaks."""
+
+    causes: Tuple[str, ...]  # more than one where no counter tells them apart
+    size: float
+    what: str
+    convicts: bool = True
+
+
+Found = Optional[List[Evidence]]  # of one window; None where nobody was watching
+Kind = Callable[["View"], Iterator[Evidence]]
+
+
+def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool = False) -> List[Found]:
+    """What disturbed each window; nothing where it is clean. What GPUs tell counts for a repetition on GPUs only."""
+    kinds = (*OF_NODE, gpus) if on_gpus else OF_NODE
+    found = [_evidence(timeline, window, kinds) if timeline else None for window in windows]
+    if timeline and windows and _waited_for_one_another(timeline, windows):
+        found = [evidence and [each for each in evidence if each.what != TAKEN] for evidence in found]
+    return _without_harmless(found, windows)
+
+
+def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bool:
+    """Whether others had its CPUs for less than half as long as its threads waited for one: over the whole run, for the
+    ticks of a window are too coarse to tell."""
+    view = _view(timeline, Window(windows[0].start_s, windows[-1].end_s, None))
+    foreign = _foreign_cpus(view, "cpu.own_busy_ms") if view else None
+    return view is not None and foreign is not None and foreign < _waited(view) / 2
+
+
+def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
+    """What nobody could have noticed, for no column tells it."""
+    telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
+    return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
+
+
+def _evidence(timeline: Timeline, window: Window, kinds: Sequence[Kind]) -> Found:
+    view = _view(timeline, window)
+    if view is None:
+        return None
+    found = [evidence for kind in kinds for evidence in kind(view)]
+    return None if not found and view.is_blurred else found
+
+
+def _view(timeline: Timeline, window: Window) -> "Optional[View]":
+    """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
+    where that is too little of the window. One that is shorter than what the kernel's ticks can tell is made longer."""
+    spans = [span for span in map(timeline.span, NEEDED) if span]
+    if len(spans) < len(NEEDED):
+        return None
+    first_s, last_s = max(first_s for first_s, _ in spans), min(last_s for _, last_s in spans)
+    start_s, end_s = max(window.start_s, first_s), min(window.end_s, last_s)
+    if end_s - start_s < max(0.0, MONITORED * (window.end_s - window.start_s)):
+        return None
+    margin_s = max(0.0, SHORTEST_S - (end_s - start_s)) / 2
+    start_s, end_s = max(start_s - margin_s, first_s), min(end_s + margin_s, last_s)
+    # Where one margin would reach beyond what was watched, the other is wider.
+    start_s, end_s = max(min(start_s, end_s - SHORTEST_S), first_s), min(max(end_s, start_s + SHORTEST_S), last_s)
+    return View(timeline, start_s, end_s) if end_s - start_s >= SHORTEST_S / 2 else None
+
+
+class View:
+    """The timeline between two times."""
+
+    def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
+        self.timeline = timeline
+        self.start_s = start_s
+        self.end_s = end_s
+        self.duration_us = (end_s - start_s) * 1e6
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether readings lie so far apart that what filled the window would be small in what lies between them."""
+        gaps = []
+        for column in (*NEEDED, "own.worst_wait_us"):
+            times_s = self.timeline.around(column, self.start_s, self.end_s).times_s
+            gaps += [after_s - before_s for before_s, after_s in zip(times_s, times_s[1:])]
+        return max(gaps, default=0.0) > BLURRED * (self.end_s - self.start_s)
+
+    def increase(self, column: str) -> Optional[float]:
+        return self.timeline.increase(column, self.start_s, self.end_s)
+
+    def part(self, column: str) -> float:
+        """What a counter of microseconds gained, as a part of the window; 0 where it is not known."""
+        return (self.increase(column) or 0.0) / self.duration_us
+
+    def gauge(self, column: str) -> List[float]:
+        """What a gauge showed from the last reading before the window to the first after it."""
+        return self.timeline.around(column, self.start_s, self.end_s).values
+
+    @property
+    def gpus(self) -> List[str]:
+        ends = ".throttle_reasons"
+        return [column[: -len(ends)] for column in self.timeline.columns if column.endswith(ends)]
+
+    @property
+    def own_cpus(self) -> float:
+        return max(self.gauge("cpu.own_count"), default=0.0) or 1.0
+
+
+def throttled(view: View) -> Iterator[Evidence]:
+    size = _throttled(view)
+    if size >= THROTTLED:
+        yield Evidence((THROTTLING,), size, "a CPU quota stopped it")
+
+
+def _throttled(view: View) -> float:
+    """The part of the time for which a quota stopped a thread: the kernel adds up those of all CPUs that had one."""
+    threads = view.part("own.run_us") + view.part("own.wait_us")  # that ran or could have, on average
+    return view.part("quota.throttled_us") / max(1.0, threads)
+
+
+def heated(view: View) -> Iterator[Evidence]:
+    """Older kernels count how often, and not for how long."""
+    times, size = view.increase("cpu.thermal_events"), view.part("cpu.thermal_us")
+    if size >= THROTTLED:
+        yield Evidence((THROTTLING,), size, "heat slowed its CPUs down")
+    elif times and not view.timeline.has("cpu.thermal_us"):
+        yield Evidence((THROTTLING,), times, "times heat slowed its CPUs down", convicts=False)
+
+
+def waited(view: View) -> Iterator[Evidence]:
+    """Threads that could have run: for no CPU was free, nor the quota spent, nor did they wait for one another."""
+    wanted = view.part("own.run_us") + view.part("own.wait_us")
+    if wanted > OVERSUBSCRIBED * view.own_cpus:
+        foreign = _foreign_cpus(view, "cpu.own_busy_ms")
+        size = 0.0 if foreign is None else foreign / view.own_cpus
+        threshold = busy_cpus(view.own_cpus) / view.own_cpus
+    else:
+        size, threshold = _waited(view), WAITED
+    if size >= threshold:
+        yield Evidence((CPU,), size, TAKEN)
+
+
+def _waited(view: View) -> float:
+    """The part of the time for which a thread could have run and had no CPU, though no quota stopped it."""
+    return view.part("own.worst_wait_us") - _throttled(view)
+
+
+def beside(view: View) -> Iterator[Evidence]:
+    """Cores share caches, memory bandwidth, and the power that lets one of them run fast."""
+    foreign = _foreign_cpus(view, "cpu.own_busy_ms", "cpu.other_busy_ms")
+    if foreign is not None and foreign >= busy_cpus(max(view.gauge("cpu.count"), default=0.0)):
+        yield Evidence((CPU, MEMORY), foreign, "CPUs were busy with other processes", convicts=False)
+
+
+def busy_cpus(count: float) -> float:
+    """How many CPUs may work for others on a node with so many: daemons never sleep all at once."""
+    return max(BUSY_CPUS, BUSY_PART * count)
+
+
+def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
+    """How many of these CPUs worked for others, on average."""
+    used = [view.increase(column) for column in busy]
+    own = view.increase("own.cpu_ms")
+    if own is None or None in used:
+        return None
+    return max(0.0, sum(ms or 0.0 for ms in used) - own) * 1e3 / view.duration_us
+
+
+def stolen(view: View) -> Iterator[Evidence]:
+    """A hypervisor may serve the disks of a machine on its own CPUs, and the kernel counts this as steal."""
+    served = view.part("disk.operations") * IO_STEAL_US
+    size = (view.part("cpu.own_steal_ms") * 1e3 - served) / view.own_cpus
+    if size >= STOLEN:
+        yield Evidence((STEAL,), size, "the hypervisor ran another machine")
+
+
+def reclaimed(view: View) -> Iterator[Evidence]:
+    size = view.part("pressure.memory_some_us")
+    if size >= STALLED:
+        yield Evidence((MEMORY,), size, "processes waited for memory")
+
+
+def disk(view: View) -> Iterator[Evidence]:
+    """Only for a repetition that reads or writes itself. What it wrote earlier may reach the disk only now."""
+    known = view.timeline.span("own.written_bytes")
+    if known is None:
+        return
+    view = View(view.timeline, max(view.start_s, known[0]), min(view.end_s, known[1]))
+    own, total = _bytes(view, "own"), _bytes(view, "disk")
+    if own is None or total is None or own < OWN_IO * view.duration_us:
+        return
+    before = View(view.timeline, 0.0, view.start_s)
+    backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
+    foreign = total - own - backlog
+    if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:
+        yield Evidence((IO,), foreign / total, "of the bytes to and from disks were others'", convicts=False)
+
+
+def _bytes(view: View, whose: str) -> Optional[float]:
+    parts = [view.increase("%s.%s_bytes" % (whose, way)) for way in ("read", "written")]
+    return None if None in parts else sum(part or 0.0 for part in parts)
+
+
+def gpus(view: View) -> Iterator[Evidence]:
+    """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
+    for name in view.gpus:
+        reasons = view.gauge(name + ".throttle_reasons")
+        held_back = _part([int(reason) & (gpu.HEAT | gpu.POWER_BRAKE) for reason in reasons])
+        if held_back >= THROTTLED:
+            yield Evidence((THROTTLING,), held_back, "heat or power slowed %s down" % name)
+        others = view.gauge(name + ".foreign_processes")
+        if _part(others) >= THROTTLED:
+            yield Evidence((GPU,), max(others), "other processes were on %s" % name, convicts=False)
+
+
+def _part(values: Sequence[float]) -> float:
+    """Of the readings, that show something."""
+    return sum(map(bool, values)) / len(values) if values else 0.0
+
+
+OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaimed, disk)
+
+
+def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
+    """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
+    without any."""
+    timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
+    timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
+    clean = [time_s for evidence, time_s in timed if evidence == []]
+    suspected = [time_s for evidence, time_s in timed if evidence and not any(each.convicts for each in evidence)]
+    if min(len(clean), len(suspected)) < FEWEST or max(suspected) > HARMLESS * min(clean):
+        return found
+    return [None if evidence is None else [each for each in evidence if each.convicts] for evidence in found]
+
+
+def together(nodes: Sequence[List[Found]]) -> List[Found]:
+    """The windows of a repetition on several nodes: each is disturbed by what disturbed any of them, and clean where
+    all were watched and none was disturbed."""
+    joined: List[Found] = []
+    for place in range(max(map(len, nodes), default=0)):
+        found = [node[place] for node in nodes if place < len(node)]
+        known = [each for evidence in found for each in evidence or ()]
+        joined.append(known if known or None not in found else None)
+    return joined
+
+
+def verdict(found: Sequence[Found]) -> str:
+    """On a repetition."""
+    watched = [evidence for evidence in found if evidence is not None]
+    if not watched or len(watched) < MONITORED * len(found):
+        return UNMONITORED
+    disturbed = sum(bool(evidence) for evidence in watched)
+    return DISTURBED if disturbed > TOO_MANY * len(watched) else CLEAN
+
+
+def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:
+    """Of what was found in one window: the causes, as `cpu,memory`, and how large each was at most."""
+    found: Dict[str, float] = {}
+    for each in evidence:
+        causes = ",".join(each.causes)
+        found[causes] = max(found.get(causes, 0.0), round(each.size, 4))
+    return found
+
+
+def summary(found: Sequence[Found]) -> List[Dict[str, object]]:
+    """What was found, by kind: its causes, in how many windows, and how large it was there at most."""
+    kinds: Dict[Tuple[Tuple[str, ...], str], List[float]] = {}
+    for evidence in found:
+        for each in evidence or ():
+            kinds.setdefault((each.causes, each.what), []).append(each.size)
+    return [
+        {"causes": list(causes), "what": what, "windows": len(sizes), "size": max(sizes)}
+        for (causes, what), sizes in kinds.items()
+    ]

@@ -1,0 +1,194 @@
+"""The monitor itself: reads every source when it is due, until its standard input ends.
+
+The job script holds the other end of that pipe. Whatever becomes of the script, the monitor ends with it.
+"""
+
+import gc
+import os
+import select
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from ...core.files import make_folder
+from ..host import hostname
+from ..host.open_files import Files
+from . import sources
+from .processes import OwnProcesses
+from .sampling_budget import allowances
+from .sources.base import GAUGE, Place, Source, Values
+from .timeline import Writer, file_name
+
+INTERVAL_S = 0.1
+FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
+SEARCH_SHARE = 0.0005  # of one core, that looking for new processes may take once the first are found
+SEARCH_S = 3.0  # after so long they are looked for, for they may have been moved; and what of the share is saved up
+SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
+WRITE_S = 1.0  # between two times that readings are written: a monitor that is killed loses no more than that
+MOST = 0.004  # of one core, that all but the search may take: else ticks are farther apart
+TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
+SMOOTHING = 0.1
+
+
+class _Search:
+    """Looks for the repetition's processes: at every tick until some are found, for nothing is measured yet that this
+    might disturb; then when some process of the node has begun, as often as its share allows."""
+
+    def __init__(self, own: OwnProcesses) -> None:
+        self._own = own
+        self._allowed_at = self._stale_at = 0.0
+
+    def look(self, now: float) -> float:
+        """Look, if it is time to. Returns the seconds of a CPU that it took."""
+        if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
+            return 0.0
+        started_s = time.thread_time()
+        self._own.refresh()
+        cost_s = time.thread_time() - started_s
+        if self._own.pids:
+            self._allowed_at = max(self._allowed_at, now - SEARCH_S) + min(cost_s / SEARCH_SHARE, SEARCH_S)
+            self._stale_at = now + SEARCH_S
+        return cost_s
+
+
+class _Scheduled:
+    """A source, and when it is due."""
+
+    def __init__(self, number: int, source: Source, interval_s: float) -> None:
+        self.number = number
+        self.source = source
+        self.due = 0.0
+        self.failed: Optional[str] = None
+        self.share = SHARE
+        self._period_s = max(source.period_s, interval_s)
+        self._look_s = self._values_s = 0.0  # what each of them costs
+        self._looks = 0
+        self._rest_s = source.period_s
+        self._seen: List[Tuple[float, Any]] = []  # and when
+
+    @property
+    def demand(self) -> float:
+        """The part of a core that reading it as often as it wants would take."""
+        return 0.0 if self.failed else (self._look_s + self._values_s) / self._period_s
+
+    def look(self, now: float) -> None:
+        timed = self._looks % TIMED == 0
+        self._looks += 1
+        started_s = time.thread_time() if timed else 0.0
+        try:
+            self._seen.append((now, self.source.look()))
+        except Exception as error:
+            self._fails(error)
+            return
+        if timed:
+            self._look_s += (time.thread_time() - started_s - self._look_s) / 2
+        self.due = now + self._rest_s
+
+    def write(self, writer: Writer) -> None:
+        """What it has seen since the last time."""
+        seen, self._seen = self._seen, []
+        if not seen:
+            return
+        started_s = time.thread_time()
+        values: List[Tuple[float, Values]] = []
+        try:
+            for now, each in seen:
+                values.append((now, self.source.values(each)))
+        except Exception as error:
+            self._fails(error)
+        for now, found in values:
+            writer.reading(self.number, now, found)
+        self._values_s = (time.thread_time() - started_s) / len(seen)
+        self._rest_s = max(self.source.period_s, (self._look_s + self._values_s) / self.share)
+
+    def _fails(self, error: Exception) -> None:
+        """It has gone, or says what nobody foresaw: the others go on."""
+        self.failed = "it failed while it was read: %r" % error
+
+
+def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
+    """Write the timeline of this node to `folder`, until the standard input ends. Tells by a line when it has begun."""
+    own = OwnProcesses(mark)
+    own.refresh()  # before those of the repetition come
+    found, absent = sources.present(Place(own, Files()))
+    own_host = hostname.name(os.environ)
+    header: Dict[str, Any] = {
+        "run": mark,
+        "host": own_host,
+        "interval_s": interval_s,
+        "sources": {source.name: list(source.columns) for source in found},
+        "gauges": [name for source in found for name, kind in source.columns.items() if kind == GAUGE],
+        "facts": {source.name: source.facts() for source in found if source.facts()},
+        "absent": absent,
+    }
+    now, start_cpu_s = time.monotonic(), time.process_time()
+    make_folder(folder)
+    writer = Writer(os.path.join(folder, file_name(own_host)), header)
+    print("hpcbench: watching", flush=True)
+    gc.disable()  # nothing here refers to itself, and looking for that takes time
+    scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
+    try:
+        ticks = _run(scheduled, own, writer, interval_s)
+    except OSError as error:  # a full disk: what was written until then is there
+        print("hpcbench: the monitor on %s has ended: %s" % (own_host, error), file=sys.stderr)
+        return 1
+    failed = {each.source.name: each.failed for each in scheduled if each.failed}
+    elapsed_s = time.monotonic() - now
+    writer.end(
+        {
+            "ended_s": now + elapsed_s,
+            "elapsed_s": elapsed_s,
+            "start_cpu_s": start_cpu_s,  # until it could watch; `cpu_s` is what came after that
+            "cpu_s": time.process_time() - start_cpu_s,
+            "ticks": ticks,
+            "failed": failed,
+        }
+    )
+    return 0
+
+
+def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:
+    """How far apart readings lie so long after the first, where each tick costs so much: a timeline of days can be read
+    into memory, too."""
+    return max(finest_s, elapsed_s * FINEST, cost_s / MOST)
+
+
+def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float) -> int:
+    """Ticks until the end; the number of them. One that was missed is not made up for."""
+    poll = select.poll()
+    poll.register(sys.stdin, select.POLLIN | select.POLLHUP)
+    began_s, finest_s = time.monotonic(), interval_s
+    used_s, tick_s = time.process_time(), 0.0  # what a tick costs, on average
+    search = _Search(own)
+    write_at = 0.0
+    ticks = 0
+    while True:
+        now = time.monotonic()
+        interval_s = interval_after(now - began_s, finest_s, tick_s)
+        searching_s = search.look(now)
+        for each in scheduled:
+            if each.due <= now + interval_s / 2 and not each.failed:
+                each.look(time.monotonic())
+        if now >= write_at:
+            write_at = now + WRITE_S
+            _write(scheduled, writer)
+            for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
+                each.share = share
+        before_s, used_s = used_s, time.process_time()
+        if ticks:  # the first opens every file
+            tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
+        ticks += 1
+        rest_s = now + interval_s - time.monotonic()
+        if poll.poll(max(0.0, rest_s) * 1000) and not os.read(sys.stdin.fileno(), 4096):
+            for each in scheduled:  # those that were not due: their counters have gone on
+                if not each.failed:
+                    each.look(time.monotonic())
+            _write(scheduled, writer)
+            return ticks
+
+
+def _write(scheduled: List[_Scheduled], writer: Writer) -> None:
+    """At once what was seen in many ticks: that costs a fifth, for the code stays in the caches."""
+    for each in scheduled:
+        each.write(writer)
+    writer.flush()

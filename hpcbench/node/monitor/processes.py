@@ -1,0 +1,87 @@
+"""Which processes on this node belong to the repetition: those that its supervisors marked in their environment, and
+all that descend from them."""
+
+import contextlib
+import os
+import time
+from math import inf
+from typing import Dict, FrozenSet, List, Set
+
+from ..host.open_files import Files
+
+MARK = "HPCBENCH_MARK"  # the variable; its value is the repetition's own
+YOUNG_S = 5.0  # for so long a process may be between its fork and its exec, on a machine that is busy
+
+
+class OwnProcesses:
+    """The processes of one repetition on this node, found anew at each `refresh`."""
+
+    def __init__(self, mark: str, root: str = "/") -> None:
+        self._variable = ("%s=%s" % (MARK, mark)).encode()
+        self._proc = os.path.join(root, "proc")
+        self._files = Files()
+        self._strangers: Dict[int, float] = {}  # and when each was seen first
+        self._knows = False
+        self._forks = b""
+        self._young_until_s = 0.0  # until when a stranger may turn out to be own
+        self.forks = b""  # how many processes and threads the node has begun: who reads /proc/stat says it
+        self.pids: List[int] = []  # parents before their children
+        self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
+
+    def may_have_changed(self) -> bool:
+        """Whether some process or thread of the node has begun since the last look, or was too young then."""
+        return self.forks != self._forks or time.monotonic() < self._young_until_s
+
+    def refresh(self) -> None:
+        """Look for processes that have come or gone. A number used again between two looks is not noticed."""
+        self._forks = self.forks
+        present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
+        there = set(present)
+        own = {pid: None for pid in self.pids if pid in there}
+        now = time.monotonic()
+        first_s = now if self._knows else -inf  # those that were there before us do not change any more
+        strangers = {}
+        for pid in present:
+            if pid in own:
+                continue
+            seen_s = self._strangers.get(pid)
+            if (seen_s is None or now - seen_s < YOUNG_S) and self._is_own(pid, own):
+                own[pid] = None
+            else:
+                strangers[pid] = first_s if seen_s is None else seen_s
+                self._young_until_s = max(self._young_until_s, strangers[pid] + YOUNG_S)
+        self._strangers, self._knows = strangers, True
+        self.pids = list(own)
+        self.cpus = self._allowed()
+
+    def cgroups(self) -> bytes:
+        """What /proc/PID/cgroup of the first of them holds now: it may have been moved to another."""
+        contents = (self._files.read(os.path.join(self._proc, str(pid), "cgroup")) for pid in self.pids)
+        return next(filter(None, contents), b"")
+
+    def _is_own(self, pid: int, own: Dict[int, None]) -> bool:
+        if parent(self._once(pid, "stat")) in own:
+            return True
+        return self._variable in self._once(pid, "environ").split(b"\0")
+
+    def _once(self, pid: int, name: str) -> bytes:
+        path = os.path.join(self._proc, str(pid), name)
+        content = self._files.read(path)
+        self._files.forget(path)
+        return content
+
+    def _allowed(self) -> FrozenSet[int]:
+        """Thread by thread: each may be bound to a CPU of its own, as by OMP_PROC_BIND."""
+        cpus: Set[int] = set()
+        for pid in self.pids:
+            with contextlib.suppress(OSError):  # it has just ended
+                for thread in os.listdir(os.path.join(self._proc, str(pid), "task")):
+                    with contextlib.suppress(OSError):
+                        cpus.update(os.sched_getaffinity(int(thread)))
+        return frozenset(cpus)
+
+
+def parent(stat: bytes) -> int:
+    """The parent in a line of /proc/PID/stat; 0 where there is none. A name may hold blanks and brackets."""
+    fields = stat.rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0

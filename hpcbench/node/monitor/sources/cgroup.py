@@ -1,0 +1,43 @@
+"""Whether a quota has held the repetition back: that of its control group, or of one that it lies in."""
+
+import os
+from typing import Dict, List
+
+from ...host import cgroups
+from ..counters import Counter
+from .base import COUNTER, TWICE_A_SECOND, Place, Source, Values
+
+
+class Quota(Source):
+    """`nr_throttled` and the time throttled, added up over the control groups from the repetition's own to the root."""
+
+    name = "quota"
+    columns = {"quota.periods": COUNTER, "quota.throttled_periods": COUNTER, "quota.throttled_us": COUNTER}
+    period_s = TWICE_A_SECOND
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._joined = b""
+        self._files: List[str] = []
+        self._counters: Dict[str, List[Counter]] = {}
+        self._sums = [0.0, 0.0, 0.0]
+
+    def read(self) -> Values:
+        joined = self.place.own.cgroups()
+        if joined and joined != self._joined:
+            self._joined = joined
+            folders = cgroups.folders(joined.decode("utf-8", "replace").splitlines(), "cpu", self.place.root)
+            self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
+        told = False
+        for path in self._files:
+            content = self.place.files.read(path)
+            if not content:
+                continue
+            told = True
+            found = cgroups.values(content)
+            throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
+            counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])
+            readings = (found.get("nr_periods", 0), found.get("nr_throttled", 0), throttled_us)
+            for place, (counter, reading) in enumerate(zip(counters, readings)):
+                self._sums[place] += counter.step(reading)
+        return [*self._sums] if told else [None] * len(self._sums)

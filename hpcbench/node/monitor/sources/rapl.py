@@ -1,0 +1,93 @@
+"""Energy of the processors and their memory, by the counters that the CPU keeps (RAPL, of Intel and of AMD)."""
+
+import glob
+import os
+import re
+from typing import Any, Dict, List, NamedTuple
+
+from ...host.open_files import why_unreadable
+from ..counters import Counter
+from ..power_sensors import Meter
+from .base import COUNTER, Absent, Place, Source, Values
+
+# Zones of Linux' powercap: `package-0`, or `package-0-die-1`; within it `core` and `uncore`, which it contains, and
+# `dram`, which it does not. `psys` is the whole board where a maker wired it up, which nothing tells. The same zones
+# lie under `intel-rapl-mmio`, too.
+_PACKAGE = re.compile(r"package-([\d]+)(?:-die-(\d+))?\Z")
+
+
+class _Zone(NamedTuple):
+    domain: str  # cpu0, dram0, or cpu0die1
+    path: str
+    counter: Counter
+
+
+class Rapl(Source):
+    name = "rapl"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._zones = _zones(place)
+        self.columns = {"rapl.%s_uj" % zone.domain: COUNTER for zone in self._zones}
+        self.columns.update({"rapl.%s_resets" % zone.domain: COUNTER for zone in self._zones})
+
+    def read(self) -> Values:
+        sums: Values = []
+        for zone in self._zones:
+            text = self.place.files.read(zone.path)
+            sums.append(zone.counter.add(int(text)) if text else None)
+        return [*sums, *(zone.counter.resets for zone in self._zones)]
+
+    def facts(self) -> Dict[str, Any]:
+        meters = [
+            Meter(
+                zone.domain,
+                counter="rapl.%s_uj" % zone.domain,
+                joules=1e-6,
+                resets="rapl.%s_resets" % zone.domain,
+                counter_sensor="rapl",
+            )
+            for zone in self._zones
+        ]
+        return {"meters": [meter._asdict() for meter in meters]}
+
+
+def _zones(place: Place) -> List[_Zone]:
+    """Raises Absent."""
+    folder = place.path("sys/class/powercap")
+    zones = []
+    for path in sorted(glob.glob(os.path.join(folder, "intel-rapl:*"))):
+        domain = _domain(place, path)
+        if domain:
+            counter = os.path.join(path, "energy_uj")
+            refused = why_unreadable(counter)
+            if refused:
+                raise Absent(
+                    "%s. Since Linux 5.10 only root may read it (CVE-2020-8694), unless an administrator lets others: "
+                    "chmod a+r %s" % (refused, os.path.join(folder, "intel-rapl:*", "energy_uj"))
+                )
+            most = place.files.read(os.path.join(path, "max_energy_range_uj"))
+            zones.append(_Zone(domain, counter, Counter(wraps_at=float(most) if most else None)))
+    if not zones:
+        raise Absent(
+            "no RAPL: a virtual machine, a processor without it, or a kernel without the module intel_rapl_msr"
+        )
+    return zones
+
+
+def _domain(place: Place, path: str) -> str:
+    """Empty for a zone that is contained in another."""
+    name = _name(place, path)
+    if name == "dram":
+        name = _name(place, path.rpartition(":")[0])
+        kind = "dram"
+    else:
+        kind = "cpu"
+    found = _PACKAGE.match(name)
+    if not found:
+        return ""
+    return kind + found.group(1) + ("die%s" % found.group(2) if found.group(2) else "")
+
+
+def _name(place: Place, path: str) -> str:
+    return place.files.read(os.path.join(path, "name")).decode().strip()

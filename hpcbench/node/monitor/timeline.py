@@ -1,0 +1,212 @@
+"""What a monitor writes: one file for each node and repetition.
+
+Its first line is a header, a JSON object: the repetition (ELEMENT-JOBID-RESTART-ATTEMPT), the host, the sources with
+their columns, and the sources that are absent with the reason. Each line after it is one reading of one source, a JSON
+array: the source's place in the header, the time in seconds of CLOCK_MONOTONIC, and a value for each column, null where
+it could not be read. The last line, where the monitor came to its end, is an object again: what watching has cost.
+"""
+
+import contextlib
+import gzip
+import json
+import zlib
+from bisect import bisect_left, bisect_right
+from math import isfinite
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...core.files import appending, no_link, write_all
+
+SCHEMA = 1
+PREFIX, SUFFIX = "monitor-", ".jsonl"
+# Characters of a line, and of all lines: a file may come from anybody. A monitor writes some 30 MB in a day.
+LONGEST_LINE, MOST_READ = 2**20, 2**30
+
+
+def file_name(host: str) -> str:
+    """The name of the file that the monitor on `host` writes."""
+    return PREFIX + host + SUFFIX
+
+
+class Writer:
+    """Appends to a timeline."""
+
+    def __init__(self, path: str, header: Dict[str, Any]) -> None:
+        self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16, opener=no_link)  # noqa: SIM115 - until the end
+        self._line(json.dumps(dict(header, schema=SCHEMA), separators=(",", ":")))
+        self.flush()
+
+    def reading(self, source: int, now: float, values: Sequence[Optional[float]]) -> None:
+        shown = [repr(value) if value is not None and isfinite(value) else "null" for value in values]
+        self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
+
+    def flush(self) -> None:
+        """Leave to the system what has been written so far."""
+        self._file.flush()
+
+    def end(self, costs: Dict[str, Any]) -> None:
+        self._line(json.dumps(costs, separators=(",", ":")))
+        self._file.close()
+
+    def _line(self, text: str) -> None:
+        self._file.write(text + "\n")
+
+
+class Series(NamedTuple):
+    """The readings of one column, without those that are null."""
+
+    times_s: List[float]
+    values: List[float]
+
+
+class Timeline:
+    """A timeline, read."""
+
+    def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
+        self.host: str = header["host"]
+        self.run: str = header.get("run", "")
+        self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
+        self.facts: Dict[str, Any] = header["facts"]
+        self.absent: Dict[str, str] = header["absent"]  # why, by source
+        self.ended = ended  # None where the monitor was killed
+        self._series = series
+
+    @property
+    def columns(self) -> List[str]:
+        """Those that were read."""
+        return [name for name in self._series if self.has(name)]
+
+    def has(self, column: str) -> bool:
+        return bool(self._series.get(column, _NONE).times_s)
+
+    def span(self, column: str) -> Optional[Tuple[float, float]]:
+        """When a column was read first and last; None where it never was."""
+        times_s = self._series.get(column, _NONE).times_s
+        return (times_s[0], times_s[-1]) if times_s else None
+
+    def increase(self, column: str, start_s: float, end_s: float) -> Optional[float]:
+        """By how much a counter grew between two times, interpolated; None where it was not read."""
+        series = self._series.get(column, _NONE)
+        if len(series.times_s) < 2 or start_s >= series.times_s[-1] or end_s <= series.times_s[0]:
+            return None
+        return _at(series, end_s) - _at(series, start_s)
+
+    def values(self, column: str, start_s: float, end_s: float) -> List[float]:
+        """What a gauge showed between two times; nothing where it was not read."""
+        series = self._series.get(column, _NONE)
+        return series.values[bisect_left(series.times_s, start_s) : bisect_right(series.times_s, end_s)]
+
+    def around(self, column: str, start_s: float, end_s: float) -> Series:
+        """What was read between two times, with the last reading at or before them and the first at or after them."""
+        series = self._series.get(column, _NONE)
+        first = max(bisect_right(series.times_s, start_s) - 1, 0)
+        last = bisect_left(series.times_s, end_s) + 1
+        return Series(series.times_s[first:last], series.values[first:last])
+
+
+_NONE = Series([], [])
+
+
+def _at(series: Series, time_s: float) -> float:
+    place = bisect_left(series.times_s, time_s)
+    if place == 0:
+        return series.values[0]
+    if place == len(series.times_s):
+        return series.values[-1]
+    before, after = series.times_s[place - 1], series.times_s[place]
+    part = (time_s - before) / (after - before)
+    return series.values[place - 1] + part * (series.values[place] - series.values[place - 1])
+
+
+class _Reading:
+    """A timeline, as its lines come."""
+
+    def __init__(self, header: Dict[str, Any]) -> None:
+        self._header = header
+        self._columns: List[List[Tuple[str, Series]]] = [
+            [(name, Series([], [])) for name in source] for source in header["sources"].values()
+        ]
+        self._ended: Optional[Dict[str, Any]] = None
+
+    def add(self, line: Any) -> None:
+        if isinstance(line, dict):
+            self._ended = line
+            return
+        if not isinstance(line, list) or not line or line[0] not in range(len(self._columns)):
+            return
+        for (_, series), value in zip(self._columns[line[0]], line[2:]):
+            if value is not None:
+                series.times_s.append(line[1])
+                series.values.append(value)
+
+    def timeline(self) -> Timeline:
+        series = {name: series for source in self._columns for name, series in source}
+        return Timeline(self._header, series, self._ended)
+
+
+def read(path: str) -> Optional[Timeline]:
+    """The timeline in a file, also one that was cut off; None where there is not even a header."""
+    lines = (line for line in map(_parsed, _lines(path)) if line is not None)
+    header: Any = next(lines, None)
+    if not _is_header(header):
+        return None
+    reading = _Reading(header)
+    for line in lines:
+        reading.add(line)
+    return reading.timeline()
+
+
+def read_kept(path: str, wanted: Callable[[Dict[str, Any]], bool]) -> List[Timeline]:
+    """Of the timelines in a file that `keep` has made, those whose header is wanted; of no other a reading is parsed.
+
+    What lies behind damage is lost; nothing is left of a file that is not there, or cannot be read.
+    """
+    found: List[_Reading] = []
+    reading: Optional[_Reading] = None
+    with contextlib.suppress(OSError, EOFError, zlib.error):
+        for text in _lines(path):
+            if not text.startswith("{"):
+                if reading:
+                    reading.add(_parsed(text))
+                continue
+            line = _parsed(text)
+            if _is_header(line):
+                reading = _Reading(line) if wanted(line) else None
+                found += [reading] if reading else []
+            elif reading and isinstance(line, dict):
+                reading.add(line)
+                reading = None  # what comes without a header of its own is nobody's
+    return [each.timeline() for each in found]
+
+
+def _is_header(line: Any) -> bool:
+    return isinstance(line, dict) and line.get("schema") == SCHEMA
+
+
+def _parsed(text: str) -> Any:
+    """None for what is no JSON: the last line may have been cut off, and a full disk or a crash leaves holes."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(path: str) -> Iterator[str]:
+    """A longer one comes in pieces, which are no JSON."""
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    left = MOST_READ
+    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+        while left > 0:
+            text: str = file.readline(LONGEST_LINE)
+            if not text:
+                return
+            left -= len(text)
+            yield text
+
+
+def keep(path: str, kept: str) -> None:
+    """Add a timeline to a file of them, each compressed for itself: gzip(1) reads them as one text, a header before
+    each."""
+    with open(path, "rb") as plain:
+        packed = gzip.compress(plain.read(), 6)
+    with appending(kept) as handle:
+        write_all(handle, packed)

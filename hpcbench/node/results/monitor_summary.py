@@ -1,0 +1,111 @@
+"""What the monitors saw of a repetition: their timelines put beside the windows of its samples."""
+
+import os
+import sys
+from statistics import median
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from ..monitor import energy, interference, timeline, window_summary
+from ..monitor.interference import Window
+from ..monitor.timeline import Timeline
+
+NO_MONITOR = "no monitor has left a timeline on %s"
+CUT_OFF = "the monitor on %s ended before the measurement did"
+UNSEEN = "the monitor on %s saw the processes for too short a time, or too seldom"
+BROKEN = "what the monitor on %s saw cannot be judged: %s"
+
+
+class Seen(NamedTuple):
+    """Of a repetition, as a record keeps it."""
+
+    interference: Optional[Dict[str, Any]] = None  # the verdict, and what it rests on; None where there are no samples
+    nodes: Sequence[Dict[str, Any]] = ()  # what each watched node did, and the energy that it took meanwhile
+
+
+class _Node(NamedTuple):
+    found: List[interference.Found]
+    reason: Optional[str]  # why windows are not known
+    unseen: Sequence[str] = ()
+    during: Optional[Dict[str, Any]] = None
+
+
+def of_repetition(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Seen:
+    """What the monitors have left in `scratch`, put beside the samples of these ranks."""
+    stretches = _stretches(ranks)
+    if not stretches:
+        return Seen()
+    nodes = [_node(host, stretch, scratch, on_gpus) for host, stretch in stretches.items()]
+    found = interference.together([node.found for node in nodes])
+    judged = {
+        "verdict": interference.verdict(found),
+        "reason": "; ".join(node.reason for node in nodes if node.reason) or None,
+        "found": interference.summary(found),
+        "windows": [None if evidence is None else interference.sizes(evidence) for evidence in found],
+        "unseen": sorted({what for node in nodes for what in node.unseen}),
+    }
+    return Seen(judged, [node.during for node in nodes if node.during])
+
+
+def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Node:
+    """Of one node, so that no more than one timeline is in memory."""
+    nothing: List[interference.Found] = [None] * len(stretch)
+    try:
+        path = os.path.join(scratch, timeline.file_name(host))
+        seen = timeline.read(path) if os.path.exists(path) else None
+        if seen is None:
+            return _Node(nothing, NO_MONITOR % host)
+        found = interference.judge(seen, stretch, on_gpus)
+        why = None if None not in found else (UNSEEN if seen.ended else CUT_OFF) % host
+        return _Node(found, why, interference.unseen(seen, on_gpus), _during(seen, stretch) if stretch else None)
+    except Exception as error:  # whatever is wrong with what was seen, the repetition keeps its record
+        return _Node(nothing, BROKEN % (host, error))
+
+
+def _during(seen: Timeline, stretch: List[Window]) -> Dict[str, Any]:
+    """What a node did from the first sample to the last."""
+    start_s, end_s = stretch[0].start_s, stretch[-1].end_s
+    return {
+        "host": seen.host,
+        "seconds": end_s - start_s,
+        "energy": energy.as_json(energy.of_window(seen, start_s, end_s)),
+        "usage": window_summary.of_window(seen, start_s, end_s),
+        "absent": seen.absent,
+        "monitor": seen.ended,
+    }
+
+
+def keep(scratch: str, kept: str) -> None:
+    """Add the timelines of a folder to a file, compressed. What cannot be is told and lost."""
+    for path in files(scratch):
+        try:
+            timeline.keep(path, kept)
+        except OSError as error:
+            print("hpcbench: %s is not kept: %s" % (os.path.basename(path), error), file=sys.stderr)
+
+
+def files(scratch: str) -> List[str]:
+    """The timelines in a folder."""
+    names = os.listdir(scratch) if os.path.isdir(scratch) else []
+    names = [name for name in names if name.startswith(timeline.PREFIX) and name.endswith(timeline.SUFFIX)]
+    return [os.path.join(scratch, name) for name in sorted(names)]
+
+
+def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
+    """The windows of each node: those of its first rank that has samples."""
+    found: Dict[str, List[Window]] = {}
+    for rank in ranks:
+        samples = (rank["facts"] or {}).get("samples")
+        if samples and rank["host"] not in found:
+            found[rank["host"]] = windows(samples)
+    return found
+
+
+def windows(samples: Dict[str, Any]) -> List[Window]:
+    """The windows of a rank's samples, with the medians of their times."""
+    found = []
+    first = 0
+    for start_s, end_s, count in samples["windows"]:
+        times = samples["times_s"][first : first + count]
+        found.append(Window(start_s, end_s, median(times) if times else None))
+        first += count
+    return found

@@ -1,0 +1,263 @@
+"""Why a repetition ended as it did: from its ranks, and how their launcher ended, to one outcome."""
+
+import os
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ...core.metrics import MetricError
+from ...core.run_spec import PlannedRun
+from ...core.status import (
+    CANCELLED,
+    COMPLETED,
+    CONTROLLER,
+    FAILED,
+    JOB_OVER,
+    JOB_TIME,
+    KILLED,
+    LAST_LINES,
+    NODE_FAILURE,
+    OUT_OF_MEMORY,
+    PREEMPTED,
+    SKIPPED,
+    TERMINATED,
+    TIME_LIMIT,
+    TIMEOUT,
+    TOO_LARGE,
+    UNSUPPORTED,
+)
+from .. import oom_detection
+from ..launch import command
+from ..launch.rendezvous import RankLost
+
+MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
+_HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
+_PERHAPS = (
+    "; the kernel killed some process of this machine because memory ran out, but the control group of this one does "
+    "not count such kills: whether it was this one is not known"
+)
+
+
+# Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
+_OF_SRUN = (
+    (
+        re.compile("srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified)"),
+        JOB_OVER,
+    ),
+    (
+        re.compile(
+            "srun: .*(?:Unable to contact slurm controller"
+            "|Unable to (?:confirm allocation|create step) for job .*(?:timed out|Zero Bytes|Unexpected message))"
+        ),
+        CONTROLLER,
+    ),
+)
+_NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
+
+
+class Ending(NamedTuple):
+    """How the launcher ended, as the job script saw it."""
+
+    exit_status: int
+    stopped: bool  # the script was told to end (SIGTERM)
+    elapsed_s: float
+    limit_s: float
+    margin_s: float  # by how much its clock may lag behind the one that ended it
+    log: str  # the script's own output so far
+    log_from: int = 0  # where in it this repetition begins
+    shared: bool = False  # whether its job has other repetitions, which use up the job's time, too
+    preempted: bool = False  # Slurm says that the job has to give way, though the script was not told to end yet
+    noise: str = ""  # why nothing was started: what others did on the node
+    too_large: str = ""  # or what smaller case ran out of memory
+
+
+class Outcome(NamedTuple):
+    status: str
+    error: Optional[Dict[str, Any]]
+    metrics: Optional[Dict[str, Any]] = None  # of a command that completed
+
+
+def why_no_turn(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[int]:
+    """JOB_OVER or CONTROLLER of outcomes.py where Slurm started nothing, and the repetition is not to blame."""
+    lines = [] if ranks else lines_of(ending.log, ending.log_from)
+    told = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
+    return next(told, None)
+
+
+def conclude(
+    planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
+) -> Outcome:
+    """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    if ending.too_large and not ending.stopped:
+        return _skipped(TOO_LARGE, ending.too_large)
+    if ending.noise and not ending.stopped:
+        message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
+        return _skipped(SKIPPED, message)
+    outcome = judge(ranks, planned.ranks, ending)
+    if outcome.status != COMPLETED or not planned.is_command:
+        return outcome
+    try:
+        return outcome._replace(metrics=command.measured(sweep["experiment"], ranks, scratch))
+    except MetricError as error:
+        told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        return Outcome(FAILED, told)
+
+
+def _skipped(kind: str, message: str) -> Outcome:
+    return Outcome(SKIPPED, {"type": kind, "message": message, "last_lines": []})
+
+
+def of_ranks_alone(
+    planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
+) -> Optional[Outcome]:
+    """The outcome where all ranks had ended, and only the script did not come to its end; None where one is missing."""
+    if len(ranks) != planned.ranks:
+        return None
+    return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
+
+
+def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
+    """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
+    if len(ranks) == expected and all(_completed(rank) for rank in ranks):
+        return Outcome(COMPLETED, None)
+    lost = _lost_node(ending)
+    if lost and len(ranks) < expected:  # whatever those on other nodes died of then
+        return lost
+    culprits = [rank for rank in ranks if not _completed(rank) and not _stopped(rank, ending)]
+    if culprits:
+        return _of_rank(min(culprits, key=_precedence), ending)
+    if lost:
+        return lost
+    if ending.stopped or any(rank["stopped_by"] for rank in ranks):
+        return _of_stop(ending, any(rank["stopped_by"] == TIME_LIMIT for rank in ranks))
+    return _of_silence(len(ranks), expected, ending)
+
+
+def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
+    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts. So is who
+    lacked something; and who only lost another rank is none."""
+    facts = rank["facts"] or {}
+    if _killed(rank):
+        place = 0
+    elif facts.get("status") in (OUT_OF_MEMORY, UNSUPPORTED):
+        place = 1
+    else:
+        place = 3 if (facts.get("error") or {}).get("type") == RankLost.__name__ else 2
+    return place, float(rank["ended_at"])
+
+
+def _killed(rank: Dict[str, Any]) -> bool:
+    return bool(rank["signal"] == "SIGKILL" or rank["exit_code"] == KILLED)
+
+
+def _completed(rank: Dict[str, Any]) -> bool:
+    return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == COMPLETED
+
+
+def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
+    """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
+    died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (TERMINATED, KILLED)
+    return bool(rank["stopped_by"] or (ending.stopped and died))
+
+
+def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
+    facts = rank["facts"]
+    told = facts["error"] if facts and "error" in facts else {}
+    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **told}
+    error.setdefault("last_lines", rank["last_lines"])
+    killed = _lost_helper(error) if told else _killed(rank)
+    if killed and (rank["oom_kills"] or oom_detection.by_slurm(lines_of(ending.log, ending.log_from))):
+        what = "a process of it" if told else "it"
+        error.update(type="killed", message="the kernel killed %s because memory ran out" % what)
+        return Outcome(OUT_OF_MEMORY, error)
+    if told:
+        return Outcome(facts["status"], error)
+    how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
+    error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
+    if killed and rank["oom_kills"] is None and rank.get("oom_kills_of_machine"):
+        error["message"] += _PERHAPS
+    return Outcome(FAILED, error)
+
+
+def _lost_node(ending: Ending) -> Optional[Outcome]:
+    """The job goes on where slurmd has died, or another node, though not for long: Slurm ends it, or starts it anew."""
+    lines = lines_of(ending.log, ending.log_from)
+    said = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
+    if said is None:
+        return None
+    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
+    return Outcome(NODE_FAILURE, {**error, "last_lines": lines[-LAST_LINES:]})
+
+
+def _lost_helper(error: Dict[str, Any]) -> bool:
+    """Whether a process that loads data for a rank was killed, in the words of PyTorch's DataLoader."""
+    return bool(_HELPER_KILLED.search(str(error.get("message"))))
+
+
+# What slurmstepd writes into the log when it ends a job or step (Slurm 20.11 to 24.11).
+_ENDED_BY_SLURM = (
+    ("DUE TO TIME LIMIT", TIMEOUT),
+    ("DUE TO PREEMPTION", PREEMPTED),
+    ("DUE TO JOB REQUEUE", PREEMPTED),  # by a person
+)
+
+
+def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
+    """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
+    if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
+        said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        return _stopped_as(TIMEOUT, said)
+    if ending.preempted:
+        return _stopped_as(PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
+    lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
+    for words, status in _ENDED_BY_SLURM:
+        if any(words in line for line in lines):
+            if status == TIMEOUT and ending.shared:
+                return _out_of_job_time(ending)
+            return _stopped_as(status, "Slurm ended it %s after %.0f s" % (words.lower(), ending.elapsed_s))
+    return _stopped_as(CANCELLED, "cancelled after %.0f s" % ending.elapsed_s)
+
+
+def _out_of_job_time(ending: Ending) -> Outcome:
+    spent = (ending.elapsed_s, ending.limit_s)
+    message = "the time of its job was over when it had run for %.0f of its %.0f s; `hpcbench resume` goes on" % spent
+    return Outcome(CANCELLED, {"type": JOB_TIME, "message": message, "last_lines": []})
+
+
+def _stopped_as(status: str, message: str) -> Outcome:
+    return Outcome(status, {"type": status, "message": message, "last_lines": []})
+
+
+def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
+    """Ranks that left nothing were killed with their supervisors, or never started; the log may say why."""
+    lines = tail(ending.log, ending.log_from)
+    error: Dict[str, Any] = {"type": "launcher", "exit_code": ending.exit_status, "last_lines": lines}
+    if oom_detection.by_slurm(lines_of(ending.log, ending.log_from)):
+        error["message"] = "killed because memory ran out"
+        return Outcome(OUT_OF_MEMORY, error)
+    missing = (expected - present, expected, ending.exit_status)
+    error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
+    complaint = _complaint(lines)
+    if complaint and not present:  # a container or an interpreter that could not be started
+        error["message"] += "; the log ends: %s" % complaint
+    return Outcome(FAILED, error)
+
+
+def _complaint(lines: List[str]) -> str:
+    """The last line that is not Slurm telling that something has failed."""
+    told = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
+    return next((line for line in reversed(told) if line), "")
+
+
+def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
+    """The lines of a log, from the byte `start` on, of its end; none where there is no log."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(start, os.fstat(file.fileno()).st_size - most_bytes))
+            return file.read(most_bytes).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def tail(path: str, start: int = 0) -> List[str]:
+    """The last of them, to show."""
+    return lines_of(path, start, 16384)[-LAST_LINES:]

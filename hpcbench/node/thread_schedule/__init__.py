@@ -1,0 +1,36 @@
+"""A schedule of threads by section of a PyTorch model: its file, and what follows it.
+
+This folder stands alone: it needs the standard library and torch, and may be copied into a program of your own.
+
+    from hpcbench.node.thread_schedule import apply_schedule
+
+    with apply_schedule(model, "schedule.json"):
+        for batch in batches:
+            model(batch)
+
+A section begins when the forward of its module begins or, in training, when the first gradient of its output is
+there, which is when its backward begins; it lasts until the next section begins. Counts are set by
+`torch.set_num_threads`, which reaches OpenMP, oneDNN and MKL; they hold for the thread that runs the model. A section
+with branches computes these side by side, each with an equal part of the section's threads.
+"""
+
+from .apply import Applied, apply_schedule
+from .compiled import refuse_compiled
+from .file import SCHEMA, SETTER, Schedule, Section, fingerprint, parse, read, write
+from .hooks import BACKWARD, FORWARD
+
+__all__ = [
+    "BACKWARD",
+    "FORWARD",
+    "SCHEMA",
+    "SETTER",
+    "Applied",
+    "Schedule",
+    "Section",
+    "apply_schedule",
+    "fingerprint",
+    "parse",
+    "read",
+    "refuse_compiled",
+    "write",
+]

@@ -1,0 +1,117 @@
+"""Independent branches of a module, side by side: each on a thread of its own, with an equal part of the threads.
+
+Branches are the two directions of a recurrent layer, or children of a module that all take the module's own input.
+Where they cannot compute apart (gradients, autocast, packed sequences, a trace, a GPU) the module's own forward is
+called.
+"""
+
+import weakref
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+from torch import nn
+from torch.utils._device import DeviceContext
+
+from .children import Children
+from .forward_override import StandIn
+from .recurrent import Directions, directions
+from .thread_pools import Lanes, Run
+
+Wanted = Mapping[str, Tuple[Sequence[str], int]]  # by the path of a module: its branches, and threads for all of them
+
+
+def why_not(module: nn.Module, branches: Sequence[str]) -> Optional[str]:
+    """Why a module does not have these branches, to be said behind its name; None where it has them."""
+    if tuple(branches) == directions(module):
+        return None
+    missing = set(branches) - {name for name, _ in module.named_children()}
+    return "has no branch %s" % min(missing) if missing else None
+
+
+class SideBySide:
+    """Modules of a model whose branches compute side by side."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = weakref.ref(model)  # a model that nobody needs may go, though a schedule was in force on it
+        self._apart: List[_Apart] = []
+        self._lanes: Dict[Tuple[int, int], Lanes] = {}
+        self._wanted: Wanted = {}
+
+    def put(self, wanted: Wanted) -> None:
+        """Let these modules have their branches side by side, and no others."""
+        if wanted == self._wanted:
+            return
+        self._wanted = dict(wanted)
+        try:
+            self._take_off()
+            self._put_on(wanted)
+        except BaseException:  # there may be no more threads to start
+            self.put({})
+            raise
+
+    def _take_off(self) -> None:
+        while self._apart:
+            self._apart.pop().remove()
+
+    def _put_on(self, wanted: Wanted) -> None:
+        shapes = {path: _shape(len(branches), threads) for path, (branches, threads) in wanted.items()}
+        for shape in set(self._lanes) - set(shapes.values()):  # idle threads count, too, for how long others spin
+            self._lanes.pop(shape).close()
+        for shape in set(shapes.values()) - set(self._lanes):
+            self._lanes[shape] = Lanes(*shape)
+        model = self._model()
+        modules = dict(model.named_modules()) if model is not None else {}
+        for path, (branches, _) in wanted.items():
+            self._apart.append(_Apart(modules[path], branches, self._lanes[shapes[path]].run))
+
+
+def _shape(branches: int, threads: int) -> Tuple[int, int]:
+    """How many lanes, and threads for each of them."""
+    lanes = min(branches, threads)
+    return lanes, threads // lanes
+
+
+class _Apart(StandIn):
+    """A module with its branches side by side, where they can be."""
+
+    def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:
+        self._compute = (
+            Directions(module, run)
+            if tuple(branches) == directions(module)
+            else Children(module, branches, run, module.forward)
+        )
+        super().__init__(module)
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        if self._in_force and not named and _can_part(inputs) and self._compute.takes(*inputs):
+            return self._compute(*inputs)
+        return self._own(*inputs, **named)
+
+    def remove(self) -> None:
+        super().remove()
+        self._compute.remove()
+
+
+def _can_part(inputs: Sequence[Any]) -> bool:
+    """Whether branches may compute on threads of their own, which inherit neither gradients nor autocast, nor what
+    watches or changes operations."""
+    first = inputs[0] if inputs else None
+    on_cpu = isinstance(first, torch.Tensor) and first.device.type == "cpu"
+    return on_cpu and not torch.is_grad_enabled() and not _autocast() and not _intercepted()
+
+
+def _autocast() -> bool:
+    try:
+        return torch.is_autocast_enabled("cpu")
+    except TypeError:  # PyTorch 2.3
+        return torch.is_autocast_cpu_enabled()
+
+
+def _intercepted() -> bool:
+    """Whether this thread's operations are traced, counted, faked or batched (torch.jit.trace, make_fx, torch.export,
+    FlopCounterMode, torch.func.vmap). A default device is no reason: that of the branches is the CPU anyway."""
+    modes = [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+    watching = any(not isinstance(mode, DeviceContext) for mode in modes)
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    traced = torch._C._get_tracing_state() is not None or torch.compiler.is_compiling()
+    return traced or transformed or watching or torch._C._len_torch_dispatch_stack() > 0

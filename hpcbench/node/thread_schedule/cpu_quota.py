@@ -1,0 +1,57 @@
+"""How much CPU time the control groups of this process leave it.
+
+hpcbench.node.checks.cpu_quota reads the same for environments without torch, which this folder cannot be imported into.
+"""
+
+import os
+from typing import Dict, List, NamedTuple, Optional
+
+_VERSION_1 = ("/cpu.cfs_quota_us", "/cpu.cfs_period_us")
+
+
+class Quota(NamedTuple):
+    """CPUs' worth of time, and which control group has no more."""
+
+    cpus: float
+    group: str
+
+
+def tightest(root: str = "/") -> Optional[Quota]:
+    """The smallest quota of our group and of those that it lies in; None where none of them has one."""
+    quotas = [_quota(group) for group in _groups(root)]
+    return min((quota for quota in quotas if quota), key=lambda quota: quota.cpus, default=None)
+
+
+def _groups(root: str) -> List[str]:
+    """The folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
+    paths: Dict[str, str] = {}
+    for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
+        _, names, path = (line.split(":", 2) + ["", ""])[:3]
+        paths.update(dict.fromkeys(names.split(","), path))
+    mounted = os.path.join(root, "sys/fs/cgroup")
+    if "cpu" in paths:  # version 1
+        base, path = os.path.join(mounted, "cpu"), paths["cpu"]
+    else:
+        unified = os.path.join(mounted, "unified")  # beside version 1
+        base, path = unified if os.path.isdir(unified) else mounted, paths.get("", "/..")
+    parts = path.strip("/").split("/")
+    if ".." in parts:  # outside of the tree that a container shows
+        return []
+    return [os.path.join(base, *parts[:depth]) for depth in range(len(parts), -1, -1)]
+
+
+def _quota(group: str) -> Optional[Quota]:
+    told = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
+    try:
+        quota_us, period_us = (int(number) for number in told)
+    except ValueError:  # `max 100000` is none
+        return None
+    return Quota(quota_us / period_us, group) if quota_us >= 0 and period_us > 0 else None  # -1 is none, too
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,82 @@
+"""The CPUs of this process, how many threads they are enough for, and equal parts of them."""
+
+import math
+import os
+from typing import Dict, List, Optional, Set, Tuple
+
+import torch
+
+from .cpu_quota import tightest
+
+_THREADS = "/proc/self/task"
+_BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+_FOR_A_THREAD = 2**16  # numbers of an operation: more than torch leaves to one thread
+_SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
+
+
+def usable() -> List[int]:
+    """Where this process may run, or as many numbers as there are CPUs where the system does not tell."""
+    if not hasattr(os, "sched_getaffinity"):
+        return list(range(os.cpu_count() or 1))
+    if not binding():
+        return sorted(os.sched_getaffinity(0))
+    # Each thread has CPUs of its own, this one too. Those of all count, which have to be there for that.
+    torch.ones(_FOR_A_THREAD * torch.get_num_threads()).sin_()
+    return sorted(set().union(*map(_of_thread, os.listdir(_THREADS))))
+
+
+def binding() -> List[str]:
+    """The environment variables because of which OpenMP binds its threads."""
+    return [name for name in _BINDING if os.environ.get(name, "false").lower() not in ("false", "disabled", "none")]
+
+
+def _of_thread(number: str) -> Set[int]:
+    try:
+        return os.sched_getaffinity(int(number))
+    except ProcessLookupError:  # it has just ended
+        return set()
+
+
+def most_threads() -> int:
+    """As many as there are CPUs, or CPUs' worth of time: a part of a CPU counts as one."""
+    return _limit()[0]
+
+
+def too_few_for(threads: int) -> Optional[str]:
+    """In words, why so many threads would have to share CPUs; None where they need not."""
+    most, why = _limit()
+    if threads <= most:
+        return None
+    return "%d threads, and this process %s; `oversubscribe` allows it" % (threads, why)
+
+
+def _limit() -> Tuple[int, str]:
+    cpus, quota = len(usable()), tightest()
+    if quota is not None and math.ceil(quota.cpus) < cpus:
+        told = (quota.cpus, quota.group)
+        return max(1, math.ceil(quota.cpus)), "has %.3g CPUs' worth of time, by the quota of %s" % told
+    bound = " (%s binds its threads)" % " and ".join(binding()) if binding() else ""
+    return cpus, "may use %d CPU%s%s" % (cpus, "" if cpus == 1 else "s", bound)
+
+
+def parts(number: int, threads: int) -> List[List[int]]:
+    """CPUs for so many parts of so many threads each: cores before their second hardware threads, none of them in two
+    parts. Where there are too few for that, each part has them all."""
+    if number * threads > len(usable()):
+        return [usable()] * number
+    cores: Dict[str, List[int]] = {}
+    for cpu in usable():
+        cores.setdefault(_core(cpu), []).append(cpu)
+    ranked = sorted((turn, place, cpu) for place, core in enumerate(cores.values()) for turn, cpu in enumerate(core))
+    taken = sorted(ranked[: number * threads], key=lambda each: (each[1], each[0]))
+    chosen = [cpu for _, _, cpu in taken]
+    return [chosen[part * threads : (part + 1) * threads] for part in range(number)]
+
+
+def _core(cpu: int) -> str:
+    """A name of its core, the same for all its hardware threads."""
+    try:
+        with open(_SIBLINGS % cpu, encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return str(cpu)

@@ -1,0 +1,138 @@
+"""The file of a schedule: threads by section of a model, and which model that is."""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Tuple
+
+from torch.nn.parameter import UninitializedParameter
+
+from . import module_paths
+from .hooks import BACKWARD, FORWARD
+
+SCHEMA = 1
+SETTER = "torch.set_num_threads"
+MOST_BYTES = 4_000_000  # of a file
+
+
+class Section(NamedTuple):
+    """From here on so many threads compute."""
+
+    module: str  # its path in the model, as of named_modules()
+    phase: str
+    threads: int
+    branches: Optional[Tuple[str, ...]] = None  # that compute side by side
+
+
+class Schedule(NamedTuple):
+    """Sections in the order of a step. `made_for` says of what it was measured, and binds nobody."""
+
+    fingerprint: str
+    sections: Tuple[Section, ...]
+    made_for: Dict[str, Any]
+
+    def as_json(self) -> Dict[str, Any]:
+        sections = [section._asdict() for section in self.sections]
+        return {"schema": SCHEMA, "setter": SETTER, **self._asdict(), "sections": [dict(each) for each in sections]}
+
+
+def fingerprint(model: Any) -> str:
+    """What the model is made of, not what it has learned: paths, types, and the shapes and dtypes of parameters.
+
+    Raises ValueError for a lazy module that has no shapes yet.
+    """
+    lines = []
+    for path, module in model.named_modules():
+        if any(isinstance(weight, UninitializedParameter) for weight in module.parameters(recurse=False)):
+            raise ValueError("the module %s has no shapes yet: run the model once before" % path)
+        parameters = [
+            "%s %s %s" % (name, tuple(weight.shape), weight.dtype)
+            for name, weight in module.named_parameters(recurse=False)
+        ]
+        lines.append("%s: %s(%s)" % (path, type(module).__name__, ", ".join(parameters)))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def write(schedule: Schedule, path: str) -> None:
+    """Whole, or not at all: what was there before stays until then. Raises OSError, and TypeError where `made_for` is
+    more than JSON can tell."""
+    text = json.dumps(schedule.as_json(), indent=1)
+    path = os.path.realpath(path)
+    beside = "%s.%d" % (path, os.getpid())
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(beside, path)
+    except OSError:
+        with suppress(OSError):
+            os.remove(beside)
+        raise
+
+
+def read(path: str) -> Schedule:
+    """The schedule in a file. Raises OSError, and ValueError where it is none."""
+    with open(path, "rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise refusal(path, "it has more than %d bytes" % MOST_BYTES)
+    try:
+        data = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise refusal(path, "it is no JSON: %s" % error) from error
+    try:
+        return parse(data)
+    except ValueError as error:
+        raise refusal(path, str(error)) from error
+
+
+def parse(data: Any) -> Schedule:
+    """A schedule from what its file holds. Raises ValueError."""
+    if not isinstance(data, dict):
+        raise ValueError("it is no object")
+    if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
+        raise ValueError("its schema is %r, and this program knows %d" % (data.get("schema"), SCHEMA))
+    if data.get("setter") != SETTER:
+        raise ValueError("its setter is %r, and this program knows %s" % (data.get("setter"), SETTER))
+    if not isinstance(data.get("fingerprint"), str) or not isinstance(data.get("made_for"), dict):
+        raise ValueError("fingerprint or made_for is missing")
+    sections = data.get("sections")
+    if not isinstance(sections, list) or not sections:
+        raise ValueError("it has no sections")
+    found = tuple(_section(each) for each in sections)
+    _refuse_contradictions(found)
+    return Schedule(data["fingerprint"], found, data["made_for"])
+
+
+def _section(data: Any) -> Section:
+    named = data if isinstance(data, dict) else {}
+    module, phase, threads, branches = (named.get(name) for name in Section._fields)
+    if not isinstance(module, str) or phase not in (FORWARD, BACKWARD):
+        raise ValueError("a section lacks its module or its phase")
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise ValueError("the section %s has %r threads" % (module, threads))
+    if branches is None:
+        return Section(module, phase, threads)
+    if not _are_names(branches) or not len(branches) > 1 or threads < 2 or phase != FORWARD:
+        raise ValueError("the section %s has the branches %r, and %d threads" % (module, branches, threads))
+    return Section(module, phase, threads, tuple(branches))
+
+
+def _refuse_contradictions(sections: Sequence[Section]) -> None:
+    """Each section begins in a place of its own, and none in branches, which compute on threads of their own."""
+    divided = {section.module for section in sections if section.branches}
+    places: Set[Tuple[str, str]] = set()
+    for section in sections:
+        if (section.module, section.phase) in places:
+            raise ValueError("it has the section %s (%s) twice" % (section.module, section.phase))
+        places.add((section.module, section.phase))
+        for outer in divided.intersection(module_paths.above(section.module)):
+            raise ValueError("the section %s lies in %r, which has branches" % (section.module, outer))
+
+
+def _are_names(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
+
+
+def refusal(where: str, what: str) -> ValueError:
+    return ValueError("%s cannot be applied: %s" % (where, what))

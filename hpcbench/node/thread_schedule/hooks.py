@@ -1,0 +1,76 @@
+"""Where a section begins: hooks on its module, forward and backward."""
+
+from typing import Any, Callable, Iterator, List
+
+from .forward_override import IN_FORCE
+
+FORWARD, BACKWARD = "forward", "backward"
+
+
+def on_begin(module: Any, phase: str, begin: Callable[[], None]) -> List[Any]:
+    """Hooks that call `begin` when a section of this module begins. What is removed is called no more."""
+    if phase == FORWARD:
+        return [module.register_forward_pre_hook(_OfForward(begin))]
+    active = _Active()
+    return [module.register_forward_hook(_OfBackward(begin, active)), active]
+
+
+class _OfForward:
+    """A hook on a module, which copies of the module share."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        self._begin()
+
+    def __deepcopy__(self, memo: Any) -> "_OfForward":
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(IN_FORCE)
+
+
+class _OfBackward(_OfForward):
+    """Puts hooks on what the module has computed."""
+
+    def __init__(self, begin: Callable[[], None], active: "_Active") -> None:
+        super().__init__(begin)
+        self._active = active
+
+    def __call__(self, module: Any, inputs: Any, output: Any = None) -> None:
+        first = _First(self._begin, self._active)  # any of them may be what the loss is made from, or not
+        for tensor in _with_gradient(output):
+            tensor.register_hook(first)
+
+
+class _Active:
+    """Stands for hooks on tensors of graphs, which may outlive those on modules."""
+
+    on = True
+
+    def remove(self) -> None:
+        self.on = False
+
+
+class _First:
+    """A hook on all tensors of an output: the first gradient that is there begins the section."""
+
+    def __init__(self, begin: Callable[[], None], active: _Active) -> None:
+        self._begin, self._active, self._begun = begin, active, False
+
+    def __call__(self, gradient: Any) -> None:
+        if self._active.on and not self._begun:
+            self._begun = True
+            self._begin()
+
+
+def _with_gradient(output: Any) -> Iterator[Any]:
+    """The tensors that a module has computed and that may get a gradient. A weight among them would keep its hooks."""
+    if isinstance(output, dict):
+        output = list(output.values())
+    if isinstance(output, (tuple, list)):
+        for each in output:
+            yield from _with_gradient(each)
+    elif getattr(output, "grad_fn", None) is not None:
+        yield output

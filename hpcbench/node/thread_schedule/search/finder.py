@@ -1,0 +1,249 @@
+"""The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
+
+import os
+import time
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import torch
+
+from ... import thread_schedule
+from ...host import hardware
+from .. import Applied, Schedule, Section, cpus
+from . import parallel_branches, shortest_path, thread_activity
+from .confirmation import Interval, Proof, TimeSteps, prove
+from .input_signature import inputs_of
+from .readback import follow
+from .record_fields import Checked, details
+from .search import Found, Settings, search
+from .sections import Refused, Sections, Step, Whole
+
+BUDGET_S = 30.0
+NONE_CAN_BE_MADE = "no schedule can be made"
+
+
+class Subject(NamedTuple):
+    """A model, and a step of it."""
+
+    model: Any
+    step: Step
+    other: Optional[Step]  # with other inputs, which must not change the order of the blocks; None where each step has
+    threads: Optional[int] = None  # at most
+    oversubscribe: bool = False  # whether these may be more than the CPUs
+    depth: Optional[int] = None  # of sections in the tree of modules
+    seed: int = 0
+    made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
+
+
+class Answer(NamedTuple):
+    """`schedule` is None where one count is as good, and `why` says why."""
+
+    schedule: Optional[Schedule]
+    why: Optional[str]
+    fixed_threads: int  # the best single count
+    gain: Optional[Interval]  # of the schedule over it, where both were run
+    details: Dict[str, Any]  # of sections, changes and the search, as for a record
+
+
+def find_schedule(
+    model: Any,
+    step: Step,
+    other: Step,
+    *,
+    threads: Optional[int] = None,
+    oversubscribe: bool = False,
+    depth: Optional[int] = None,
+    budget_s: float = BUDGET_S,
+) -> Answer:
+    """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with the best count
+    for all of it.
+
+    `answer.schedule` is for `hpcbench.node.thread_schedule.write` and `apply_schedule`. `other` is a step with
+    other inputs of the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts are
+    powers of two and the one that torch has, up to `threads`, else to the CPUs of the process or its quota; sections
+    lie `depth` levels deep in the tree of modules, else at its leaves. The search may take `budget_s` seconds of steps,
+    and the proof as many. Afterwards model and threads are as they were; weights are not, where `step` trains.
+
+    Raises ValueError for a compiled model, for no `budget_s` or `threads` and, unless `oversubscribe`, for more threads
+    than CPUs or their quota; and where the system is not Linux, whose clocks tell which threads compute.
+    """
+    thread_schedule.refuse_compiled(model, NONE_CAN_BE_MADE)
+    if not budget_s > 0:
+        raise ValueError("%s: in %g s; budget_s is above 0" % (NONE_CAN_BE_MADE, budget_s))
+    if not os.path.isdir(thread_activity.TASKS):
+        raise ValueError("%s: which threads compute, only Linux tells (%s)" % (NONE_CAN_BE_MADE, thread_activity.TASKS))
+    before = torch.get_num_threads()
+    try:
+        return Finder(Subject(model, step, other, threads, oversubscribe, depth), budget_s).find()
+    finally:
+        torch.set_num_threads(before)
+
+
+def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
+    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have.
+
+    Raises ValueError where none were asked for, and where more than there are CPUs for them, unless that is wanted.
+    """
+    if asked is None:
+        return cpus.most_threads()
+    if asked < 1:
+        raise ValueError("%s: of %d threads; it takes one at least" % (NONE_CAN_BE_MADE, asked))
+    over = None if oversubscribe else cpus.too_few_for(asked)
+    if over:
+        raise ValueError("%s: %s" % (NONE_CAN_BE_MADE, over))
+    return asked
+
+
+class Finder:
+    """Looks for the schedule of a subject. `budget_s` is for the search, and again for the proof: seconds of steps."""
+
+    def __init__(self, subject: Subject, budget_s: float) -> None:
+        self.subject, self.step, self.budget_s = subject, subject.step, budget_s
+        limit = thread_limit(subject.threads, subject.oversubscribe)
+        self.counts = shortest_path.counts_up_to(limit, torch.get_num_threads())  # what a plain user has is one of them
+        self.settings = Settings(budget_s=budget_s, seed=subject.seed)
+        self.inputs: List[Dict[str, Any]] = []
+        self.began = time.monotonic()
+
+    def find(self) -> Answer:
+        """What was found. The model is left as it was, and torch with some count."""
+        self.inputs = inputs_of(self.subject.model, self.step)  # the first step allocates
+        try:
+            checked = self._checked()
+            try:
+                found = self._search(checked.sections)
+            finally:
+                checked.sections.close()
+        except Refused as reason:
+            return self._keep_fixed(self._search_whole(), str(reason))
+        if not found.is_by_section:
+            why = checked.sections.why_one() or "no change of the count is worth what it costs"
+            return self._keep_fixed(found, why, checked)
+        return self._prove(found, checked)
+
+    def _search(self, sections: Sections) -> Found:
+        ways = (sections.divisible, sections.time_whole)
+        return search(sections.time_step, len(sections), self.counts, self.settings, *ways)
+
+    def _search_whole(self) -> Found:
+        return search(Whole(self.step).time_step, 1, self.counts, self.settings)
+
+    def _checked(self) -> Checked:
+        """Raises Refused where counts by section would mean nothing."""
+        sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
+        try:
+            self._check_other_inputs(sections)
+            self._check_runtime()
+            return Checked(sections, self._busy(sections))
+        except BaseException:
+            sections.close()
+            raise
+
+    def _check_runtime(self) -> None:
+        """Idle threads must sleep, and as many compute as were set."""
+        if thread_activity.threads_spin_for_ever():
+            why = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
+            raise Refused("threads compute where nothing was asked of them (%s), and would be timed" % why)
+        for count in self.counts:
+            seen = thread_activity.computing(count)
+            if seen < count:
+                told = (count, seen)
+                raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % told)
+
+    def _busy(self, sections: Sections) -> List[thread_activity.Busy]:
+        """Which threads compute in the sections: no more than were set."""
+        busy: List[thread_activity.Busy] = []
+        for count in sorted({1, self.counts[-1]}):
+            busy += thread_activity.busy_threads(sections, count)
+        if sections.divisible:
+            busy += thread_activity.busy_threads(sections, self.counts[-1], sections.divisible)
+        disobeying = thread_activity.disobeying(busy)
+        if disobeying:
+            first = disobeying[0]
+            told = (sections.begins[first.section].module, first.seen, first.threads)
+            raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+        return busy
+
+    def _branches(self) -> Mapping[str, Sequence[str]]:
+        """Of modules that seem to be faster with them side by side. With gradients there are none."""
+        if self.counts[-1] == 1:
+            return {}
+        return parallel_branches.worth_a_try(self.subject.model, self.step, self.counts[-1])
+
+    def _check_other_inputs(self, sections: Sections) -> None:
+        """The order of blocks must not depend on data."""
+        if self.subject.other is None:
+            return
+        sections.step = self.subject.other
+        try:
+            sections.time_step([self.counts[-1]] * len(sections))
+        finally:
+            sections.step = self.step
+
+    def _prove(self, found: Found, checked: Checked) -> Answer:
+        made = self._schedule(found, checked.sections)
+        try:
+            follow(self.subject.model, made.sections, lambda: self._apply(made), self.step).applied.remove()
+        except Refused as reason:
+            return self._keep_fixed(found, str(reason), checked)
+        fixed = self._with_fixed(found.fixed.counts[0])
+        proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
+        if not proof.certain:
+            return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
+        return self._answer(None, found, checked, proof, made)
+
+    def _schedule(self, found: Found, sections: Sections) -> Schedule:
+        parts = []
+        for number, (place, count) in enumerate(zip(sections.begins, found.dynamic.counts)):
+            branches = sections.branches(number) if number in found.divided else None
+            parts.append(Section(place.module, place.phase, count, tuple(branches) if branches else None))
+        made_for = {
+            **self.subject.made_for,
+            "inputs": self.inputs,
+            "thread_limit": self.counts[-1],
+            "cpu_model": hardware.cpu_model(),
+            "torch": torch.__version__,
+        }
+        return Schedule(thread_schedule.fingerprint(self.subject.model), tuple(parts), made_for)
+
+    def _timed(self, steps: int) -> float:
+        """Of a step as a user would take it."""
+        self.step()  # pays for what the last ones have left
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        return (time.perf_counter() - start) / steps
+
+    def _apply(self, made: Schedule) -> Applied:
+        # The limit was looked at before; where OpenMP binds threads, it seems smaller while there are few of them.
+        return thread_schedule.apply_schedule(self.subject.model, made, oversubscribe=True)
+
+    def _with_schedule(self, made: Schedule) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            with self._apply(made):
+                return self._timed(steps)
+
+        return time_steps
+
+    def _with_fixed(self, count: int) -> TimeSteps:
+        def time_steps(steps: int) -> float:
+            torch.set_num_threads(count)
+            return self._timed(steps)
+
+        return time_steps
+
+    def _keep_fixed(
+        self, found: Found, why: str, checked: Optional[Checked] = None, proof: Optional[Proof] = None
+    ) -> Answer:
+        return self._answer(why, found, checked, proof, None)
+
+    def _answer(
+        self,
+        why: Optional[str],
+        found: Found,
+        checked: Optional[Checked],
+        proof: Optional[Proof],
+        made: Optional[Schedule],
+    ) -> Answer:
+        told = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
+        return Answer(made, why, found.fixed.counts[0], proof.gain if proof else None, told)

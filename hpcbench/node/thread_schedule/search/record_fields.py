@@ -1,0 +1,60 @@
+"""What a record says of the search for a schedule: each section's times and threads, what changes cost, the proof."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from .confirmation import Proof
+from .estimates import SectionTimes
+from .search import Found
+from .sections import Sections
+from .thread_activity import Busy
+
+
+class Checked(NamedTuple):
+    """Sections that can be trusted, and what was seen of their threads."""
+
+    sections: Sections
+    busy: List[Busy]
+
+
+def details(found: Found, checked: Optional[Checked], proof: Optional[Proof]) -> Dict[str, Any]:
+    """Intervals are (median, low, high); errors are standard errors in seconds."""
+    times = found.times
+    return {
+        "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
+        "measured": dict(proof._asdict(), gain=list(proof.gain)) if proof else None,
+        "sections": _of_sections(found, checked),
+        "changes": [
+            dict(before=before, after=after, **times.change(before, after)._asdict())
+            for before, after in times.changes()
+        ],
+        "search_steps": found.steps,
+    }
+
+
+def _of_sections(found: Found, checked: Optional[Checked]) -> List[Dict[str, Any]]:
+    if checked is None:
+        return []
+    return [
+        {
+            **place._asdict(),
+            "branches": checked.sections.branches(number),
+            "times_s": _times(found.in_turn, number),
+            "side_by_side_s": _times(found.side_by_side, number),
+            "chosen": found.dynamic.counts[number],
+            "side_by_side": number in found.divided,
+            "busy": _busy(checked.busy, number, False),
+            "busy_side_by_side": _busy(checked.busy, number, True),
+        }
+        for number, place in enumerate(checked.sections.begins)
+    ]
+
+
+def _times(times: SectionTimes, section: int) -> Dict[str, Any]:
+    """(seconds, error) by count."""
+    return {str(count): list(times.of(section, count)) for count in times.seconds(section)}
+
+
+def _busy(busy: Sequence[Busy], section: int, side_by_side: bool) -> Dict[str, int]:
+    """Threads seen to compute, by count."""
+    told = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
+    return {str(each.threads): each.seen for each in told}

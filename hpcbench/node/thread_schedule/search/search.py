@@ -1,0 +1,268 @@
+"""Which count of threads each section shall have: measured just as far as it matters, by a step that can be timed.
+
+Steps under one count everywhere tell what sections take, and are interleaved, so that a disturbance falls on all counts
+alike. What a change costs is measured where it would be used: the path that is the best as far as anyone knows is run,
+and what its changes cost is learned, until the best path has no change that was not measured (Dellin and
+Srinivasa, 2016, "A unifying formalism for shortest path problems with expensive edge evaluations via lazy best-first
+search over edge selectors", ICAPS). Unknown changes count as free until then, so that none is overlooked.
+"""
+
+import math
+import random
+from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
+
+from . import shortest_path
+from .estimates import Estimate, SectionTimes, Z, less
+
+
+class TimeStep(Protocol):
+    """Takes a step with these counts by section; `divided` are the sections whose branches compute side by side."""
+
+    def __call__(self, counts: Sequence[int], divided: Collection[int] = ()) -> Sequence[float]:
+        """Seconds by section."""
+        ...
+
+
+STEPS_OF_A_VISIT = 3  # after one that does not count, because it follows a step with other counts
+FEWEST_VISITS = 3  # of a count
+MOST_VISITS = 100  # of a count, and of a path
+MOST_PATHS = 16  # that are tried; after them, what is unknown counts as dear as the dearest known change
+
+
+class Settings(NamedTuple):
+    tolerance: float = 0.005  # of the step: what all errors of one count may add up to where it could be chosen
+    budget_s: float = math.inf  # of steps
+    seed: int = 0
+
+
+_USUAL = Settings()
+
+
+class Found(NamedTuple):
+    """Counts for every section, and what they are expected to take; `fixed` is the best single count."""
+
+    dynamic: shortest_path.Path
+    divided: FrozenSet[int]  # sections of it whose branches compute side by side
+    fixed: shortest_path.Path
+    steps: int
+    times: SectionTimes  # as the dynamic path has them
+    in_turn: SectionTimes  # with all branches one after another
+    side_by_side: SectionTimes  # of sections with branches alone
+
+    @property
+    def is_by_section(self) -> bool:
+        """Whether anything changes from section to section; one count for all needs no schedule."""
+        return len(set(self.dynamic.counts)) > 1 or bool(self.divided)
+
+
+def search(
+    time_step: TimeStep,
+    sections: int,
+    counts: Sequence[int],
+    settings: Settings = _USUAL,
+    divisible: Collection[int] = (),
+    time_whole: Optional[TimeStep] = None,
+) -> Found:
+    """Measure as little as it takes to choose. Of sections that are `divisible`, branches may compute side by side.
+
+    `time_whole` takes a step with one count as a user does, as one section; it decides which single count is the best.
+    None: `time_step` takes it so.
+    """
+    return _Search(time_step, sections, counts, settings, divisible, time_whole).run()
+
+
+class _Uniform(NamedTuple):
+    """One count everywhere: all branches in turn, all of them side by side, or the step as a user takes it."""
+
+    threads: int
+    divided: FrozenSet[int] = frozenset()
+    is_whole: bool = False
+
+
+class _Search:
+    def __init__(
+        self,
+        time_step: TimeStep,
+        sections: int,
+        counts: Sequence[int],
+        settings: Settings,
+        divisible: Collection[int],
+        time_whole: Optional[TimeStep],
+    ) -> None:
+        self.time_step, self.time_whole, self.counts, self.settings = time_step, time_whole, list(counts), settings
+        self.divisible = frozenset(divisible)
+        self.in_turn, self.side_by_side = SectionTimes(sections), SectionTimes(sections)
+        self.times = self.in_turn
+        self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
+        self.whole = SectionTimes(1)  # of steps with one count as a user takes them
+        self.steps, self.spent_s = 0, 0.0
+        self.unknown_s = 0.0  # what a change costs that nobody has measured
+
+    def run(self) -> Found:
+        self._time_counts()
+        self._choose_divided()
+        in_turn_s = [self.in_turn.seconds(section) for section in range(self.times.sections)]
+        fixed = shortest_path.best_fixed(in_turn_s, self.whole.seconds(0))
+        paths = [fixed]
+        if len(self.counts) > 1 and (self.times.sections > 1 or self.divided):
+            paths.append(self._time_changes([self.times.seconds(section) for section in range(self.times.sections)]))
+        dynamic = min(paths, key=lambda each: each.seconds)
+        divided = frozenset() if dynamic is fixed else self._divided(dynamic.counts)
+        found = (self.times, self.in_turn, self.side_by_side)
+        return Found(dynamic, divided, fixed, self.steps, *found)
+
+    def _choose_divided(self) -> None:
+        """Branches compute side by side where that is certainly faster."""
+        for section in self.divisible:
+            for count in self.side_by_side.seconds(section):
+                if less(self.in_turn.of(section, count), self.side_by_side.of(section, count)).low_s > 0:
+                    self.divided.add((section, count))
+        self.times = self.in_turn.with_sections_of(self.side_by_side, self.divided)
+
+    def _divided(self, counts: Sequence[int]) -> FrozenSet[int]:
+        return frozenset(section for section, count in enumerate(counts) if (section, count) in self.divided)
+
+    def _visit_uniform(self, each: _Uniform) -> None:
+        if each.is_whole:
+            return self._visit([each.threads], each.divided, self.whole)
+        times = self.side_by_side if each.divided else self.in_turn
+        return self._visit([each.threads] * times.sections, each.divided, times)
+
+    def _visit(self, counts: Sequence[int], divided: FrozenSet[int], times: SectionTimes) -> None:
+        """Take a few steps with these counts; the first pays for what the last counts have left."""
+        time_step = self.time_whole if times is self.whole and self.time_whole else self.time_step
+        for turn in range(1 + STEPS_OF_A_VISIT):
+            times_s = time_step(counts, divided)
+            self.steps += 1
+            self.spent_s += sum(times_s)
+            if turn:
+                times.add(counts, times_s)
+                if times is self.in_turn and not self.time_whole and len(set(counts)) == 1:
+                    self.whole.add(counts[:1], [sum(times_s)])
+
+    @property
+    def _spent(self) -> bool:
+        return self.spent_s >= self.settings.budget_s
+
+    def _time_counts(self) -> None:
+        order = random.Random(self.settings.seed)  # noqa: S311  it orders visits
+        uniform = [_Uniform(count) for count in self.counts]
+        if self.divisible:
+            uniform += [_Uniform(count, self.divisible) for count in self.counts if count > 1]
+        if self.time_whole:
+            uniform += [_Uniform(count, is_whole=True) for count in self.counts]
+        wanted, visits = uniform, 0
+        while wanted and visits < MOST_VISITS and not (visits >= FEWEST_VISITS and self._spent):
+            for each in order.sample(wanted, len(wanted)):
+                self._visit_uniform(each)
+            visits += 1
+            if visits >= FEWEST_VISITS:
+                wanted = self._unsure(uniform)
+
+    def _unsure(self, uniform: Sequence[_Uniform]) -> List[_Uniform]:
+        """Those whose errors matter: in sections, or as the one count of the whole step, where they may be the best."""
+        by_section = [self._known(section, uniform) for section in range(self.times.sections)]
+        deciding = [each for each in uniform if not each.divided and each.is_whole == bool(self.time_whole)]
+        totals = {each: self.whole.of(0, each.threads) for each in deciding}
+        allowed_s = self.settings.tolerance * min(total.seconds for total in totals.values())
+        unsure_s = {each: Z * totals[each].error_s for each in _may_be_best(totals)}
+        of_sections = dict.fromkeys(uniform, 0.0)
+        for known in by_section:
+            for each in _may_be_best(known):
+                of_sections[each] += Z * known[each].error_s
+        return [each for each in uniform if max(of_sections[each], unsure_s.get(each, 0.0)) > allowed_s]
+
+    def _known(self, section: int, uniform: Sequence[_Uniform]) -> Dict[_Uniform, Estimate]:
+        """What this section takes; with branches side by side, where it has some."""
+        known = {}
+        for each in uniform:
+            if section in each.divided:
+                known[each] = self.side_by_side.of(section, each.threads)
+            elif not each.divided and not each.is_whole:
+                known[each] = self.in_turn.of(section, each.threads)
+        return known
+
+    def _time_changes(self, own: shortest_path.Times) -> shortest_path.Path:
+        """The path that stays the best when what its changes cost is known."""
+        visits: Dict[Tuple[int, ...], int] = {}
+
+        def enough(counts: Tuple[int, ...]) -> bool:
+            return self._spent or visits.get(counts, 0) >= MOST_VISITS
+
+        while True:
+            if len(visits) >= MOST_PATHS or (visits and self._spent):
+                self.unknown_s = max(self.times.change(*each).seconds for each in self.times.changes())
+            cheapest = shortest_path.cheapest(own, self._switch)
+            counts = self._without_doubtful(cheapest.counts)
+            seconds = shortest_path.seconds_of(counts, own, self._switch)
+            if seconds - cheapest.seconds > self._allowed_s(counts) and not enough(cheapest.counts):
+                counts = cheapest.counts  # what is doubtful in it may be worth something: look again
+            else:
+                error_s = self._error_of_changes(counts)
+                if error_s <= self._allowed_s(counts) or (enough(counts) and math.isfinite(error_s)):
+                    return shortest_path.Path(counts, seconds)
+            self._visit(counts, self._divided(counts), self.times)
+            visits[counts] = visits.get(counts, 0) + 1
+
+    def _allowed_s(self, counts: Sequence[int]) -> float:
+        total_s = sum(self.times.of(section, count).seconds for section, count in enumerate(counts))
+        return self.settings.tolerance * total_s
+
+    def _error_of_changes(self, counts: Sequence[int]) -> float:
+        """By what all changes of a path may be off; infinite where one of them was not measured."""
+        used = [change for change in shortest_path.changes(counts) if change[0] != change[1]]
+        return sum(Z * self.times.change(*change).error_s for change in used)
+
+    def _switch(self, before: int, after: int) -> float:
+        known = self.times.change(before, after)
+        return known.seconds if math.isfinite(known.error_s) else self.unknown_s
+
+    def _without_doubtful(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
+        """A change must be worth it surely: runs of sections whose gain could be chance take a neighbour's count."""
+        while True:
+            least: Optional[Tuple[Estimate, List[int], int]] = None
+            for run in _runs(counts):
+                for other in {counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]}:
+                    gain = self._gain(counts, run, other)
+                    if gain.low_s <= 0 and (least is None or gain.seconds < least[0].seconds):
+                        least = (gain, run, other)
+            if least is None:
+                return counts
+            _, run, other = least
+            counts = tuple(other if place in run else count for place, count in enumerate(counts))
+
+    def _gain(self, counts: Sequence[int], run: Sequence[int], other: int) -> Estimate:
+        """How much shorter a step is than with another count for these sections, the changes around them included."""
+        own, before, after = counts[run[0]], counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]
+        gains = [less(self.times.of(section, other), self.times.of(section, own)) for section in run]
+        saved = [self._cost(*change) for change in ((before, other), (other, after))]
+        spent = [self._cost(*change) for change in ((before, own), (own, after))]
+        return less(_total(gains + saved), _total(spent))
+
+    def _cost(self, before: int, after: int) -> Estimate:
+        """Of a change that nobody has measured: as the path takes it, for it is going to be measured."""
+        if before == after:
+            return Estimate(0.0, 0.0)
+        error_s = self.times.change(before, after).error_s
+        return Estimate(max(0.0, self._switch(before, after)), error_s if math.isfinite(error_s) else 0.0)
+
+
+def _total(estimates: Sequence[Estimate]) -> Estimate:
+    """The sum of independent estimates."""
+    error_s = math.sqrt(sum(each.error_s**2 for each in estimates))
+    return Estimate(sum(each.seconds for each in estimates), error_s)
+
+
+def _may_be_best(known: Dict[_Uniform, Estimate]) -> List[_Uniform]:
+    """Those that are not certainly worse than another one."""
+    least_s = min(each.high_s for each in known.values())
+    return [name for name, each in known.items() if each.low_s <= least_s]
+
+
+def _runs(counts: Sequence[int]) -> List[List[int]]:
+    """Sections one after another with the same count; the first may begin at the end of the step before."""
+    begins = [place for place in range(len(counts)) if counts[place - 1] != counts[place]]
+    runs = []
+    for begin, end in zip(begins, begins[1:] + [begins[0] + len(counts)] if begins else []):
+        runs.append([place % len(counts) for place in range(begin, end)])
+    return runs

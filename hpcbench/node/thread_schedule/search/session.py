@@ -1,0 +1,111 @@
+"""Threads by section for one repetition: measured and chosen, put in force; or the best fixed count and the reason."""
+
+import time
+from dataclasses import replace
+from typing import Any, Dict, Optional
+
+import torch
+
+from ....core.frameworks import FIXED, SCHEDULE
+from ... import thread_schedule
+from ...errors import Unsupported
+from .. import Applied, Schedule
+from .finder import Finder, Subject
+from .readback import follow
+from .sections import Refused, Step
+
+
+def find(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
+    """Look for a schedule: what `arrange` takes. `budget_s` is for the search, and again for the proof, in seconds of
+    steps."""
+    found = Finder(_subject(network, step), budget_s).find()
+    return {
+        "schedule": found.schedule.as_json() if found.schedule else None,
+        "why": found.why,
+        "fixed_threads": found.fixed_threads,
+        **found.details,
+    }
+
+
+def arrange(network: Any, step: Step, found: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """Put threads by section in force for the steps to come, and tell for the record: what was found, or, where nothing
+    was looked for, the schedule of the file that the case names.
+
+    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. Raises Unsupported where the
+    case names a schedule that cannot be applied or followed.
+    """
+    start = time.perf_counter()
+    step()
+    first_step_s = time.perf_counter() - start
+    told = _follow_file(network, step) if found is None else _follow_found(network, step, found)
+    return {**told, "first_step_s": first_step_s}
+
+
+def _follow_found(network: Any, step: Step, found: Dict[str, Any]) -> Dict[str, Any]:
+    made, why, threads = found["schedule"], found["why"], {}
+    if made is not None:
+        try:
+            threads = _follow(network, step, thread_schedule.parse(made))
+        except Refused as reason:
+            made, why = None, str(reason)
+    if made is None:
+        torch.set_num_threads(found["fixed_threads"])
+    return {**found, "answer": SCHEDULE if made else FIXED, "schedule": made, "why": why, "threads": threads}
+
+
+def _subject(network: Any, step: Step) -> Subject:
+    parameters = network.problem.parameters
+    return Subject(
+        model=network.model,
+        step=step,
+        other=_other_step(network),
+        threads=parameters["intra_op_threads"],
+        oversubscribe=parameters["oversubscribe"],
+        depth=parameters["section_depth"],
+        seed=parameters["seed"],
+        made_for={"task": parameters["task"], "dtype": parameters["dtype"]},
+    )
+
+
+def _other_step(network: Any) -> Optional[Step]:
+    """A step with other inputs; none of an input pipeline, which brings others with every step."""
+    problem = network.problem
+    if problem.split:
+        return None
+    other = replace(problem, parameters={**problem.parameters, "seed": problem.parameters["seed"] + 1})
+    inputs, labels = network.on_device(*other.batch())
+    if problem.training:
+        return lambda: network.learn(inputs, labels)
+    return lambda: network.predict(inputs)
+
+
+def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
+    file = network.problem.parameters["schedule"]
+    try:
+        found = thread_schedule.read(file)
+    except OSError as error:
+        raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
+    except ValueError as error:
+        raise Unsupported(str(error)) from error
+    try:  # what was read, and not the file anew: the record tells what is in force
+        threads = _follow(network, step, found, "%s: " % file)
+    except Refused as error:
+        advice = "leave `schedule` out, and the best fixed count is found"
+        raise Unsupported("the schedule %s cannot be followed: %s; %s" % (file, error, advice)) from error
+    why = "the case names the file %s" % file
+    return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": threads}
+
+
+def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[str, Any]:
+    """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
+    section. Raises Unsupported, which begins with `where`, for one that cannot be applied."""
+
+    def apply() -> Applied:
+        oversubscribe = network.problem.parameters["oversubscribe"]
+        try:
+            return thread_schedule.apply_schedule(network.model, made, oversubscribe=oversubscribe)
+        except ValueError as error:
+            raise Unsupported(where + str(error)) from error
+
+    counts = follow(network.model, made.sections, apply, step).counts
+    return {"intra_op": max(counts), "by": "%s, by section" % thread_schedule.SETTER}

@@ -1,0 +1,126 @@
+"""Timing one step: until it is steady, then samples until there are enough.
+
+A sample is the wall time of one step, the device synchronised before and after. Steps that are too short for that are
+timed in blocks, and the sample is the block's time divided by its steps, so that the clock costs next to nothing.
+"""
+
+import math
+import time
+from statistics import median
+from typing import Any, Callable, List, NamedTuple, Tuple
+
+from ...core.samples import Samples, Window
+from .stopping_rules import MOST_SAMPLES, Settings, Stopping
+from .warmup import is_steady, trend
+
+WINDOW_S = 0.5  # of samples, between two looks at whether there are enough; each gets a verdict of its own later
+WARMUP_WINDOW_S = 0.1
+SHORTEST_WARMUP_S = 0.5  # unless less is allowed: what changes slowly does not show in a moment
+CLOCK_SHARE = 1e-3  # of a sample, that reading the clock may take
+SPARE = 1.5  # times as long as need be are blocks: what reading the clock costs is an estimate, too
+MOST_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
+MOST_STEPS = 1_000_000  # in a sample
+_EMPTY_SAMPLES = 101
+_RECENT = 20  # times that say how long a step takes now
+
+Clock = Callable[[], float]
+
+
+class ClockError(RuntimeError):
+    """The clock went backwards: nothing that it measured can be believed."""
+
+
+def measure(
+    step: Callable[[], Any],
+    synchronize: Callable[[], Any],
+    settings: Settings,
+    agree: Callable[[Any], Any] = lambda value: value,
+    clock: Clock = time.monotonic,
+) -> Samples:
+    """Time `step`. Raises ClockError.
+
+    `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that
+    one rank alone takes would wait for the others for ever.
+    """
+
+    def timed(steps: int) -> float:
+        synchronize()
+        start = clock()
+        for _ in range(steps):
+            step()
+        synchronize()
+        elapsed_s = clock() - start
+        if elapsed_s < 0:
+            raise ClockError("the clock went back by %g s during a sample" % -elapsed_s)
+        return elapsed_s
+
+    clock_cost_s = median(timed(0) for _ in range(_EMPTY_SAMPLES))
+    first_step_s = timed(1)
+    warmup = _warm_up(timed, clock_cost_s / CLOCK_SHARE, settings, agree, clock)
+    times, windows, stopped = _sample(timed, warmup, settings, agree, clock)
+    return Samples(
+        times_s=times,
+        windows=windows,
+        steps_per_sample=warmup.block,
+        stopped=stopped,
+        clock_cost_s=clock_cost_s,
+        first_step_s=first_step_s,
+        warmup_steps=1 + warmup.steps,
+        warmup_s=first_step_s + warmup.elapsed_s,
+        steady=warmup.steady,
+        drift=trend(times),
+    )
+
+
+class _WarmUp(NamedTuple):
+    step_s: float  # that one takes at its end
+    block: int  # steps of a sample
+    steps: int
+    elapsed_s: float
+    steady: bool
+
+
+def _warm_up(
+    timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
+) -> _WarmUp:
+    """Take steps, at least one, until they are steady, and find out how many make a sample of `shortest_s`."""
+    start = clock()
+    times: List[float] = []
+    steady, steps, block, count = False, 0, 1, 1
+    while count:
+        times += [timed(block) / block for _ in range(count)]
+        steps += count * block
+        step_s = median(times[-_RECENT:])
+        elapsed_s = clock() - start
+        steady = elapsed_s >= SHORTEST_WARMUP_S and is_steady(times, settings.precision)
+        done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MOST_SAMPLES
+        wanted = 1 if step_s >= shortest_s else _number(SPARE * shortest_s, step_s, MOST_STEPS)
+        count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MOST_IN_A_WINDOW), wanted])
+    return _WarmUp(step_s, block, steps, clock() - start, steady)
+
+
+def _sample(
+    timed: Callable[[int], float], warmup: _WarmUp, settings: Settings, agree: Callable[[Any], Any], clock: Clock
+) -> Tuple[List[float], List[Window], str]:
+    """Sample window after window, until there is a reason to stop."""
+    stopping = Stopping(settings)
+    start = clock()
+    times: List[float] = []
+    windows: List[Window] = []
+    step_s = warmup.step_s
+    while True:
+        elapsed_s = clock() - start
+        rest_s = min(WINDOW_S, settings.max_time_s - elapsed_s)
+        count = _number(rest_s, step_s * warmup.block, MOST_IN_A_WINDOW)
+        count, reason = agree([count, stopping.reason(times, elapsed_s)])
+        if reason:
+            return times, windows, reason
+        began_s = clock()
+        times += [timed(warmup.block) / warmup.block for _ in range(count)]
+        windows.append(Window(began_s, clock(), count))
+        step_s = median(times[-count:])
+
+
+def _number(duration_s: float, each_s: float, most: int) -> int:
+    """How many fill `duration_s`, at least one."""
+    return max(1, min(most, math.ceil(duration_s / max(each_s, 1e-9))))

@@ -1,0 +1,270 @@
+"""The worker: one rank of one repetition, in a process of its own. What it finds out is a dictionary."""
+
+import os
+import platform
+import re
+import sys
+import time
+import traceback
+import zlib
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+
+from ...core import status
+from ...core.frameworks import DYNAMIC, TIME_TO_ACCURACY
+from ...core.run_spec import PlannedRun
+from ...core.samples import of_whole
+from .. import frameworks
+from ..errors import BadData, Missed, Unsupported
+from ..host import hardware, topology
+from ..host.sysfs import System
+from ..launch import allocator, dynamic_linker, feasibility, preload
+from ..launch.ranks import Ranks
+from ..launch.rendezvous import Group
+from . import stopping_rules, timing
+
+if TYPE_CHECKING:
+    from ..frameworks.adapter import Adapter, Network
+
+
+def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """Run one repetition. Never raises for what the framework does: an error is an outcome. `found` is what `find` has
+    found, of a case that asks for it."""
+    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, facts))
+
+
+def looks_for_threads(planned: PlannedRun) -> bool:
+    """Whether it has to find out how many threads each section of the network shall have."""
+    return bool(planned.parameters["threads"] == DYNAMIC and planned.parameters["schedule"] is None)
+
+
+def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
+    """Look for threads by section of the network; an error is an outcome. `found` is for `run`, in another process: the
+    search leaves the heap in a state that it has in no program which follows a schedule from its beginning."""
+    return _outcome(planned, lambda adapter, facts: _find(adapter, planned, Group(ranks), facts))
+
+
+def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], None]") -> Dict[str, Any]:
+    facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
+    adapter: "Optional[Adapter]" = None
+    try:
+        missing = feasibility.what_is_missing(planned)
+        if missing:
+            raise Unsupported(missing)
+        adapter = _framework(planned, facts)
+        work(adapter, facts)
+        facts["status"] = status.COMPLETED
+    except Unsupported as error:
+        facts["status"] = status.UNSUPPORTED
+        facts["error"] = {"type": "unsupported", "message": str(error)}
+    except Missed as error:
+        facts["status"] = status.FAILED
+        facts["learning"] = error.learning
+        facts["error"] = {"type": "missed", "message": str(error)}
+    except BadData as error:
+        facts["status"] = status.FAILED
+        facts["error"] = {"type": "data", "message": str(error)}
+    except Exception as error:
+        exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
+        facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED
+        facts["error"] = _described(error, planned.parameters["framework"])
+        traceback.print_exc()
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()
+    return facts
+
+
+def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
+    """Import the framework, and see to it that the import left the CPU affinity as it was.
+
+    `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
+    """
+    allowed = hardware.usable_cpus()
+    parameters = planned.parameters
+    facts["physical_cores"] = topology.physical_cores(System(allowed))
+    ignored = dynamic_linker.not_mapped(preload.found(parameters, os.environ))
+    if ignored:
+        raise Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
+    start = time.perf_counter()
+    adapter = frameworks.load(parameters["framework"])
+    facts["import_s"] = time.perf_counter() - start
+    if hardware.usable_cpus() != allowed:
+        os.sched_setaffinity(0, allowed)
+        facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
+    facts["packages"] = _versions(adapter.packages)
+    facts["framework_version"] = adapter.libraries[0].version
+    _check_versions(adapter)
+    return adapter
+
+
+def _check_versions(adapter: "Adapter") -> None:
+    for name, version, first, beyond in adapter.libraries:
+        if not _numbers(first) <= _numbers(version) < _numbers(beyond):
+            found = "%s %s is here (%s)" % (name, version, sys.executable)
+            wanted = "versions from %s and below %s are supported" % (first, beyond)
+            advice = "`hpcbench env build %s` makes one that fits" % adapter.name
+            raise Unsupported("; ".join((found, wanted, advice)))
+
+
+def _numbers(version: str) -> List[int]:
+    """`2.13.0+cpu` as [2, 13, 0]."""
+    return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
+
+
+def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> "Network":
+    from ..workload import problem  # needs numpy, which is here because the framework is
+
+    parameters = planned.parameters
+    adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
+    adapter.set_settings(parameters)
+    facts["affinity"] = hardware.usable_cpus()
+    if (planned.instances > 1 or parameters["affinity"]) and not parameters["oversubscribe"]:
+        _check_apart(facts["affinity"], group)
+    start = time.perf_counter()
+    network = adapter.build(problem.of_case(parameters, group))
+    facts["build_s"] = time.perf_counter() - start
+    facts["work"] = dict(network.work._asdict())
+    facts["gpus"] = _own_gpu(adapter, network)
+    return network
+
+
+def _find(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+    from ..thread_schedule.search import session  # needs torch
+    from .tasks import STEPS
+
+    network = _built(adapter, planned, group, facts)
+    step = STEPS[planned.parameters["task"]](network)
+    facts["found"] = session.find(network, step, planned.measure["max_time_s"])
+
+
+def _measure(
+    adapter: "Adapter", planned: PlannedRun, group: Group, found: Optional[Dict[str, Any]], facts: Dict[str, Any]
+) -> None:
+    from .tasks import STEPS, time_to_accuracy
+
+    parameters = planned.parameters
+    network = _built(adapter, planned, group, facts)
+    if parameters["task"] == TIME_TO_ACCURACY:
+        facts["learning"] = time_to_accuracy.learn(network)
+        learned = facts["learning"]
+        facts["samples"] = of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
+    else:
+        settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
+        step = STEPS[parameters["task"]](network)
+        facts["dynamic"] = _by_section(network, step, planned, found)
+        samples = timing.measure(step, network.synchronize, settings, group.agree)
+        facts["samples"] = samples.as_record()
+        if facts["dynamic"]:  # the first step came before others
+            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
+    facts["threads"] = adapter.threads()
+    if facts.get("dynamic"):
+        facts["threads"].update(facts["dynamic"]["threads"])
+    facts["settings"] = {**dynamic_linker.in_effect(), **adapter.settings()}
+    _check_in_effect(parameters, facts["settings"])
+    facts["warnings"] += _thread_warnings(facts) + network.remarks()
+    facts["peak_device_bytes"] = network.peak_device_bytes()
+    if network.problem.training:
+        facts["weights_crc32"] = _agreed_weights(network, group)
+    _close(network, group, facts)
+
+
+def _check_apart(cpus: List[int], group: Group) -> None:
+    """Each rank of a node must be on CPUs of its own, where it was asked which they are. Raises Unsupported."""
+    everyones = group.gather(cpus)
+    sharing = [rank for rank in group.local_ranks if rank != group.rank and set(everyones[rank]) & set(cpus)]
+    if sharing:
+        told = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
+        why = "there are too few of them, or the launcher has not bound each task to its own"
+        raise Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
+
+
+def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
+    """Raises Unsupported where a setting that can be read back is not what was asked for."""
+    for name in ("flush_denormals", "onednn", "wait_policy"):
+        asked = parameters[name]
+        tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
+        if asked is not None and tells and found.get(name) != asked:
+            told = (name, str(asked).lower(), str(found.get(name)).lower())
+            raise Unsupported("%s: %s was asked for, and read back is %s" % told)
+    if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
+        dynamic_linker.RETAINING
+    ):
+        told = (allocator.RETAIN, " ".join(allocator.RETAINING), found["allocator"])
+        raise Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
+
+
+def _by_section(
+    network: "Network", step: Callable[[], Any], planned: PlannedRun, found: Optional[Dict[str, Any]]
+) -> Optional[Dict[str, Any]]:
+    """Put threads by section of the network in force, where the case asks for them."""
+    if planned.parameters["threads"] != DYNAMIC:
+        return None
+    from ..thread_schedule.search.session import arrange  # needs torch
+
+    return arrange(network, step, found)
+
+
+def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
+    """The model of the GPU that this rank uses; nothing on a CPU, where the question could open all GPUs."""
+    if not network.problem.on_gpu:
+        return []
+    from ..frameworks import capabilities  # needs numpy
+
+    seen = adapter.devices()
+    return [seen[capabilities.own_gpu(network.problem, len(seen))]]
+
+
+def _agreed_weights(network: "Network", group: Group) -> int:
+    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones together."""
+    checksum = 0
+    for weight in network.weights():
+        checksum = zlib.crc32(weight.tobytes(), checksum)
+    if not network.problem.parallel:  # instances: each has trained its own
+        return checksum
+    checksums = group.gather(checksum)
+    differing = [rank for rank, other in enumerate(checksums) if other != checksums[0]]
+    if differing:
+        raise RuntimeError("after training, the weights of rank %s differ from rank 0's" % differing)
+    return checksum
+
+
+def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
+    """After an error nobody comes here: it could mean to wait for the other ranks for ever."""
+    try:
+        group.gather(None)  # rank 0 holds what the others still need
+        network.close()
+        group.close()
+    except Exception as error:  # another rank is gone already; its own outcome says why
+        facts["warnings"].append("leaving the group of ranks failed: %s" % error)
+
+
+def _thread_warnings(facts: Dict[str, Any]) -> List[str]:
+    threads, cpus = facts["threads"]["intra_op"], len(facts["affinity"])
+    if threads is not None and threads > cpus:
+        return ["%d intra-op threads share %d CPUs" % (threads, cpus)]
+    return []
+
+
+def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _described(error: BaseException, framework: str) -> Dict[str, Any]:
+    message = str(error).strip().splitlines()
+    if message[:1] == ["Traceback (most recent call last):"]:  # MXNet tells first where in its C++ it was
+        message = [line for line in message[1:] if not line.startswith(" ")]
+    if isinstance(error, ModuleNotFoundError):
+        advice = "`hpcbench env build %s` makes an environment that has it" % framework
+        other = "or name another Python under `environments` in the site file"
+        message = ["%s in %s: %s, %s" % (error, sys.executable, advice, other)]
+    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
+    return {
+        "type": type(error).__name__,
+        "message": message[0] if message else "",
+        "last_lines": lines[-status.LAST_LINES :],
+    }

@@ -1,0 +1,131 @@
+"""Real data: the items that a case trains on, and those held out. Each framework has its own way to the device.
+
+An npz file holds `x`, (items, *shape of one item) in the order of layers.py, and `y`, (items,) whole numbers from 0;
+8-bit numbers are divided by 255. An image folder holds one folder of PNG or JPEG files for each class.
+"""
+
+import os
+import zipfile
+import zlib
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+
+import numpy
+
+from ...models.initial_weights import Numbers
+from ...models.layers import Shape
+from ..errors import BadData
+
+IMAGES = (".png", ".jpg", ".jpeg")
+# By numpy.load: not a file, no zip archive, one that was cut off or damaged, or no array in it.
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, AttributeError)
+_STREAM = (0, 1)  # neither that of the weights nor that of any rank's synthetic input, see problem.py
+
+
+class Items(NamedTuple):
+    """`inputs` are the items themselves, (items, *shape), or the paths of as many images; `labels` (items,) int32."""
+
+    inputs: Union["numpy.ndarray", List[str]]
+    labels: "numpy.ndarray"
+
+    @property
+    def are_files(self) -> bool:
+        return isinstance(self.inputs, list)
+
+    def loaders(self, cpus: Sequence[int]) -> int:
+        """Threads or processes that decode files beside the one that trains, to which a CPU is left."""
+        return len(cpus) - 1 if self.are_files else 0
+
+    def chosen(self, places: "numpy.ndarray") -> "Items":
+        """The items at `places`, in that order."""
+        if isinstance(self.inputs, list):
+            return Items([self.inputs[place] for place in places], self.labels[places])
+        return Items(self.inputs[places], self.labels[places])
+
+
+class Split(NamedTuple):
+    """One rank's part. `held_out` is filled up to whole batches; only its first `counted` items count."""
+
+    training: Items
+    held_out: Items
+    counted: int
+
+
+def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items:
+    """The items of an npz file or an image folder, checked. `tokens` is the vocabulary, 0 for a model without one.
+
+    Raises BadData.
+    """
+    if data.get("npz"):
+        return _npz(data["npz"], shape, tokens, classes)
+    return _image_folder(data["imagefolder"], shape, classes)
+
+
+def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, seed: int) -> Split:
+    """The same split on every rank, whatever the framework; of each half, every rank takes an equal share.
+
+    Raises BadData where a share is smaller than a batch.
+    """
+    order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
+    test_count = round(held_out * len(order))
+    test, training = order[:test_count], order[test_count:]
+    share = len(training) // size
+    if share < batch_size:
+        few = (len(training), batch_size, size)
+        raise BadData("%d items to train on are less than a batch of %d for each of %d ranks" % few)
+    own = test[rank::size]
+    longest = -(-len(test) // size)  # all ranks take part in as many batches
+    filled = -(-longest // batch_size) * batch_size
+    padded = numpy.resize(own if len(own) else order, filled)
+    return Split(items.chosen(training[rank : share * size : size]), items.chosen(padded), len(own))
+
+
+def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
+    arrays = _read_npz(path)
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise BadData("%s has no array '%s'; it has: %s" % (path, name, ", ".join(sorted(arrays)) or "none"))
+    inputs, labels = arrays["x"], arrays["y"]
+    if inputs.shape[1:] != shape:
+        raise BadData("%s has items of shape %s, and the model takes %s" % (path, inputs.shape[1:], shape))
+    if not len(inputs):
+        raise BadData("%s has no items: its x is empty" % path)
+    if labels.shape != inputs.shape[:1] or labels.dtype.kind not in "iu":
+        raise BadData("%s: y must be one whole number for each of the %d items of x" % (path, len(inputs)))
+    if not 0 <= labels.min() <= labels.max() < classes:
+        found = (path, labels.min(), labels.max(), classes)
+        raise BadData("%s has labels from %d to %d, and the model has %d classes" % found)
+    if tokens:
+        if inputs.dtype.kind not in "iu" or not 0 <= inputs.min() <= inputs.max() < tokens:
+            raise BadData("%s: x must be token numbers from 0 to %d" % (path, tokens - 1))
+        return Items(inputs.astype(numpy.int32), labels.astype(numpy.int32))
+    if inputs.dtype.kind not in "iuf" or not numpy.isfinite(inputs).all():
+        raise BadData("%s: x must be finite numbers" % path)
+    scale = numpy.float32(1 / 255 if inputs.dtype == numpy.uint8 else 1)
+    return Items(inputs.astype(numpy.float32) * scale, labels.astype(numpy.int32))
+
+
+def _read_npz(path: str) -> Dict[str, Any]:
+    try:
+        with numpy.load(path, allow_pickle=False) as file:  # pickles could run anything
+            return {name: file[name] for name in file.files}
+    except _UNREADABLE as error:
+        raise BadData("%s is no npz file of plain arrays: %s" % (path, error)) from error
+
+
+def _image_folder(path: str, shape: Shape, classes: int) -> Items:
+    if len(shape) != 3:
+        raise BadData("%s holds images, and the model takes items of shape %s" % (path, shape))
+    try:
+        names = sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
+    except OSError as error:
+        raise BadData("%s cannot be read: %s" % (path, error.strerror)) from error
+    found: List[Tuple[str, int]] = []
+    for label, name in enumerate(names):
+        folder = os.path.join(path, name)
+        files = sorted(file for file in os.listdir(folder) if file.lower().endswith(IMAGES))
+        found += [(os.path.join(folder, file), label) for file in files]
+    if not found:
+        raise BadData("%s has no folders with PNG or JPEG files, one for each class" % path)
+    if len(names) > classes:
+        raise BadData("%s has %d classes, and the model %d" % (path, len(names), classes))
+    return Items([file for file, _ in found], numpy.array([label for _, label in found], numpy.int32))

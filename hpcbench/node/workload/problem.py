@@ -1,0 +1,93 @@
+"""What a case asks of a framework: the layers, their first weights, the input, and the ranks that share the work."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy
+
+from ...core.frameworks import SHARDED
+from ...models import catalog
+from ...models.initial_weights import InitialWeights, Numbers
+from ...models.layers import Layer, Shape
+from ..launch.rendezvous import Group
+from . import data
+
+MOMENTUM = 0.9  # of the plain SGD that all frameworks train with
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`layers` lead from an item of `item_shape` to one number per class."""
+
+    parameters: Dict[str, Any]
+    group: Group
+    options: Dict[str, Any]
+    layers: List[Layer]
+    item_shape: Shape
+
+    @property
+    def training(self) -> bool:
+        return bool(self.parameters["task"] != "inference")
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the ranks do something together: train replicas, or hold parts of the weights."""
+        strategy = self.parameters["strategy"]
+        return strategy != "single" and (self.training or strategy in SHARDED)
+
+    @property
+    def on_gpu(self) -> bool:
+        return bool(self.parameters["device"] == "gpu")
+
+    @property
+    def learning_rate(self) -> float:
+        return float(self.parameters["learning_rate"])
+
+    @property
+    def flops_per_item(self) -> int:
+        return catalog.flops_of(self.layers, self.item_shape, self.parameters["task"])
+
+    def weights(self) -> InitialWeights:
+        """The same on every rank, in every framework."""
+        return InitialWeights(self.parameters["seed"])
+
+    @cached_property
+    def split(self) -> Optional[data.Split]:
+        """This rank's part of the real data; None where the input is synthetic. Raises BadData."""
+        parameters, group = self.parameters, self.group
+        if parameters["data"] is None:
+            return None
+        vocabulary = self.options.get("vocabulary", 0)
+        items = data.load(parameters["data"], self.item_shape, vocabulary, self.options["classes"])
+        sizes = (parameters["batch_size"], group.rank, group.size)
+        return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
+
+    @property
+    def items_per_epoch(self) -> Optional[int]:
+        """What all ranks together train on in one pass over the real data: whole batches of each."""
+        if self.split is None:
+            return None
+        size = self.parameters["batch_size"]
+        return int(len(self.split.training.labels) // size * size * self.group.size)
+
+    def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
+        """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
+        numbers = Numbers(self.parameters["seed"], 1 + self.group.rank)
+        size = self.parameters["batch_size"]
+        labels = numbers.integers((size,), self.options["classes"])
+        shape = (size, *self.item_shape)
+        if catalog.MODELS[self.parameters["model"]].takes_tokens:
+            return numbers.integers(shape, self.options["vocabulary"]), labels
+        return numbers.uniform(shape, 3**0.5), labels  # of variance 1
+
+
+def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
+    """The problem of a case, as this rank of `group` has to solve it."""
+    options = catalog.resolved_options(parameters["model"], parameters["model_options"])
+    return Problem(parameters, group, options, *catalog.network(parameters["model"], options))
+
+
+def channels_last(array: "numpy.ndarray") -> "numpy.ndarray":
+    """(batch, channels, height, width) as (batch, height, width, channels); any other array as it is."""
+    return numpy.ascontiguousarray(array.transpose(0, 2, 3, 1)) if array.ndim == 4 else array

@@ -1,9 +1,0 @@
-"""Inference: one step is the forward pass of one batch."""
-
-from typing import Any, Callable
-
-from ..frameworks.base import Network
-
-
-def step(network: Network) -> Callable[[], Any]:
-    return network.infer

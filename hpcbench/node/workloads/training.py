@@ -1,9 +1,0 @@
-"""Training: one step is forward, loss, backward and optimizer step on one batch."""
-
-from typing import Any, Callable
-
-from ..frameworks.base import Network
-
-
-def step(network: Network) -> Callable[[], Any]:
-    return network.train

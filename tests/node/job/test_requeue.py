@@ -1,0 +1,196 @@
+"""What a job that Slurm has started anew does with what it did before."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node.job.requeue import ANEW, Start, still_to_run
+
+RETRY = {"max": 2, "on": ["node_failure", "preempted"]}
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    """Those that the first start of job 7_1 has written."""
+    path = tmp_path / "job-1.abcd" / "7_1.jsonl"
+    path.parent.mkdir()
+    return path
+
+
+def start(records: Path) -> Start:
+    """The eleventh of a job whose first one has written these records."""
+    return Start(10, "job-1.abcd", "", str(records.parent.with_name("job-1.abcd.10") / records.name), "")
+
+
+def put(file: Path, *ended: tuple[int, str]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    with file.open("a") as lines:
+        lines.writelines(json.dumps({"element": element, "status": status}) + "\n" for element, status in ended)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "again"),
+    [
+        ([], True),
+        (["completed"], False),
+        (["failed"], False),
+        (["timeout"], False),
+        (["skipped"], False),
+        (["preempted"], True),
+        (["node_failure", "preempted"], True),
+        (["node_failure", "preempted", "preempted"], False),
+        (["preempted", "completed"], False),
+        (["completed", "completed"], False),  # disturbed, and then measured again
+    ],
+)
+def test_what_is_to_be_retried_is_run_again_and_nothing_else_that_has_ended(
+    records: Path, statuses: list[str], again: bool
+) -> None:
+    put(records, *((5, status) for status in statuses), (6, "completed"))
+    assert still_to_run([4, 5, 6], start(records), RETRY) == ([4, 5] if again else [4])
+
+
+def test_what_to_retry_is_for_the_experiment_to_say(records: Path) -> None:
+    put(records, (0, "failed"), (1, "preempted"))
+    assert still_to_run([0, 1], start(records), {"max": 1, "on": ["failed"]}) == [0]
+    assert still_to_run([0, 1], start(records), {"max": 0, "on": ["failed"]}) == []
+
+
+def test_the_starts_of_a_job_count_in_their_order(records: Path, tmp_path: Path) -> None:
+    """The name of the tenth sorts before that of the second."""
+    put(records, (0, "preempted"), (1, "preempted"), (2, "failed"))
+    put(tmp_path / "job-1.abcd.2" / "7_1.jsonl", (0, "preempted"))
+    put(tmp_path / "job-1.abcd.10" / "7_1.jsonl", (0, "completed"))
+    put(tmp_path / "job-1.abcd.1" / "7_1.jsonl", (1, "completed"))
+    assert still_to_run([0, 1, 2, 3], start(records), {"max": 9, "on": ["preempted"]}) == [3]
+
+
+def test_job_7_1_is_not_job_7_10(records: Path, tmp_path: Path) -> None:
+    put(records.with_name("7_10.jsonl"), (0, "completed"))
+    put(tmp_path / "job-1.abcd.1" / "7_10.jsonl", (1, "completed"))
+    put(tmp_path / "job-1.ef" / "7_1.jsonl", (2, "completed"))
+    assert still_to_run([0, 1, 2], start(records), RETRY) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[]", b"7", b"\xff\x00", b"{}", b'{"element": 0}', b'{"status": "failed"}'])
+def test_a_damaged_line_is_as_if_it_had_not_been_written(records: Path, damage: bytes) -> None:
+    records.write_bytes(damage + b"\n")
+    put(records, (1, "completed"))
+    assert still_to_run([0, 1], start(records), RETRY) == [0]
+
+
+def test_before_there_is_any_record_all_is_to_run(tmp_path: Path) -> None:
+    assert still_to_run([2, 0], start(tmp_path / "nowhere" / "7_1.jsonl"), RETRY) == [2, 0]
+
+
+@pytest.fixture
+def restarted(
+    make_folder: Callable[..., Any], clean_environment: dict[str, str], tmp_path: Path
+) -> Callable[..., tuple[str, list[dict[str, Any]], Any]]:
+    """What the zipapp prints in job 42, started for the second time, the records that it has written, and the folder.
+
+    Its first start was cut off in element 0, of four, after words in the log.
+    """
+    folder = make_folder()
+    folder.job_file.write_text(folder.job_file.read_text() * 4)
+
+    def run(
+        words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[int, str], ...] = ()
+    ) -> tuple[str, list[dict[str, Any]], Any]:
+        folder.records.parent.mkdir(parents=True)
+        put(folder.records, *ended)
+        scratch = folder.running / ran
+        scratch.mkdir(parents=True)
+        (scratch / "monitor-n1.jsonl").write_text("what it saw\n")
+        (tmp_path / "log").write_text(words)
+        records = folder.records.parent.with_name("job-1.abcd.1") / folder.records.name
+        files = ["--running", str(folder.running), "--records", str(records), "--log", str(tmp_path / "log")]
+        given = [str(folder.job_file), "0", "1", "2", "3", *files, "--batch", "job-1.abcd"]
+        done = subprocess.run(
+            [sys.executable, str(folder.zipapp), "restarted", *given],
+            env={**clean_environment, "SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, f"{ANEW}\n")
+        lines = records.read_text().splitlines() if records.exists() else []
+        return done.stdout, [json.loads(line) for line in lines], folder
+
+    return run
+
+
+Restarted = Callable[..., tuple[str, list[dict[str, Any]], Any]]
+SLURMSTEPD = "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO {} ***\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (SLURMSTEPD.format("PREEMPTION"), "preempted"),
+        (SLURMSTEPD.format("JOB REQUEUE"), "preempted"),
+        (SLURMSTEPD.format("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"), "node_failure"),
+        (SLURMSTEPD.format("PREEMPTION") + 1000 * "Traceback (most recent call last): Terminated\n", "preempted"),
+        ("the last words before the power failed", "node_failure"),
+        ("", "node_failure"),
+    ],
+)
+def test_what_was_cut_off_has_a_record_of_why_and_is_run_again(restarted: Restarted, words: str, status: str) -> None:
+    printed, (record,), folder = restarted(words)
+    assert printed == "0 1 2 3\n"
+    assert (record["status"], record["error"]["type"], record["error"]["last_lines"]) == (
+        status,
+        status,
+        words.splitlines()[-30:],
+    )
+    assert (record["job"], record["element"], record["batch"], record["attempt"]) == ("job-1", 0, "job-1.abcd", 1)
+    assert record["slurm"]["restart_count"] == "1"
+    assert list(folder.running.iterdir()) == []
+    kept = folder.folder / "results" / "timelines" / "job-1.abcd.1" / "42_0.jsonl.gz"
+    assert gzip.decompress(kept.read_bytes()) == b"what it saw\n"
+
+
+def test_what_an_earlier_start_was_ended_by_does_not_explain_the_end_of_a_later_one(restarted: Restarted) -> None:
+    _, (record,), _ = restarted(f"{SLURMSTEPD.format('PREEMPTION')}{ANEW}\nthe last words before the power failed\n")
+    assert record["status"] == "node_failure"
+    assert record["error"]["last_lines"] == ["the last words before the power failed"]
+
+
+def test_what_had_all_but_its_record_is_not_run_again(
+    restarted: Restarted, make_rank: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Path.mkdir
+
+    def with_rank(path: Path, *arguments: Any, **options: Any) -> None:
+        made(path, *arguments, **options)
+        if path.name == "0-42-0-1":
+            (path / "rank-0.json").write_text(json.dumps(make_rank()))
+
+    monkeypatch.setattr(Path, "mkdir", with_rank)
+    printed, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
+    assert (printed, record["status"]) == ("1 2 3\n", "completed")
+
+
+def test_what_had_ended_before_is_not_run_again(restarted: Restarted) -> None:
+    printed, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
+    assert printed == "2 3\n"
+    assert (record["element"], record["attempt"]) == (2, 3)
+
+
+@pytest.mark.parametrize("ran", ["0-43-0-1", "0-4-2-1", ".0-42.log", "0-42", "notes"])
+def test_what_another_job_runs_is_left_alone(restarted: Restarted, ran: str) -> None:
+    printed, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
+    assert (printed, records) == ("0 1 2 3\n", [])
+    assert (folder.running / ran / "monitor-n1.jsonl").exists()
+
+
+def test_all_may_have_ended_already(restarted: Restarted) -> None:
+    assert restarted(ran="notes", ended=tuple((element, "completed") for element in range(4)))[0] == "\n"

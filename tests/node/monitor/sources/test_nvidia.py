@@ -1,0 +1,295 @@
+"""NVIDIA's GPUs, with a fake pynvml: there is none on the machines that test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hpcbench.node.monitor.power_sensors import SENSORS
+from hpcbench.node.monitor.sources.base import Absent
+from hpcbench.node.monitor.sources.gpu import HARDWARE_THERMAL, POWER_CAP
+from hpcbench.node.monitor.sources.nvidia import Nvidia, NvidiaEnergy, NvidiaProcesses
+
+NOT_SUPPORTED, GPU_IS_LOST = 3, 15
+
+
+class Card:
+    """What the fake driver tells of one GPU; a value that is None is not supported."""
+
+    def __init__(self, number: int, **told: Any) -> None:
+        self.uuid = f"GPU-0000000{number}-aaaa"
+        self.told = {
+            "nvmlDeviceGetUUID": self.uuid,
+            "nvmlDeviceGetName": "NVIDIA H100 80GB HBM3",
+            "nvmlDeviceGetCudaComputeCapability": (9, 0),
+            "nvmlDeviceGetEnforcedPowerLimit": 700000,
+            "nvmlDeviceGetMigMode": [0, 0],
+            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=87, memory=20),
+            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 << 30, used=3 << 30, free=77 << 30),
+            "nvmlDeviceGetClockInfo": 1755,
+            "nvmlDeviceGetTemperature": 63,
+            "nvmlDeviceGetCurrentClocksThrottleReasons": POWER_CAP | HARDWARE_THERMAL,
+            "nvmlDeviceGetPowerUsage": 300500,
+            "nvmlDeviceGetTotalEnergyConsumption": 5000,
+            "nvmlDeviceGetComputeRunningProcesses": [],
+            "instant": 400250,
+            **told,
+        }
+
+
+@pytest.fixture
+def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """Put a fake pynvml in place, with these cards; `lost` takes all of them away."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    machine.write("dev/nvidiactl", "")
+
+    def install(*cards: Card, starts: bool = True) -> ModuleType:
+        module = ModuleType("pynvml")
+
+        class NVMLError(Exception):
+            pass
+
+        def refuse(*_: Any) -> None:
+            raise NVMLError("Driver Not Loaded")
+
+        def answer(function: str) -> Callable[..., Any]:
+            def call(card: Card, *_: Any) -> Any:
+                if module.lost or card.told.get(function) is None:
+                    raise NVMLError(GPU_IS_LOST if module.lost else NOT_SUPPORTED)
+                return card.told[function]
+
+            return call
+
+        def fields(card: Card, numbers: list[int]) -> list[SimpleNamespace]:
+            if module.lost:
+                raise NVMLError(GPU_IS_LOST)
+            values = {186: card.told["instant"], 83: card.told["nvmlDeviceGetTotalEnergyConsumption"]}
+            return [
+                SimpleNamespace(
+                    nvmlReturn=0 if values[number] is not None else NOT_SUPPORTED,
+                    valueType=1 if number == 186 else 3,
+                    value=SimpleNamespace(uiVal=values[number] or 4711, ullVal=values[number] or 4711),  # undefined
+                )
+                for number in numbers
+            ]
+
+        for function in Card(0).told:
+            if function.startswith("nvml"):
+                setattr(module, function, answer(function))
+        module.__dict__.update(
+            lost=False,
+            NVMLError=NVMLError,
+            NVML_SUCCESS=0,
+            NVML_TEMPERATURE_GPU=0,
+            NVML_CLOCK_SM=1,
+            NVML_CLOCK_MEM=2,
+            NVML_FI_DEV_POWER_INSTANT=186,
+            NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION=83,
+            nvmlInit=(lambda: None) if starts else refuse,
+            nvmlSystemGetDriverVersion=lambda: b"550.54.15",
+            nvmlDeviceGetCount=lambda: len(cards),
+            nvmlDeviceGetHandleByIndex=lambda index: cards[index],
+            nvmlDeviceGetFieldValues=fields,
+            nvmlDeviceGetHandleByUUID=lambda uuid: SimpleNamespace(part_of=cards[-1]),
+            nvmlDeviceGetDeviceHandleFromMigDeviceHandle=lambda part: part.part_of,
+        )
+        monkeypatch.setitem(sys.modules, "pynvml", module)
+        return module
+
+    return install
+
+
+def test_state_power_and_energy_are_read_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    driver(Card(0), Card(1))
+    state = Nvidia(machine.place)
+    assert machine.values(state) == {
+        f"gpu{index}.{name}": value
+        for index in (0, 1)
+        for name, value in {
+            "utilisation_percent": 87,
+            "memory_used_bytes": 3 << 30,
+            "clock_sm_mhz": 1755,
+            "clock_memory_mhz": 1755,
+            "temperature_c": 63,
+            "throttle_reasons": POWER_CAP | HARDWARE_THERMAL,
+        }.items()
+    }
+    assert state.facts()["gpus"][0] == {
+        "name": "NVIDIA H100 80GB HBM3",
+        "uuid": "GPU-00000000-aaaa",
+        "architecture": "hopper",
+        "driver": "550.54.15",
+        "power_limit_w": 700.0,
+        "power_sensor": "nvidia hopper instant power",
+        "mig": False,
+    }
+
+
+def test_energy_is_counted_from_the_first_reading_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    card = Card(0)
+    driver(card)
+    source = NvidiaEnergy(machine.place)
+    assert machine.values(source) == {"gpu0.power_w": 400.25, "gpu0.energy_mj": 0, "gpu0.energy_resets": 0}
+    card.told["nvmlDeviceGetTotalEnergyConsumption"] = 5700
+    assert machine.values(source)["gpu0.energy_mj"] == 700
+    card.told["nvmlDeviceGetTotalEnergyConsumption"] = 100  # the driver was loaded anew
+    assert machine.values(source) == {"gpu0.power_w": 400.25, "gpu0.energy_mj": 700, "gpu0.energy_resets": 1}
+
+
+@pytest.mark.parametrize(
+    ("capability", "instant", "sensor"),
+    [
+        ((9, 0), 400250, "nvidia hopper instant power"),
+        ((9, 0), None, "nvidia hopper average power"),
+        ((8, 0), None, "nvidia ampere-ga100 instant power"),  # its nvmlDeviceGetPowerUsage is no average
+        ((8, 6), None, "nvidia ampere average power"),
+        ((7, 0), None, "nvidia volta instant power"),
+        ((6, 1), None, "nvidia pascal instant power"),
+        ((99, 0), 400250, "nvidia blackwell instant power"),
+    ],
+)
+def test_which_sensor_tells_the_power_is_known_with_a_fake_driver(
+    machine: Any, driver: Any, capability: tuple[int, int], instant: int | None, sensor: str
+) -> None:
+    driver(Card(0, nvmlDeviceGetCudaComputeCapability=capability, instant=instant))
+    source = NvidiaEnergy(machine.place)
+    meter = source.facts()["meters"][0]
+    assert meter["power_sensor"] == sensor
+    assert {meter["power_sensor"], meter["counter_sensor"]} <= SENSORS.keys()
+    assert machine.values(source)["gpu0.power_w"] == (400.25 if instant else 300.5)
+
+
+def test_a_gpu_older_than_volta_has_power_and_no_counter_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    driver(Card(0, nvmlDeviceGetTotalEnergyConsumption=None, instant=None))
+    assert machine.values(NvidiaEnergy(machine.place))["gpu0.energy_mj"] is None
+
+
+def test_one_value_that_is_refused_is_null_and_the_others_stay_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    driver(Card(0, nvmlDeviceGetUtilizationRates=None, nvmlDeviceGetTemperature=None))
+    values = machine.values(Nvidia(machine.place))
+    assert {name for name, value in values.items() if value is None} == {
+        "gpu0.utilisation_percent",
+        "gpu0.temperature_c",
+    }
+
+
+def test_a_gpu_that_falls_off_the_bus_mid_run_is_null_from_then_on_with_a_fake_driver(
+    machine: Any, driver: Any
+) -> None:
+    module = driver(Card(0))
+    sources = [kind(machine.place) for kind in (Nvidia, NvidiaEnergy)]
+    module.lost = True
+    values = {name: value for source in sources for name, value in machine.values(source).items()}
+    assert {name for name, value in values.items() if value is not None} == {"gpu0.energy_resets"}
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        (None, ["GPU-00000000-aaaa", "GPU-00000001-aaaa", "GPU-00000002-aaaa"]),
+        ("2,0", ["GPU-00000002-aaaa", "GPU-00000000-aaaa"]),
+        ("GPU-00000001", ["GPU-00000001-aaaa"]),
+        ("1,-1,0", ["GPU-00000001-aaaa"]),
+        ("MIG-5678,MIG-9abc", ["GPU-00000002-aaaa"]),
+    ],
+)
+def test_the_gpus_of_the_job_are_those_that_cuda_would_show_with_a_fake_driver(
+    machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch, visible: str | None, found: list[str]
+) -> None:
+    driver(Card(0), Card(1), Card(2))
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [gpu["uuid"] for gpu in Nvidia(machine.place).facts()["gpus"]] == found
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "7", "GPU-0"])
+def test_no_visible_gpu_is_told_with_a_fake_driver(
+    machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch, visible: str
+) -> None:
+    driver(Card(0), Card(1))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(Absent, match=f"no NVIDIA GPU among CUDA_VISIBLE_DEVICES={visible}"):
+        Nvidia(machine.place)
+
+
+def test_a_part_of_a_gpu_is_remarked_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    driver(Card(0, nvmlDeviceGetMigMode=[1, 1]))
+    assert "other parts of it" in NvidiaEnergy(machine.place).facts()["meters"][0]["remark"]
+
+
+def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(
+    machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver(starts=False)
+    with pytest.raises(Absent, match="the NVIDIA driver does not answer: Driver Not Loaded"):
+        Nvidia(machine.place)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(Absent, match="lacks NVML's package: pip install nvidia-ml-py"):
+        Nvidia(machine.place)
+    machine.remove("dev/nvidiactl")
+    with pytest.raises(Absent, match="no NVIDIA driver on this node"):
+        Nvidia(machine.place)
+
+
+def process(pid: int, memory: int | None = 100) -> SimpleNamespace:
+    return SimpleNamespace(pid=pid, usedGpuMemory=memory)
+
+
+@pytest.fixture
+def shared_card(machine: Any, driver: Any) -> Card:
+    (machine.root / "proc/self/ns").mkdir(parents=True)
+    (machine.root / "proc/self/ns/pid").symlink_to("pid:[4026531836]")
+    machine.own.pids = [10, 11]
+    card = Card(0)
+    driver(card)
+    return card
+
+
+def test_processes_that_are_not_the_repetitions_are_counted_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(10), process(77, 500), process(78, 50)]
+    source = NvidiaProcesses(machine.place)
+    for _ in range(2):  # they may be children that nobody has looked for yet
+        assert machine.values(source) == {"gpu0.foreign_processes": 0, "gpu0.foreign_memory_bytes": 0}
+    machine.own.pids = [10, 11]
+    for _ in range(2):
+        assert machine.values(source) == {"gpu0.foreign_processes": 2, "gpu0.foreign_memory_bytes": 550}
+    shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(10), process(77, None)]
+    assert machine.values(source) == {"gpu0.foreign_processes": 1, "gpu0.foreign_memory_bytes": None}
+
+
+def test_a_child_that_was_not_known_yet_is_no_stranger_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(12)]
+    source = NvidiaProcesses(machine.place)
+    machine.values(source)
+    machine.own.pids = [10, 11, 12]
+    assert machine.values(source)["gpu0.foreign_processes"] == 0
+
+
+def test_the_server_of_mps_is_no_stranger_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    machine.write("proc/90/comm", "nvidia-cuda-mps-server")
+    machine.write("proc/91/comm", "python")
+    shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(90), process(91)]
+    source = NvidiaProcesses(machine.place)
+    machine.values(source)
+    machine.own.pids = [10, 11]
+    assert machine.values(source)["gpu0.foreign_processes"] == 1
+
+
+def test_processes_that_may_not_be_listed_are_null_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = None
+    assert machine.values(NvidiaProcesses(machine.place)) == {
+        "gpu0.foreign_processes": None,
+        "gpu0.foreign_memory_bytes": None,
+    }
+
+
+def test_in_a_container_process_numbers_say_nothing_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    link = machine.root / "proc/self/ns/pid"
+    link.unlink()
+    link.symlink_to("pid:[4026533000]")
+    with pytest.raises(Absent, match="process numbers of its own"):
+        NvidiaProcesses(machine.place)

@@ -1,0 +1,68 @@
+"""From what was found in the windows of samples to one verdict on a repetition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.core.samples import CLEAN, DISTURBED, UNMONITORED
+from hpcbench.node.monitor import interference
+from hpcbench.node.monitor.interference import Evidence, verdict
+
+E = [Evidence(("cpu",), 0.5, "other processes took its CPUs")]
+
+
+@pytest.mark.parametrize(
+    ("clean", "disturbed", "unknown", "said"),
+    [
+        (10, 0, 0, CLEAN),
+        (4, 1, 0, CLEAN),  # a fifth
+        (3, 1, 0, DISTURBED),
+        (8, 2, 0, CLEAN),
+        (8, 3, 0, DISTURBED),
+        (0, 1, 0, DISTURBED),
+        (1, 0, 0, CLEAN),
+        (5, 0, 5, CLEAN),  # half of them were watched
+        (5, 0, 6, UNMONITORED),
+        (0, 5, 5, DISTURBED),
+        (0, 5, 6, UNMONITORED),
+        (0, 0, 3, UNMONITORED),
+        (0, 0, 0, UNMONITORED),
+        (16, 4, 4, CLEAN),  # a fifth of those that were watched
+        (15, 4, 4, DISTURBED),
+    ],
+)
+def test_the_verdict_at_its_borders(clean: int, disturbed: int, unknown: int, said: str) -> None:
+    assert verdict([*clean * [[]], *disturbed * [E], *unknown * [None]]) == said
+
+
+@given(st.lists(st.sampled_from([None, [], E]), min_size=1))
+def test_the_verdict_does_not_depend_on_the_order_of_the_windows(found: list[Any]) -> None:
+    assert verdict(found) == verdict(found[::-1])
+
+
+def test_a_window_is_disturbed_by_what_disturbed_any_node() -> None:
+    other = [Evidence(("steal",), 0.1, "the hypervisor ran another machine")]
+    assert interference.together([[[], E, [], E], [[], [], other, other]]) == [[], E, other, [*E, *other]]
+
+
+def test_a_window_that_one_node_did_not_watch_was_not_watched() -> None:
+    assert interference.together([[[], None, E], [None, E, []]]) == [None, E, E]
+
+
+def test_a_node_with_fewer_windows_says_nothing_of_the_others() -> None:
+    assert interference.together([[[], E], [E]]) == [E, E]
+    assert interference.together([]) == []
+    assert interference.together([[], []]) == []
+
+
+def test_a_summary_counts_windows_by_kind_and_tells_the_largest() -> None:
+    less, other = [Evidence(("cpu",), 0.2, "other processes took its CPUs")], Evidence(("io",), 0.4, "bytes")
+    assert interference.summary([E, None, [], less, [*E, other]]) == [
+        {"causes": ["cpu"], "what": "other processes took its CPUs", "windows": 3, "size": 0.5},
+        {"causes": ["io"], "what": "bytes", "windows": 1, "size": 0.4},
+    ]
+    assert interference.summary([None, []]) == []
