@@ -23,7 +23,7 @@ from hpcbench.node.host import hostname
 from hpcbench.node.host.proc_stat import TICKS_PER_S, cpu_times
 from hpcbench.node.monitor.processes import MARK
 from hpcbench.node.results import monitor_summary
-from hpcbench.submit.node_code import node_zipapp
+from hpcbench.submit.zipapp import node_zipapp
 
 DELAY_S = 0.5  # of the samples, before a fault begins
 

@@ -18,14 +18,16 @@ from typing import Any, NoReturn
 import hypothesis
 import pytest
 
-from hpcbench.submit.node_code import node_zipapp
+from hpcbench.submit.zipapp import node_zipapp
 from tests import forked
-from tests.slurm.damaged import tallies
+from tests.cluster.damaged import tallies
 
 hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
 hypothesis.settings.load_profile("here")
 # A shell starts what runs in the background with it ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+pytest_plugins = ["tests.fixtures.records", "tests.fixtures.scripts"]
 
 TIMEOUT_S = 500
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
@@ -36,7 +38,7 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 
 # Tests of one worker: they share a cluster, or what each framework solves once.
-TOGETHER = ("tests/slurm/damaged/", "tests/slurm/", "tests/frameworks/test_equal_work.py")
+TOGETHER = ("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -28,8 +28,8 @@ SERVER.set_forkserver_preload(
         "hpcbench.environments.build",
         "hpcbench.report.files",
         "hpcbench.report.terminal",
-        "hpcbench.submit.slurm",
-        "hpcbench.submit.sweep",
+        "hpcbench.submit.slurm_executor",
+        "hpcbench.submit.create_sweep",
     ]
 )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.collect.records import Record
 from hpcbench.core.energy import KINDS
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.store.records import Record
 
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
 # The one number for the energy of a case, and the kinds of parts that are in it, as `cpu+memory`.

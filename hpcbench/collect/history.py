@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcbench.collect.records import Record, best_attempt, first_record, in_order, read_records
-from hpcbench.collect.setup import setup_columns
+from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.collect.table import MetricColumn, metric_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
 from hpcbench.node.host.inventory import SLURM
+from hpcbench.store.records import Record, best_attempt, first_record, in_order, read_records
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
-from hpcbench.workspace import SweepPaths, Workspace
 
 Row = dict[Any, Any]
 Report = Callable[[int, int], None]  # so many sweeps of so many are read

@@ -17,14 +17,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.collect.energy import parts_of
-from hpcbench.collect.records import RECONCILED, Record
 from hpcbench.core.energy import KINDS
 from hpcbench.core.run_spec import JOB_NAME
 from hpcbench.node.monitor import energy, timeline
 from hpcbench.node.monitor.power_sensors import SENSORS, Meter
 from hpcbench.node.monitor.timeline import Timeline
 from hpcbench.node.results.record_writer import timelines_beside
-from hpcbench.workspace import SweepPaths
+from hpcbench.store.records import RECONCILED, Record
+from hpcbench.store.workspace import SweepPaths
 
 COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
 MOST_POINTS = 500  # of a part

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect import occupied
+from hpcbench.collect import resource_usage
 from hpcbench.collect.energy import energy_columns
-from hpcbench.collect.records import Record, disturbed_by, has_log
-from hpcbench.collect.setup import setup_columns
+from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG, Parameters
 from hpcbench.core.frameworks import SETTINGS
 from hpcbench.core.samples import SAMPLES
-from hpcbench.workspace import SweepPaths, log_name
+from hpcbench.store.records import Record, disturbed_by, has_log
+from hpcbench.store.workspace import SweepPaths, log_name
 
 PARAMETERS = [
     "framework",
@@ -156,7 +156,7 @@ def _row(record: Record) -> dict[str, Any]:
         "peak_memory_bytes": record["peak_memory_bytes"],
         "peak_device_bytes": record["peak_device_bytes"],
         **energy_columns(record),
-        **{name: record.get(name) for name in occupied.COLUMNS},  # not in the record as the node writes it
+        **{name: record.get(name) for name in resource_usage.COLUMNS},  # not in the record as the node writes it
         "epochs": learning.get("epochs"),
         "accuracy": learning.get("accuracy"),
         "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,

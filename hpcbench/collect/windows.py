@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect.records import Record
 from hpcbench.core.samples import SAMPLES
+from hpcbench.store.records import Record
 
 SAMPLE_COLUMNS = ["repetition", "at_s", "time_s"]
 WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]

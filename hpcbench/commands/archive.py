@@ -8,14 +8,14 @@ import click
 from rich import filesize
 from rich.markup import escape
 
-from hpcbench.archive.writing import SUFFIX, Written, write
-from hpcbench.collect.survey import survey_or_records
 from hpcbench.commands.common import sweep_argument, workspace_of
 from hpcbench.commands.patience import shown_after_a_while
-from hpcbench.submit.sweep import load
+from hpcbench.status.survey import survey_or_records
+from hpcbench.store.archive.pack import SUFFIX, Written, write
+from hpcbench.store.sweep import load
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err
 from hpcbench.util.text import plural
-from hpcbench.workspace import SweepPaths
 
 MOST_NAMED = 10
 

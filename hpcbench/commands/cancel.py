@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from hpcbench.collect.survey import survey
 from hpcbench.commands.common import sweep_argument, workspace_of
-from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.queue import searching
-from hpcbench.submit.sweep import Sweep, load
+from hpcbench.slurm.queue import searching
+from hpcbench.status.survey import survey
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err
 from hpcbench.util.text import plural
 
@@ -31,8 +31,8 @@ def cancel(context: click.Context, sweep: str) -> int:
     if found.scheduler == "local":
         err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
         return 0
-    from hpcbench.submit.slurm import adopt_orphans
-    from hpcbench.submit.slurm import cancel as cancel_arrays
+    from hpcbench.submit.slurm_executor import adopt_orphans
+    from hpcbench.submit.slurm_executor import cancel as cancel_arrays
 
     with locked(found.paths.jobs):
         journal = Journal.read(found.paths)
@@ -48,8 +48,8 @@ def cancel(context: click.Context, sweep: str) -> int:
 
 
 def _cancel_search(sweep: Sweep) -> int:
-    from hpcbench.submit.slurm import adopt_orphans
-    from hpcbench.submit.slurm import cancel as cancel_arrays
+    from hpcbench.submit.slurm_executor import adopt_orphans
+    from hpcbench.submit.slurm_executor import cancel as cancel_arrays
 
     # The job itself holds the sweep's lock while it searches: the journal is only added to.
     journal = Journal.read(sweep.paths)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hpcbench.archive.reading import unpacked
-from hpcbench.archive.writing import SUFFIX
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError, nearest
+from hpcbench.store.archive.pack import SUFFIX
+from hpcbench.store.archive.unpack import unpacked
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.console import err
 from hpcbench.util.package_data import shipped
 from hpcbench.util.text import plural
-from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:
     from hpcbench.plan.plan import Plan
@@ -143,11 +143,11 @@ def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
 
 
 def _found_site(workspace: Workspace) -> Site:
-    from hpcbench.submit import probe
+    from hpcbench.slurm import cluster_query
 
-    if not probe.slurm_answers():
+    if not cluster_query.slurm_answers():
         return load_site(load_yaml(file_in(workspace, "sites", "laptop")))
-    own = workspace.root / "configs" / "sites" / f"{probe.cluster_name()}.yaml"
+    own = workspace.root / "configs" / "sites" / f"{cluster_query.cluster_name()}.yaml"
     if own.is_file():
         return load_site(load_yaml(own))
-    return Site.model_validate(probe.probe().site)
+    return Site.model_validate(cluster_query.probe().site)

@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from hpcbench.collect.progress import Progress
 from hpcbench.report.progress import view
 from hpcbench.report.progress_json import summary_as_json
 from hpcbench.report.progress_lines import Lines
+from hpcbench.status.progress import Progress
 from hpcbench.util.console import err
 
 

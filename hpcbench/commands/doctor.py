@@ -34,10 +34,10 @@ from hpcbench.node.checks.progress import Progress
 from hpcbench.node.checks.run_checks import HARDWARE, look
 from hpcbench.node.host import hardware
 from hpcbench.node.host.sysfs import this_system
-from hpcbench.submit import probe
+from hpcbench.slurm import cluster_query
+from hpcbench.store.workspace import Workspace, check_root
 from hpcbench.util.console import err, out
 from hpcbench.util.signals import ended_like_ctrl_c
-from hpcbench.workspace import Workspace, check_root
 
 WAIT_S = 120
 SLURM, ENVIRONMENTS = "Slurm", "environments"
@@ -131,7 +131,7 @@ def _named(site: str | None) -> bool:
 def _slurm_state() -> str:
     """up, none, or silent: set up here, and gives no answer."""
     try:
-        return "up" if probe.slurm_answers() else "none"
+        return "up" if cluster_query.slurm_answers() else "none"
     except UserError:
         return "silent"
 

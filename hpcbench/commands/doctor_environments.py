@@ -20,7 +20,7 @@ from hpcbench.environments.resolve import resolve
 from hpcbench.environments.state import INCOMPLETE, NOT_BUILT, OUTDATED
 from hpcbench.errors import UserError
 from hpcbench.node.checks.progress import Progress
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 TIME = "00:02:00"
 _MARK = "hpcbench-doctor "

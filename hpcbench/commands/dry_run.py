@@ -20,12 +20,12 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
-from hpcbench.submit.queue import SEARCH
+from hpcbench.slurm.queue import SEARCH
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
 from hpcbench.util.console import out
 from hpcbench.util.text import plural, printable
-from hpcbench.workspace import SweepPaths, Workspace
 
 MOST_ROWS = 20
 MOST_COMMANDS = 20
@@ -53,7 +53,7 @@ def show(
 
 def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths) -> None:
     """Print the job that searches, with so many measurements at most: what it can use, and its script."""
-    from hpcbench.submit.search_job import job_of, render  # submitit, which a dry run does not need else
+    from hpcbench.submit.tuning_job import job_of, render  # submitit, which a dry run does not need else
 
     _most((job_of(plan, measurements),), plan.site)
     _script(f"{SEARCH}.sh", Template.find(workspace, OF_SEARCH), render(plan, measurements, paths, workspace))
@@ -77,7 +77,7 @@ def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
     """The script that submits the rest, where it may be submitted and its template is the workspace's own."""
     template, slurm = Template.find(workspace, OF_FOLLOW_ON), plan.follow_on
     if template.is_own and slurm is not None:
-        from hpcbench.submit.follow_on import render  # submitit, which a dry run does not need else
+        from hpcbench.submit.continuation_job import render  # submitit, which a dry run does not need else
 
         _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm, plan.site))
 

@@ -26,7 +26,7 @@ def complete_environment(context: click.Context, parameter: click.Parameter, inc
     from pathlib import Path
 
     from hpcbench.environments.recipes import recipe_files
-    from hpcbench.workspace import Workspace
+    from hpcbench.store.workspace import Workspace
 
     root = context.find_root().params.get("workspace") or "."
     names = recipe_files(Workspace(Path(root).absolute()))

@@ -20,9 +20,9 @@ from hpcbench.environments.pythons import choose_python, probe
 from hpcbench.environments.recipes import RecipeFile
 from hpcbench.environments.state import BUILT, OUTDATED, Built, read_marker, state_of
 from hpcbench.errors import UserError
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err
 from hpcbench.util.signals import ended_like_ctrl_c
-from hpcbench.workspace import Workspace
 
 
 def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None, *, force: bool, check: bool) -> int:

@@ -9,15 +9,15 @@ from typing import Any
 
 from rich.markup import escape
 
-from hpcbench.collect.records import Record
 from hpcbench.commands.trial import trial
 from hpcbench.config.site import Site
 from hpcbench.core import status
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
+from hpcbench.store.records import Record
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
-from hpcbench.workspace import Workspace
 
 HOROVOD = "horovod-"
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}

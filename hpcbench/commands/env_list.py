@@ -14,7 +14,7 @@ from hpcbench.environments.recipes import RecipeFile, recipe_files
 from hpcbench.environments.resolve import brings_python, is_beside_hpcbench
 from hpcbench.environments.state import NOT_BUILT, read_marker, size_bytes, state_of
 from hpcbench.errors import UserError
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 FROM_SITE, BESIDE, BROKEN = "from the site", "beside hpcbench", "bad recipe"
 

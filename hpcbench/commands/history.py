@@ -24,10 +24,10 @@ from hpcbench.report.files import write_text
 from hpcbench.report.history import History, history_table, print_history
 from hpcbench.report.history_json import history_json
 from hpcbench.report.tables import write_csv
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.base import Figure

@@ -10,7 +10,7 @@ import click
 import yaml
 
 from hpcbench.config.site import Site
-from hpcbench.submit import probe
+from hpcbench.slurm import cluster_query
 from hpcbench.util.console import err, out
 from hpcbench.util.package_data import shipped
 
@@ -34,7 +34,7 @@ def init(directory: str) -> int:
     for kind in ("experiments", "programs"):  # what the experiments run lies beside them
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name)
-    if probe.slurm_answers():
+    if cluster_query.slurm_answers():
         _site_of_cluster(root)
     else:
         err.print("no Slurm answers here: sweeps will run on this machine")
@@ -44,7 +44,7 @@ def init(directory: str) -> int:
 
 
 def _site_of_cluster(root: Path) -> None:
-    found = probe.probe()
+    found = cluster_query.probe()
     Site.model_validate(found.site)
     file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
     _write(file, _site_text(found.site, found.unknown))

@@ -7,12 +7,12 @@ from collections import Counter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from hpcbench.collect.progress import RunProgress
-from hpcbench.collect.records import Record, disturbed_by, is_disturbed
-from hpcbench.collect.running import run_repetition
 from hpcbench.core import status
 from hpcbench.report.overview import named
-from hpcbench.submit.sweep import Sweep
+from hpcbench.status.progress import RunProgress
+from hpcbench.status.run_local import run_repetition
+from hpcbench.store.records import Record, disturbed_by, is_disturbed
+from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c

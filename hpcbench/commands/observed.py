@@ -9,12 +9,12 @@ from rich.markup import escape
 from hpcbench.analysis.naming import label
 from hpcbench.analysis.observed import Observed
 from hpcbench.analysis.results import Results
-from hpcbench.collect.peaks import read_peaks
 from hpcbench.collect.power import power_over_time
-from hpcbench.collect.progress import Progress
 from hpcbench.collect.windows import disturbed_windows, samples_over_time
+from hpcbench.status.progress import Progress
+from hpcbench.store.machine_peaks import read_peaks
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err
-from hpcbench.workspace import Workspace
 
 
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observed:

@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Iterator, Sequence
 
 from hpcbench.analysis.results import Results
-from hpcbench.collect.occupied import used
-from hpcbench.collect.progress import Progress
+from hpcbench.collect.resource_usage import used
 from hpcbench.commands.searched import Told
 from hpcbench.report.charts.base import Figure
 from hpcbench.report.files import write_text
@@ -16,6 +15,7 @@ from hpcbench.report.page.contents import Origin, page_of
 from hpcbench.report.page.html import render
 from hpcbench.report.page.model import Answer, Command
 from hpcbench.report.use import use_in_words
+from hpcbench.status.progress import Progress
 from hpcbench.submit.template import quoted
 
 

@@ -15,10 +15,10 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
-from hpcbench.provenance.asked import Asked
-from hpcbench.provenance.secrets import refuse_secrets
-from hpcbench.submit.sweep import resolved
-from hpcbench.workspace import SweepPaths, Workspace, check_root
+from hpcbench.store.provenance.secret_check import refuse_secrets
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.workspace import SweepPaths, Workspace, check_root
+from hpcbench.submit.create_sweep import resolved
 
 MOST_POINTS = 100_000
 
@@ -71,7 +71,7 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
 
 def check_slurm(plan: Plan) -> None:
     """Raises UserError where the plan is for Slurm, and there is none to submit to."""
-    from hpcbench.submit.slurm import check_available  # submitit, which a dry run does not need
+    from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":
         check_available()

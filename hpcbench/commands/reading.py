@@ -12,20 +12,20 @@ import pandas as pd
 from rich.markup import escape
 
 from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
-from hpcbench.collect.occupied import Charges
-from hpcbench.collect.progress import Progress, RunProgress, unfinished_record
-from hpcbench.collect.records import Record
-from hpcbench.collect.survey import survey, survey_or_records
+from hpcbench.collect.resource_usage import Charges
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.commands.common import opened_archives
 from hpcbench.config.parameters import TAG
 from hpcbench.core import status
 from hpcbench.errors import UserError
-from hpcbench.submit.queue import Element
-from hpcbench.submit.slurm_energy import energy_of
-from hpcbench.submit.sweep import Sweep, load
+from hpcbench.slurm.job_energy import energy_of
+from hpcbench.slurm.queue import Element
+from hpcbench.status.progress import Progress, RunProgress, unfinished_record
+from hpcbench.status.survey import survey, survey_or_records
+from hpcbench.store.records import Record
+from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err
-from hpcbench.workspace import SweepPaths
 
 Energies = dict[Element, dict[str, Any]]
 SEVERAL = "the job measured %d times, and its counter does not tell which time took what"

@@ -13,8 +13,7 @@ from hpcbench.analysis.latency import with_latency
 from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, short_column
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.rules import Evidence, check
-from hpcbench.collect.occupied import used
-from hpcbench.collect.progress import Progress
+from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.common import not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.figures import figure_options, formats_of, write_figures
@@ -30,10 +29,11 @@ from hpcbench.report.findings import print_findings, print_rules
 from hpcbench.report.insights import insights
 from hpcbench.report.threads import print_threads
 from hpcbench.report.use import use_in_words
+from hpcbench.status.progress import Progress
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.base import Figure

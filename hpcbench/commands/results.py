@@ -14,12 +14,12 @@ from hpcbench.analysis.replicates import Replicates
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.speedup import add_speedup
 from hpcbench.analysis.summary import by_case, case_table, ranked
-from hpcbench.collect.records import Record
 from hpcbench.collect.table import metric_columns, repetition_table
 from hpcbench.commands.cases import row_of_case
 from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.commands.reading import candidates
 from hpcbench.errors import UserError
+from hpcbench.store.records import Record
 
 
 def results_of(

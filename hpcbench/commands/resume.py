@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hpcbench.collect.durations import longest_s
-from hpcbench.collect.progress import Progress, RunProgress
-from hpcbench.collect.survey import survey
 from hpcbench.commands.common import resumable, sweep_argument, workspace_of
 from hpcbench.commands.local_run import run_here
 from hpcbench.commands.watching import wait_for
@@ -18,15 +15,18 @@ from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut
 from hpcbench.plan.repacking import estimated_s, repack
-from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep, load
+from hpcbench.status.durations import longest_s
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.survey import survey
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from hpcbench.submit.slurm import Array
+    from hpcbench.submit.slurm_executor import Array
 
 EPILOG = """\b
 Examples:
@@ -78,7 +78,7 @@ def resume(
 
 def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, lease: Lease) -> None:
     from hpcbench.commands.submitting import submit_with_progress
-    from hpcbench.submit.slurm import adopt_orphans, check_available
+    from hpcbench.submit.slurm_executor import adopt_orphans, check_available
 
     check_available()
     journal = Journal.read(sweep.paths)
@@ -109,7 +109,7 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
 
 def _arrays(progress: Progress, runs: list[RunProgress]) -> list[Array]:
     """What is to run as arrays, one for each job, packed by how long it took before."""
-    from hpcbench.submit.slurm import Array
+    from hpcbench.submit.slurm_executor import Array
 
     sweep, measured_s = progress.sweep, longest_s(progress)
     most = min(MAX_PACKS, int(sweep.description["site"]["limits"]["max_array_size"]))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 from typing import NamedTuple
 
-from hpcbench.collect.progress import Progress
 from hpcbench.config.experiment import load_experiment
 from hpcbench.report.tuned import headline, lines
-from hpcbench.submit.again import Again
+from hpcbench.status.progress import Progress
+from hpcbench.submit.rerun import Again
 from hpcbench.tuning.kept import read
 from hpcbench.tuning.objective import objective_of
 

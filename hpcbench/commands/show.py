@@ -8,7 +8,6 @@ import click
 import pandas as pd
 
 from hpcbench.analysis.naming import label, telling_apart
-from hpcbench.collect.progress import Progress
 from hpcbench.collect.table import PARAMETERS, repetition_table
 from hpcbench.commands.cases import any_of, row_of_case
 from hpcbench.commands.common import complete_sweep, open_sweep, workspace_of
@@ -19,6 +18,7 @@ from hpcbench.report.case.case_json import case_json
 from hpcbench.report.case.printing import print_case
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.files import write_text
+from hpcbench.status.progress import Progress
 from hpcbench.util.console import out
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural

@@ -8,16 +8,16 @@ import json
 import click
 from rich.markup import escape
 
-from hpcbench.collect.progress import Progress
-from hpcbench.collect.survey import survey_or_records
 from hpcbench.commands.common import sweep_argument, workspace_of
 from hpcbench.commands.displays import JsonLines, display_on
 from hpcbench.commands.watching import watch as watch_sweep
 from hpcbench.report.progress import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.progress_groups import lines
 from hpcbench.report.progress_json import as_json as progress_as_json
-from hpcbench.submit.search_state import search_state
-from hpcbench.submit.sweep import load
+from hpcbench.status.progress import Progress
+from hpcbench.status.survey import survey_or_records
+from hpcbench.status.tuning_state import search_state
+from hpcbench.store.sweep import load
 from hpcbench.util.console import err, out
 
 EPILOG = """\b

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from rich.progress import Progress
 
-from hpcbench.submit.filling import fill, follow
-from hpcbench.submit.follow_on import FEWEST_PLACES
-from hpcbench.submit.journal import Journal
-from hpcbench.submit.slurm import Array
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store.journal import Journal
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.continuation_job import FEWEST_PLACES
+from hpcbench.submit.queue_filling import fill, follow
+from hpcbench.submit.slurm_executor import Array
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 
 def submit_with_progress(

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from hpcbench.collect.survey import survey
 from hpcbench.commands.common import choose_site, file_in, jobs_in_words, open_sweep, resumable, workspace_of
 from hpcbench.commands.dry_run import show
 from hpcbench.commands.local_run import run_here
@@ -17,13 +16,15 @@ from hpcbench.config.loading import Document
 from hpcbench.config.site import Site
 from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
-from hpcbench.provenance.asked import Asked
-from hpcbench.submit.again import Again
-from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep, create
+from hpcbench.status.survey import survey
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.create_sweep import create
+from hpcbench.submit.rerun import Again
 from hpcbench.util.console import err, out
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 EPILOG = """\b
 Examples:
@@ -122,7 +123,7 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
 
 def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:
     from hpcbench.commands.submitting import submit_with_progress
-    from hpcbench.submit.slurm import Array
+    from hpcbench.submit.slurm_executor import Array
 
     paths = created.paths
     repetitions = sum(len(job.runs) for job in plan.jobs)

@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpcbench.collect.records import Record
-from hpcbench.collect.running import run_repetition
-from hpcbench.collect.survey import survey
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site
 from hpcbench.plan.plan import make_plan
-from hpcbench.submit.sweep import create
+from hpcbench.status.run_local import run_repetition
+from hpcbench.status.survey import survey
+from hpcbench.store.records import Record
+from hpcbench.store.workspace import SweepPaths, Workspace, check_root
+from hpcbench.submit.create_sweep import create
 from hpcbench.util.signals import ended_like_ctrl_c
-from hpcbench.workspace import SweepPaths, Workspace, check_root
 
 
 def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple[Record, str]:

@@ -19,13 +19,13 @@ from hpcbench.config.loading import Document, first_message
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
-from hpcbench.provenance.asked import Asked
 from hpcbench.report.tuned import in_words, time_in_words
-from hpcbench.submit.sweep import create
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.submit.create_sweep import create
 from hpcbench.tuning.scout import ALL, check_there
 from hpcbench.util.console import err, out
 from hpcbench.util.text import plural
-from hpcbench.workspace import SweepPaths, Workspace
 
 if TYPE_CHECKING:
     from hpcbench.tuning.space import Context

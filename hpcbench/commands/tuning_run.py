@@ -9,7 +9,6 @@ import click
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hpcbench.collect.records import Record, disturbed_by
 from hpcbench.commands.common import resumable
 from hpcbench.commands.watching import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
@@ -19,10 +18,12 @@ from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.formats import value_in_words
 from hpcbench.report.tuned import in_words, lines
-from hpcbench.submit.again import Again
-from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.queue import searching
-from hpcbench.submit.sweep import Sweep
+from hpcbench.slurm.queue import searching
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.records import Record, disturbed_by
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.rerun import Again
 from hpcbench.tuning.bench import Bench, Runs
 from hpcbench.tuning.blocks import Notebook, Result, Search, conduct
 from hpcbench.tuning.budget import PAIRS, most_measurements
@@ -40,7 +41,6 @@ from hpcbench.util.console import err, out
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
-from hpcbench.workspace import Workspace
 
 PATIENCE_S = 60.0  # of the job that searches
 
@@ -91,8 +91,8 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
 
 
 def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> None:
-    from hpcbench.submit.search_job import submit_search  # submitit
-    from hpcbench.submit.slurm import adopt_orphans, check_available
+    from hpcbench.submit.slurm_executor import adopt_orphans, check_available
+    from hpcbench.submit.tuning_job import submit_search  # submitit
 
     check_available()
     journal = Journal.read(sweep.paths)

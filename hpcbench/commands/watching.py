@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hpcbench.collect.progress import ACTIVE, UNKNOWN, Progress
-from hpcbench.collect.survey import survey
 from hpcbench.commands.displays import Display, display_on
 from hpcbench.core.status import COMPLETED, NEVER_STARTED
 from hpcbench.report.progress import counted
-from hpcbench.submit.journal import lock_of
-from hpcbench.submit.queue import NoAnswerError
-from hpcbench.submit.search_state import SearchState, has_ended, search_state
-from hpcbench.submit.sweep import Sweep
+from hpcbench.slurm.client import NoAnswerError
+from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
+from hpcbench.status.survey import survey
+from hpcbench.status.tuning_state import SearchState, has_ended, search_state
+from hpcbench.store.journal import lock_of
+from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import is_held
 from hpcbench.util.text import plural

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from hpcbench.core import ranges
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.node.host.sysfs import counted, listed
+from hpcbench.node.host.sysfs import counted
 from hpcbench.plan.packing import Resources
 
 _BIND = "launcher: {srun: [--cpu-bind=cores]} in the site file; TaskPlugin=task/cgroup,task/affinity in slurm.conf."
@@ -38,7 +39,7 @@ def judge(asked: Resources, tasks: list[Task]) -> list[Finding]:
         means = "What srun gives the tasks of a job is not known, and may be nothing."
         found = f"{wanted}; {counted(len(tasks), 'task')} answered"
         return [Finding("CPU binding", PROBLEM, found, means, "Try `srun --ntasks=2 hostname` in a job of your own.")]
-    found = f"{wanted}; given: {' and '.join(listed(list(task.cpus)) for task in tasks)}"
+    found = f"{wanted}; given: {' and '.join(ranges.compact(task.cpus) for task in tasks)}"
     findings = [_cpus(asked, tasks, found)]
     return [*findings, _gpus(asked, tasks)] if asked.gpus else findings
 

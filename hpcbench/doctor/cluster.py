@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hpcbench.config.site import Site
-from hpcbench.submit import probe
+from hpcbench.slurm import cluster_query
 
 # Words of sinfo(1), NODE STATE CODES, for nodes that take jobs now or when others have ended. Marks for nodes that
 # save power, boot or the like may follow; a star means that the node does not answer.
@@ -55,17 +55,17 @@ class Cluster:
 
 def ask_cluster() -> Cluster:
     """Never fails: what gives no answer is empty."""
-    config = probe.config()
-    found = Cluster(config, Site.model_validate(probe.probe().site), _nodes())
+    config = cluster_query.config()
+    found = Cluster(config, Site.model_validate(cluster_query.probe().site), _nodes())
     if not found.keeps_accounts:
         return found
-    answers = probe.ask(["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]) is not None
+    answers = cluster_query.ask(["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]) is not None
     return Cluster(config, found.site, found.nodes, _associations(), _qos_limits(), answers)
 
 
 def _nodes() -> dict[str, Nodes]:
     found: dict[str, Nodes] = {}
-    for line in probe.ask(["sinfo", "--noheader", "--format=%P|%T|%D|%h"]) or []:
+    for line in cluster_query.ask(["sinfo", "--noheader", "--format=%P|%T|%D|%h"]) or []:
         name, state, count, sharing = line.split("|")
         before = found.get(name.rstrip("*"), Nodes())
         usable = int(count) if state.startswith(_TAKES_JOBS) and "*" not in state else 0
@@ -75,7 +75,7 @@ def _nodes() -> dict[str, Nodes]:
 
 def _associations() -> tuple[Association, ...] | None:
     words = ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={getpass.getuser()}"]
-    lines = probe.ask([*words, "format=account,defaultqos,qos,maxsubmitjobs"])
+    lines = cluster_query.ask([*words, "format=account,defaultqos,qos,maxsubmitjobs"])
     if lines is None:
         return None
     rows = (line.split("|") for line in lines)
@@ -86,6 +86,8 @@ def _associations() -> tuple[Association, ...] | None:
 
 
 def _qos_limits() -> dict[str, int]:
-    lines = probe.ask(["sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitjobsperuser"])
+    lines = cluster_query.ask(
+        ["sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitjobsperuser"]
+    )
     rows = (line.split("|") for line in lines or [])
     return {name: int(most) for name, most in rows if most.isdigit()}

@@ -17,9 +17,9 @@ from hpcbench.doctor.binding import Task, judge
 from hpcbench.doctor.place import Place, machine_in_words
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Resources
+from hpcbench.store.workspace import Workspace
 from hpcbench.submit.script import checked, resource_options, srun_command
 from hpcbench.submit.template import Template, quoted
-from hpcbench.workspace import Workspace
 
 TEMPLATE = "doctor.sh.j2"
 NAME = "hpcbench-doctor"

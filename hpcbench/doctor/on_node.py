@@ -16,9 +16,10 @@ from hpcbench.doctor.job import LIMIT, NODE, Checkup, Wanted, of_partition, what
 from hpcbench.doctor.place import Place
 from hpcbench.errors import UserError
 from hpcbench.node.checks.progress import Progress
-from hpcbench.submit import queue, states
-from hpcbench.submit.node_code import node_zipapp
-from hpcbench.workspace import Workspace
+from hpcbench.slurm import states
+from hpcbench.slurm.client import answer
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.zipapp import node_zipapp
 
 POLL_S = 2.0
 OVERDUE_S = 60.0  # for what its time limit should have ended
@@ -91,7 +92,7 @@ def _ask(jobs: list[_Submitted]) -> None:
         return
     ids = ",".join(job.slurm_id for job in jobs)
     try:
-        lines = queue.answer(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
+        lines = answer(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
     except UserError as error:
         if "Invalid job id" not in error.what:  # Slurm has forgotten it; anything else may pass
             return
@@ -106,7 +107,7 @@ def _ask(jobs: list[_Submitted]) -> None:
 
 def _sbatch(script: Path) -> str:
     """Submit a script; return the id. Raises UserError with sbatch's own words."""
-    lines = queue.answer(["sbatch", "--parsable", str(script)])
+    lines = answer(["sbatch", "--parsable", str(script)])
     slurm_id = (lines or [""])[-1].partition(";")[0]  # `123;cluster`; sites print greetings before it
     if not slurm_id.isdigit():
         raise UserError(f"sbatch answered {' '.join(lines)!r}, which has no job id")
@@ -122,7 +123,7 @@ def _cancelled_at_the_end(jobs: list[_Submitted]) -> Iterator[None]:
         for job in jobs:
             if not job.ended:
                 with contextlib.suppress(UserError):
-                    queue.answer(["scancel", job.slurm_id])
+                    answer(["scancel", job.slurm_id])
 
 
 def _seen(checkup: Checkup) -> Place:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.locking.flock import exclusive
-from hpcbench.workspace import Workspace
 
 VARIABLE = "HPCBENCH_ENVS"
 _ODD = re.compile(r"[\x00-\x1f\x7f:]")  # a colon would end an entry of PATH

@@ -8,8 +8,8 @@ from pathlib import Path
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.recipe import Recipe, load_recipe
 from hpcbench.errors import UserError, nearest
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
-from hpcbench.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hpcbench.environments.places import Place, place
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
 from hpcbench.errors import UserError, nearest
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 
 class NotBuiltError(UserError):

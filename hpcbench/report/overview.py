@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hpcbench.analysis import pace
-from hpcbench.collect.progress import PLANNED, Progress, RunProgress
-from hpcbench.collect.records import has_log, is_disturbed
 from hpcbench.core import status
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.submit import hostlist, states
-from hpcbench.submit.sweep import Sweep
+from hpcbench.slurm import node_list, states
+from hpcbench.status import eta
+from hpcbench.status.progress import PLANNED, Progress, RunProgress
+from hpcbench.store.records import has_log, is_disturbed
+from hpcbench.store.sweep import Sweep
 
 
 @dataclass
@@ -54,7 +54,7 @@ def named(sweep: Sweep, planned: PlannedRun) -> str:
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
     """How many repetitions run on each node; one that runs on several counts on each."""
-    return Counter(node for run in runs if run.state == states.RUNNING for node in hostlist.expand(run.nodes))
+    return Counter(node for run in runs if run.state == states.RUNNING for node in node_list.expand(run.nodes))
 
 
 def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
@@ -62,7 +62,7 @@ def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
     by_count: dict[int, list[str]] = {}
     for node, count in running_by_node(runs).items():
         by_count.setdefault(count, []).append(node)
-    return {count: hostlist.compact(by_count[count]) for count in sorted(by_count, reverse=True)}
+    return {count: node_list.compact(by_count[count]) for count in sorted(by_count, reverse=True)}
 
 
 def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
@@ -131,10 +131,10 @@ def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetim
     going = counted.get(states.PENDING, 0) + running
     left = going + (counted.get(PLANNED, 0) if progress.sweep.scheduler == "local" else 0)
     spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record["attempt"] is not None]
-    end = pace.expected_end(spans, running, left, now.timestamp())
+    end = eta.expected_end(spans, running, left, now.timestamp())
     return datetime.datetime.fromtimestamp(end).astimezone() if end is not None else None
 
 
-def _span(record: dict[str, Any]) -> pace.Span:
+def _span(record: dict[str, Any]) -> eta.Span:
     started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
     return started.timestamp(), ended.timestamp()

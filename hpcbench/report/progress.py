@@ -12,10 +12,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from hpcbench.collect.progress import PLANNED, UNKNOWN, Progress, RunProgress
 from hpcbench.core import status
 from hpcbench.report import overview
-from hpcbench.submit import reasons, states
+from hpcbench.slurm import reasons, states
+from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 
 MOST_VALUES = 8  # of an axis
 MOST_REASONS = 6

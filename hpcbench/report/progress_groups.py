@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from hpcbench.collect.progress import Progress, RunProgress
+from hpcbench.core import ranges
 from hpcbench.report.progress import plain
-from hpcbench.submit import hostlist, ranges, reasons
+from hpcbench.slurm import node_list, reasons
+from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.util.text import plural
 
 MOST_GROUPS = 5  # of one state
@@ -68,4 +69,4 @@ def _cut(elements: str) -> str:
 
 def _nodes(runs: Sequence[RunProgress]) -> str:
     lists = {run.nodes for run in runs}
-    return hostlist.compact({node for text in lists for node in hostlist.expand(text)})
+    return node_list.compact({node for text in lists for node in node_list.expand(text)})

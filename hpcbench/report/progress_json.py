@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.report import overview
-from hpcbench.submit import reasons
+from hpcbench.slurm import reasons
+from hpcbench.status.progress import Progress, RunProgress
 
 
 def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:

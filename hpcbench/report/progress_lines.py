@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from hpcbench.collect.progress import Progress
 from hpcbench.report import overview
 from hpcbench.report.progress import counted, expected_in_words, failure, plain
-from hpcbench.submit import reasons
+from hpcbench.slurm import reasons
+from hpcbench.status.progress import Progress
 from hpcbench.util.text import plural
 
 MOST_FAILURES = 10  # of one answer

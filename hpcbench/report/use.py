@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcbench.collect.occupied import Used
+from hpcbench.collect.resource_usage import Used
 from hpcbench.report.formats import figure
 from hpcbench.util.text import plural
 

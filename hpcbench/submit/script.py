@@ -17,9 +17,9 @@ from hpcbench.core import status
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Job, Resources
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.container import Needs, Words, words
 from hpcbench.submit.template import Template, quoted
-from hpcbench.workspace import SweepPaths, Workspace
 
 TEMPLATE = "job.sh.j2"
 LOG = "%A_%a_0_log.out"  # as submitit finds it

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 
 import hpcbench
 from hpcbench.errors import UserError
-from hpcbench.provenance.secrets import refuse_secrets
+from hpcbench.store.provenance.secret_check import refuse_secrets
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util import limits
 from hpcbench.util.package_data import shipped
-from hpcbench.workspace import SweepPaths, Workspace
 
 OF_FOLLOW_ON = "follow-on.sh.j2"
 OF_SEARCH = "search.sh.j2"

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hpcbench.collect.progress import PLANNED, RunProgress
-from hpcbench.collect.reconcile import LOST, SETUP
-from hpcbench.collect.records import Record, ending, is_disturbed
-from hpcbench.collect.running import run_repetition
-from hpcbench.collect.survey import survey
 from hpcbench.config.experiment import Measure
 from hpcbench.core import status
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
-from hpcbench.submit.sweep import Sweep, add_run, planned
+from hpcbench.status.progress import PLANNED, RunProgress
+from hpcbench.status.reconcile import LOST, SETUP
+from hpcbench.status.run_local import run_repetition
+from hpcbench.status.survey import survey
+from hpcbench.store.records import Record, ending, is_disturbed
+from hpcbench.store.sweep import Sweep, add_run, planned
 from hpcbench.tuning.blocks import Block, Outcome
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.stages import Stage

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from hpcbench.config.loading import first_message
 from hpcbench.core.files import write_whole
 from hpcbench.errors import UserError
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.tuning.finding import Finding
 from hpcbench.util.bounded_read import content
-from hpcbench.workspace import SweepPaths
 
 _FINDINGS = TypeAdapter(list[Finding])
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.statistics import median_of
-from hpcbench.collect.records import ending
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
 from hpcbench.core import metrics
@@ -19,6 +18,7 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.case import Case
+from hpcbench.store.records import ending
 
 _NAMED = {"throughput": THROUGHPUT, "time": TIME}
 

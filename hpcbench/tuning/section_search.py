@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hpcbench.collect.records import Record, ending
 from hpcbench.config.loading import first_message
 from hpcbench.core import status
 from hpcbench.core.files import write_whole
 from hpcbench.core.frameworks import SCHEDULE
 from hpcbench.plan.case import Case
+from hpcbench.store.records import Record, ending
 from hpcbench.tuning.bench import Bench
 from hpcbench.tuning.blocks import Notebook, conduct
 from hpcbench.tuning.duel import Verdict, duel

@@ -16,7 +16,7 @@ from hpcbench.core.energy import Energy
 from hpcbench.node.monitor import timeline
 from hpcbench.node.monitor.power_sensors import Meter
 from hpcbench.node.monitor.timeline import Writer
-from hpcbench.workspace import SweepPaths
+from hpcbench.store.workspace import SweepPaths
 
 MakeRecord = Callable[..., dict[str, Any]]
 Watts = Callable[[float], float]

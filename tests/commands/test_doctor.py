@@ -1,4 +1,4 @@
-"""hpcbench doctor on this very machine; tests/slurm has it on a cluster."""
+"""hpcbench doctor on this very machine; tests/cluster has it on a cluster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from hpcbench.collect.peaks import read_peaks
-from hpcbench.workspace import Workspace
+from hpcbench.store.machine_peaks import read_peaks
+from hpcbench.store.workspace import Workspace
 
 LAPTOP = {"HPCBENCH_SITE": "laptop"}
 QUICK = ("doctor", "--seconds", "3", "--no-peaks")

@@ -13,7 +13,7 @@ from hpcbench.config.site import Site
 from hpcbench.core.finding import Finding
 from hpcbench.environments.places import VARIABLE
 from hpcbench.node.checks.progress import silent
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from hpcbench.config.experiment import load_experiment
 from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import load_site
 from hpcbench.plan.plan import make_plan
-from hpcbench.submit.sweep import resolved
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.create_sweep import resolved
 from hpcbench.util.console import out
-from hpcbench.workspace import Workspace
 
 FOLLOW_ON = "#!/bin/bash\ntouch {{ sweep }}\n"
 

@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.torch
 
-FAULTS = Path(__file__).parents[1] / "slurm" / "faults"
+FAULTS = Path(__file__).parents[1] / "cluster" / "faults"
 RAISES, CRASHES, SLEEPS = 1, 2, 3
 
 

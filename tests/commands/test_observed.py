@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from hpcbench.analysis.observed import Observed
-from hpcbench.collect.peaks import keep_peaks
 from hpcbench.commands.observed import observe
 from hpcbench.commands.reading import records_of, surveyed
 from hpcbench.commands.results import results_of
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
-from hpcbench.workspace import Workspace
+from hpcbench.store.machine_peaks import keep_peaks
+from hpcbench.store.workspace import Workspace
 
 MACHINE = MachinePeaks("a CPU", 4, None, (Peak("cpu", 4, "float32", 1e12, 1e10, "numpy", "n1", "2026-01-01"),))
 

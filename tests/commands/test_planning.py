@@ -10,9 +10,9 @@ from hpcbench.commands.planning import placed, planned
 from hpcbench.config.loading import load_yaml
 from hpcbench.config.site import Site, load_site
 from hpcbench.errors import UserError
-from hpcbench.provenance.asked import Asked
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
-from hpcbench.workspace import Workspace
 
 EXPERIMENT = "{name: tiny, parameters: {framework: command, command: 'true'}, matrix: {size: [1, 2, 4]}, tags: [size]}"
 

@@ -14,8 +14,8 @@ from hpcbench.core import status
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
-from hpcbench.submit.sweep import SCHEMA
-from hpcbench.workspace import SweepPaths, Workspace
+from hpcbench.store.sweep import SCHEMA
+from hpcbench.store.workspace import SweepPaths, Workspace
 
 Fake = Callable[..., Path]
 SWEEP = {

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hpcbench.collect.survey import survey
 from hpcbench.commands import watching
 from hpcbench.commands.displays import JsonLines, Log, Screen, display_on
 from hpcbench.commands.watching import BUSY_S, FIRST_S, LONGEST_S, pause_s
@@ -27,10 +26,11 @@ from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
-from hpcbench.submit import packs
-from hpcbench.submit.journal import Batch, Journal, locked
-from hpcbench.submit.sweep import Sweep
-from hpcbench.workspace import Workspace
+from hpcbench.status.survey import survey
+from hpcbench.store import packs
+from hpcbench.store.journal import Batch, Journal, locked
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
 from tests.conftest import CommandLine
 
 DESCRIPTION = {

@@ -12,7 +12,7 @@ from hpcbench.core.finding import PROBLEM
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.doctor.job import Checkup, Wanted, what_to_ask
 from hpcbench.errors import UserError
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 
 @pytest.mark.parametrize(

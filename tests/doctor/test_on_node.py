@@ -1,4 +1,4 @@
-"""Jobs that are refused, that wait, and that end, by fake Slurm commands; tests/slurm has a real one."""
+"""Jobs that are refused, that wait, and that end, by fake Slurm commands; tests/cluster has a real one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcbench.core.finding import PROBLEM, WARNING
 from hpcbench.doctor import on_node
 from hpcbench.doctor.job import Wanted
 from hpcbench.doctor.place import Place
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 ONE = {"cpu": Partition()}
 

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.doctor.peaks import pythons
 from hpcbench.environments.places import VARIABLE
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from hpcbench.environments.build import build as build_environment
 from hpcbench.environments.places import Place, place
 from hpcbench.environments.pythons import choose_python
 from hpcbench.environments.recipes import recipe_file
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 # The build backend of each package. It writes a line to LOG for every wheel it makes, obeys FAIL_IF, a file that makes
 # it fail, and WAIT_FOR, a file that it waits for after it has written the line.

@@ -12,7 +12,7 @@ from hpcbench.config.site import Environment, Site, load_site
 from hpcbench.environments.programs import ProgramError
 from hpcbench.environments.resolve import check_still_there, resolve
 from hpcbench.errors import UserError
-from hpcbench.workspace import Workspace
+from hpcbench.store.workspace import Workspace
 
 TINY = {"install": ["tiny==1.0"]}
 

@@ -12,9 +12,10 @@ import pytest
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import load_site
 from hpcbench.plan.plan import Plan, make_plan
-from hpcbench.submit.node_code import node_zipapp
-from hpcbench.submit.sweep import Sweep, create
-from hpcbench.workspace import Workspace
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.create_sweep import create
+from hpcbench.submit.zipapp import node_zipapp
 from tests.hostile.values import Hostile, document
 
 FULL = 20  # times the quick part

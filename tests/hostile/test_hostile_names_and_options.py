@@ -22,8 +22,8 @@ from hpcbench.errors import UserError
 from hpcbench.node.launch import command
 from hpcbench.plan.expressions import is_expression
 from hpcbench.plan.plan import Plan, make_plan
+from hpcbench.store.workspace import Workspace
 from hpcbench.submit.script import ScriptWriter
-from hpcbench.workspace import Workspace
 from tests.hostile.values import Hostile, document, sbatch_reads
 
 Tries = Callable[[int], int]

@@ -12,7 +12,7 @@ from hpcbench.errors import UserError
 from hpcbench.node.launch.command import SHELL
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.plan import Plan
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store.sweep import Sweep
 from tests.hostile.values import Hostile, document
 
 Tries = Callable[[int], int]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
-from hpcbench.submit.node_code import PARTS
+from hpcbench.submit.zipapp import PARTS
 from hpcbench.util.package_data import PACKAGE
 
 

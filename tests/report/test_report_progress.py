@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hpcbench.collect.progress import Progress, RunProgress
 from hpcbench.commands.displays import JsonLines
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
@@ -22,9 +21,10 @@ from hpcbench.report import overview, progress_groups
 from hpcbench.report.progress import Section, expected_in_words, length, nodes_in_words, shares, view
 from hpcbench.report.progress_json import as_json
 from hpcbench.report.progress_lines import Lines
-from hpcbench.submit.states import in_words
-from hpcbench.submit.sweep import Sweep
-from hpcbench.workspace import Workspace
+from hpcbench.slurm.states import in_words
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
 
 NOW = datetime.datetime(2026, 11, 22, 14, 3, 22, tzinfo=datetime.timezone.utc)
 PARAMETERS = Parameters(framework="pytorch", model="mlp").planned()

@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store.sweep import Sweep
 
 FAKE = """#!/bin/bash
 shift 2  # -I node.pyz

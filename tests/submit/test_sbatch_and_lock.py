@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.submit import slurm
-from hpcbench.submit.journal import Journal, locked
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep
+from hpcbench.submit import slurm_executor
 from hpcbench.util.locking.lease import Lease
 
 Fake = Callable[..., Path]
@@ -24,15 +24,15 @@ TIMEOUT = shutil.which("timeout")
 
 
 def submit(sweep: Sweep, lease: Lease) -> None:
-    slurm.submit(sweep, slurm.Array("job-001", ((0,),)), Journal(sweep.paths), lease)
+    slurm_executor.submit(sweep, slurm_executor.Array("job-001", ((0,),)), Journal(sweep.paths), lease)
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "], ids=["ends when told to", "must be killed"])
 def test_an_sbatch_without_an_answer_is_ended_and_leaves_its_intent_with_fake_slurm_commands(
     trap: str, fake_commands: Fake, make_sweep: MakeSweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm, "SBATCH_LIMIT_S", 1)
-    monkeypatch.setattr(slurm, "KILL_AFTER_S", 1)
+    monkeypatch.setattr(slurm_executor, "SBATCH_LIMIT_S", 1)
+    monkeypatch.setattr(slurm_executor, "KILL_AFTER_S", 1)
     folder = fake_commands(sbatch=f"{trap}sleep 3; sleep 3; sleep 3; echo 42; echo > ended", **OTHERS)
     (folder / "timeout").symlink_to(str(TIMEOUT))
     sweep = make_sweep()
@@ -52,8 +52,9 @@ def test_an_sbatch_that_outlives_hpcbench_keeps_others_out_until_it_has_its_answ
     (folder / "timeout").symlink_to(str(TIMEOUT))
     sweep = make_sweep()
     program = (
-        "import sys; from hpcbench.submit import slurm; from hpcbench.submit.journal import Journal, locked\n"
-        "from hpcbench.submit.sweep import load; from hpcbench.workspace import Workspace; from pathlib import Path\n"
+        "import sys; from pathlib import Path\n"
+        "from hpcbench.store.journal import Journal, locked; from hpcbench.store.sweep import load\n"
+        "from hpcbench.store.workspace import Workspace; from hpcbench.submit import slurm_executor as slurm\n"
         "sweep = load(Workspace(Path(sys.argv[1])).paths('study-1'))\n"
         "with locked(sweep.paths.jobs) as lease:\n"
         "    slurm.submit(sweep, slurm.Array('job-001', ((0,),)), Journal(sweep.paths), lease)\n"

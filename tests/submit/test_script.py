@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hpcbench.errors import UserError
+from hpcbench.store.sweep import Sweep
 from hpcbench.submit.script import quoted
-from hpcbench.submit.sweep import Sweep
 
 MakeSweep = Callable[..., Sweep]
 

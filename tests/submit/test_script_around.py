@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store.sweep import Sweep
 from tests.submit.around import Around
 
 MakeSweep = Callable[..., Sweep]

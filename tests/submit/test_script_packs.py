@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.submit import packs
-from hpcbench.submit.journal import Batch, Journal
-from hpcbench.submit.sweep import Sweep
+from hpcbench.store import packs
+from hpcbench.store.journal import Batch, Journal
+from hpcbench.store.sweep import Sweep
 from tests.submit.around import Around
 
 MakeSweep = Callable[..., Sweep]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from hpcbench.analysis.quantities import TIME
-from hpcbench.collect.progress import PLANNED, RunProgress
 from hpcbench.config.experiment import Measure
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id
-from hpcbench.submit.sweep import planned
+from hpcbench.status.progress import PLANNED, RunProgress
+from hpcbench.store.sweep import planned
 from hpcbench.tuning import bench
 from hpcbench.tuning.bench import Bench
 from hpcbench.tuning.objective import Objective

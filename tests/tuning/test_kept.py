@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpcbench.analysis.statistics import Interval
+from hpcbench.store.workspace import Workspace
 from hpcbench.tuning.finding import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
 from hpcbench.tuning.kept import as_json, keep, read
 from hpcbench.tuning.usage import Usage
-from hpcbench.workspace import Workspace
 
 SETTING = Setting("c1", {"intra_op_threads": 2}, Interval(150.0, 149.0, 151.0))
 ANSWER = Answer(

@@ -13,10 +13,10 @@ import pytest
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.tuning.blocks import Block, Notebook, Outcome
 from hpcbench.tuning.finding import AtShape
 from hpcbench.tuning.section_search import SectionSearch
-from hpcbench.workspace import SweepPaths
 
 SCHEDULE = {"schema": 1, "fingerprint": "f", "sections": [{"module": "0", "phase": "forward", "threads": 2}]}
 FOUND = {"status": "completed", "error": None, "dynamic": {"answer": "schedule", "why": None, "schedule": SCHEDULE}}

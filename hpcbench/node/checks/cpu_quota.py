@@ -4,70 +4,36 @@ Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/s
 (Documentation/admin-guide/cgroup-v2.rst). A group is bound by the quotas of all that it lies in, too.
 """
 
-import os
-from typing import List, NamedTuple, Optional
+from typing import List, Optional, Tuple
 
+from ...core import ranges
 from ...core.finding import OK, PROBLEM, WARNING, Finding
-from ..host import cgroups
-from ..host.sysfs import System, counted, listed, numbered
-
-
-class Quota(NamedTuple):
-    """CPUs' worth of time, and in how many periods it was used up before their end, since the group was made."""
-
-    cpus: float
-    folder: str
-    throttled: Optional[int]
+from ..host.cpu_quota import Quota, folders, tightest
+from ..host.sysfs import System, counted
 
 
 def look(system: System) -> List[Finding]:
     return [_set_of_cpus(system), _of_time(tightest(system), len(system.cpus))]
 
 
-def tightest(system: System) -> Optional[Quota]:
-    """The smallest quota of our group and of those that it lies in; None where none of them has one."""
-    quotas = filter(None, (_quota(system, folder) for folder in _folders(system, "cpu")))
-    return min(quotas, key=lambda quota: quota.cpus, default=None)
-
-
-def _folders(system: System, controller: str) -> List[str]:
-    found = cgroups.folders(system.lines("proc/self/cgroup"), controller, system.root)
-    return [os.path.relpath(folder, system.root) for folder in found]
-
-
-def _quota(system: System, folder: str) -> Optional[Quota]:
-    told = (system.text(folder + "/cpu.max") or "").split()
-    if not told:
-        told = [system.text(folder + "/cpu.cfs_%s_us" % name) or "" for name in ("quota", "period")]
-    try:
-        quota_us, period_us = (int(number) for number in told)
-    except ValueError:  # `max 100000` is none
-        return None
-    if quota_us < 0 or period_us <= 0:  # so is -1
-        return None
-    return Quota(quota_us / period_us, folder, _throttled(system, folder))
-
-
-def _throttled(system: System, folder: str) -> Optional[int]:
-    return cgroups.values((system.text(folder + "/cpu.stat") or "").encode()).get("nr_throttled")
-
-
 def _set_of_cpus(system: System) -> Finding:
-    online = numbered(system.text("sys/devices/system/cpu/online") or listed(system.cpus))
+    online = ranges.expand(system.text("sys/devices/system/cpu/online") or ranges.compact(system.cpus))
     found = "%d of %s usable" % (len(system.cpus), counted(len(online), "CPU"))
     ours = set(system.cpus)
-    for folder in _folders(system, "cpuset"):
+    for folder in folders(system, "cpuset"):
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
             means = "The kernel runs this on other CPUs than its binding says."
             mend = "Ask those who run the launcher: binding and control group contradict each other."
             return Finding("CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, mend)
-    return Finding("CPU set", OK, found if len(ours) == len(online) else "%s: %s" % (found, listed(system.cpus)))
+    if len(ours) < len(online):
+        found += ": " + ranges.compact(ours)
+    return Finding("CPU set", OK, found)
 
 
-def _allowed(system: System, folder: str) -> List[int]:
+def _allowed(system: System, folder: str) -> Tuple[int, ...]:
     names = ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")
-    return numbered(next(filter(None, (system.text("%s/%s" % (folder, name)) for name in names)), ""))
+    return ranges.expand(next(filter(None, (system.text("%s/%s" % (folder, name)) for name in names)), ""))
 
 
 def _of_time(quota: Optional[Quota], cpus: int) -> Finding:

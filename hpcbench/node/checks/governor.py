@@ -2,8 +2,9 @@
 
 from typing import Dict, List, Optional
 
+from ...core import ranges
 from ...core.finding import NOTE, OK, WARNING, Finding
-from ..host.sysfs import System, listed
+from ..host.sysfs import System
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # These drivers leave the choice to the processor: there `powersave` is the usual way, and no slow one.
@@ -17,7 +18,7 @@ def look(system: System) -> List[Finding]:
     if not governors:
         return [_untold()]
     if len(governors) > 1:
-        parts = ["%s on CPU %s" % (name, listed([cpu for cpu in told if told[cpu] == name])) for name in governors]
+        parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
         means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
         return [Finding("governor", WARNING, ", ".join(parts), means, _MEND)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
@@ -60,7 +61,11 @@ def _capped(system: System) -> List[Finding]:
     if not low:
         return []
     limit, most, _ = min(low)
-    found = "limited to %.2f of %.2f GHz on CPU %s" % (limit / 1e6, most / 1e6, listed([cpu for _, _, cpu in low]))
+    found = "limited to %.2f of %.2f GHz on CPU %s" % (
+        limit / 1e6,
+        most / 1e6,
+        ranges.compact([cpu for _, _, cpu in low]),
+    )
     means = "The clock is steady but lower than on other nodes: compare only with nodes that have the same limit."
     return [
         Finding("frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it.")

@@ -2,14 +2,15 @@
 
 from typing import List
 
+from ...core import ranges
 from ...core.finding import NOTE, OK, Finding
-from ..host.sysfs import System, counted, numbered
+from ..host.sysfs import System, counted
 
 _NODES = "sys/devices/system/node/node[0-9]*"
 
 
 def look(system: System) -> List[Finding]:
-    cpus = [set(numbered(system.text(node + "/cpulist") or "")) for node in system.matching(_NODES)]
+    cpus = [set(ranges.expand(system.text(node + "/cpulist"))) for node in system.matching(_NODES)]
     domains = [each for each in cpus if each]  # memory may be a domain without a CPU
     ours = [each for each in domains if each & set(system.cpus)]
     if len(domains) < 2:

@@ -11,8 +11,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from ...core.finding import NOTE, OK, WARNING, Finding
 from ...core.machine_peaks import MachinePeaks, Peak
 from ..host import gpus, hardware, hostname, memory, topology
+from ..host.cpu_quota import tightest
 from ..host.sysfs import System, counted
-from . import cpu_quota
 from .progress import Progress, silent
 
 CPU, GPU = "cpu", "gpu"
@@ -71,7 +71,7 @@ def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent)
     placed = topology.read(system)
     cores = {cpu.core for cpu in placed}
     cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
-    whole = cpu_quota.tightest(system)
+    whole = tightest(system)
     most = min(len(cpus), max(1, int(whole.cpus))) if whole else len(cpus)
     by = [(library, python) for library in ("numpy", "torch") for python in dict.fromkeys(pythons)]
     peaks: List[Peak] = []

@@ -4,8 +4,8 @@ from typing import Any, Dict, Mapping
 
 from ..host import gpus, hostname
 from ..host.sysfs import System
+from ..host.topology import core_of
 from ..monitor.sources.gpu import VISIBLE
-from .smt import core_of
 
 
 def placement(system: System, environment: Mapping[str, str]) -> Dict[str, Any]:

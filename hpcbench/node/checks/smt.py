@@ -2,13 +2,15 @@
 
 from typing import List
 
+from ...core import ranges
 from ...core.finding import NOTE, OK, Finding
-from ..host.sysfs import System, counted, numbered
+from ..host.sysfs import System, counted
+from ..host.topology import core_of
 
 
 def look(system: System) -> List[Finding]:
     cores = {core_of(system, cpu) for cpu in system.cpus}
-    threads = max(len(numbered(core)) for core in cores)
+    threads = max(len(ranges.expand(core)) for core in cores)
     ours = "%s on %s" % (counted(len(system.cpus), "usable CPU"), counted(len(cores), "core"))
     if threads == 1:
         return [Finding("SMT", OK, "off or none: %s" % ours)]
@@ -17,8 +19,3 @@ def look(system: System) -> List[Finding]:
     means = "Two threads on one core share its units: as many threads as CPUs are much less than twice as fast."
     mend = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
     return [Finding("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, mend)]
-
-
-def core_of(system: System, cpu: int) -> str:
-    """The core of a CPU, as the list of all CPUs on it; as that CPU alone where it is not told."""
-    return system.text("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu) or str(cpu)

@@ -6,12 +6,13 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ...core import ranges
 from ...core.files import keep_once, write_whole
 from ...core.redaction import without_secrets
-from ..checks import smt
 from . import gpus, hardware, hostname, slurm_config
 from .inventory_file import path_of
-from .sysfs import System, listed, numbered
+from .sysfs import System
+from .topology import core_of
 
 SCHEMA = 1
 SLURM = "slurm"  # the folder of Slurm's configurations, beside those of the nodes
@@ -44,12 +45,12 @@ def _processors(system: System) -> Dict[str, Any]:
     """Of all CPUs that are switched on, not only those that we may use."""
     cpus = _numbers(system.matching("sys/devices/system/cpu/cpu[0-9]*/topology"))  # one that is off has none
     packages = {system.text("sys/devices/system/cpu/cpu%d/topology/physical_package_id" % cpu) for cpu in cpus}
-    cores = {smt.core_of(system, cpu) for cpu in cpus}
+    cores = {core_of(system, cpu) for cpu in cpus}
     return {
-        "cpus_online": listed(cpus) or None,
+        "cpus_online": ranges.compact(cpus) or None,
         "sockets": len(packages) or None,
         "cores": len(cores) or None,
-        "threads_per_core": max((len(numbered(core)) for core in cores), default=None),
+        "threads_per_core": max((len(ranges.expand(core)) for core in cores), default=None),
     }
 
 

@@ -49,26 +49,6 @@ def this_system() -> System:
     return System(usable_cpus())
 
 
-def numbered(text: str) -> List[int]:
-    """The numbers of a list as the kernel writes it: `0-2,8` is 0, 1, 2, 8."""
-    numbers: List[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
-    return numbers
-
-
-def listed(numbers: List[int]) -> str:
-    """The same the other way: 0, 1, 2, 8 are `0-2,8`."""
-    runs: List[List[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join("%d-%d" % (run[0], run[-1]) if len(run) > 1 else str(run[0]) for run in runs)
-
-
 def counted(number: int, word: str) -> str:
     """`1 core`, `2 cores`."""
     return "%d %s%s" % (number, word, "" if number == 1 else "s")

@@ -5,7 +5,8 @@ After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/sta
 
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from .sysfs import System, numbered
+from ...core import ranges
+from .sysfs import System
 
 
 class Cpu(NamedTuple):
@@ -43,7 +44,7 @@ def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
 
 
 def _core(system: System, cpu: int) -> Optional[int]:
-    siblings = numbered(system.text(_topology(cpu) + "thread_siblings_list") or "")
+    siblings = ranges.expand(system.text(_topology(cpu) + "thread_siblings_list"))
     return min(siblings, default=None)
 
 
@@ -60,5 +61,10 @@ def _nodes(system: System) -> Dict[int, int]:
     found = {}
     for path in system.matching("sys/devices/system/node/node[0-9]*/cpulist"):
         node = int(path.split("/")[-2][len("node") :])
-        found.update(dict.fromkeys(numbered(system.text(path) or ""), node))
+        found.update(dict.fromkeys(ranges.expand(system.text(path)), node))
     return found
+
+
+def core_of(system: System, cpu: int) -> str:
+    """The core of a CPU, as the list of all CPUs on it; as that CPU alone where it is not told."""
+    return system.text("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu) or str(cpu)

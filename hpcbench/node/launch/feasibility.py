@@ -5,10 +5,11 @@ import math
 import os
 from typing import Optional
 
+from ...core import ranges
 from ...core.run_spec import PlannedRun
-from ..checks.cpu_quota import tightest
+from ..host.cpu_quota import tightest
 from ..host.hardware import usable_cpus
-from ..host.sysfs import System, counted, listed, this_system
+from ..host.sysfs import System, counted, this_system
 from . import allocator, preload
 
 
@@ -46,7 +47,7 @@ def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
     for name in ("intra_op_threads", "inter_op_threads"):
         threads = parameters[name] or 0
         if threads > len(system.cpus):
-            usable = (counted(len(system.cpus), "CPU"), listed(system.cpus))
+            usable = (counted(len(system.cpus), "CPU"), ranges.compact(system.cpus))
             return _refused(name, threads, "may use %s (%s)" % usable)
         over = _over_quota(name, threads * planned.instances, system)
         if over:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hpcbench.analysis.naming import cell
-from hpcbench.collect.records import Record
+from hpcbench.core import ranges
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.formats import memory
 from hpcbench.report.overview import from_workspace
-from hpcbench.submit import hostlist, ranges
+from hpcbench.slurm import node_list
+from hpcbench.store.records import Record
 
 
 def environment(view: CaseView) -> Facts:
@@ -25,7 +26,7 @@ def environment(view: CaseView) -> Facts:
         ("", _all_packages(view)),
         ("python", _each(records, lambda record: [record["executable"]])),
         ("variables", _each(records, _variables)),
-        ("nodes", hostlist.compact({node["hostname"] for record in records for node in record["nodes"]})),
+        ("nodes", node_list.compact({node["hostname"] for record in records for node in record["nodes"]})),
         ("CPU", _each(records, _processors)),
         ("governor", "; turbo ".join(filter(None, [row["cpu_governor"], row["cpu_turbo"]]))),
         ("GPU", row["gpu_model"]),

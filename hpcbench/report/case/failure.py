@@ -8,11 +8,11 @@ from dataclasses import replace
 from rich.console import RenderableType
 from rich.text import Text
 
-from hpcbench.collect.progress import Progress
 from hpcbench.core import status
 from hpcbench.report import overview, progress_groups
 from hpcbench.report.case.facts import Facts
 from hpcbench.report.case.view import CaseView
+from hpcbench.status.progress import Progress
 
 
 def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from hpcbench.collect.logs import last_lines
 from hpcbench.report.case.facts import Facts
 from hpcbench.report.case.failure import last_words
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.overview import from_workspace, log_path
+from hpcbench.store.logs import last_lines
 
 
 def log(view: CaseView, lines: int) -> Iterator[RenderableType]:

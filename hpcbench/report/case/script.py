@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from hpcbench.core import ranges
 from hpcbench.report.case.facts import Fact, Facts
 from hpcbench.report.case.view import CaseView
 from hpcbench.report.overview import from_workspace
-from hpcbench.submit import packs, ranges
+from hpcbench.store import packs
 from hpcbench.util.text import plural
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.summary import by_case, case_table, speaking
-from hpcbench.collect.progress import Progress, RunProgress
-from hpcbench.collect.records import Record
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED
 from hpcbench.report import overview
-from hpcbench.submit.sweep import Sweep
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.store.records import Record
+from hpcbench.store.sweep import Sweep
 
 Row = dict[Any, Any]  # of a table, with None for whatever is missing
 

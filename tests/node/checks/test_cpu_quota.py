@@ -6,6 +6,7 @@ import pytest
 
 from hpcbench.core.finding import OK, PROBLEM, WARNING
 from hpcbench.node.checks import cpu_quota
+from hpcbench.node.host.cpu_quota import tightest
 from tests.node.host.quotas import GROUP, QUOTAS, V1, V2, v2
 
 ONLINE = {"sys/devices/system/cpu/online": "0-3\n"}
@@ -13,7 +14,7 @@ ONLINE = {"sys/devices/system/cpu/online": "0-3\n"}
 
 @pytest.mark.parametrize(("files", "cpus"), QUOTAS)
 def test_the_tightest_quota_of_all_groups_counts(lay, files: dict[str, str], cpus: float | None) -> None:
-    found = cpu_quota.tightest(lay(files))
+    found = tightest(lay(files))
     assert (found and found.cpus) == cpus
 
 

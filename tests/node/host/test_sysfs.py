@@ -1,23 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from hpcbench.node.host.sysfs import counted, listed, numbered, this_system
-
-
-def test_a_list_of_the_kernel_is_its_numbers() -> None:
-    assert numbered("0-2,8\n") == [0, 1, 2, 8]
-    assert numbered("") == []
-
-
-def test_numbers_are_written_as_the_kernel_does() -> None:
-    assert listed([8, 2, 0, 1]) == "0-2,8"
-
-
-@given(st.sets(st.integers(0, 300)))
-def test_a_list_of_the_kernel_can_be_read_again(numbers: set[int]) -> None:
-    assert numbered(listed(list(numbers))) == sorted(numbers)
+from hpcbench.node.host.sysfs import counted, this_system
 
 
 def test_what_cannot_be_read_is_nothing(lay) -> None:

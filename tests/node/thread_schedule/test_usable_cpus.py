@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch", reason="PyTorch is not installed; not run: the quota that a schedule reads")
 
-from hpcbench.node.checks import cpu_quota as checked  # noqa: E402
+from hpcbench.node.host.cpu_quota import tightest  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
 from tests.node.host.quotas import QUOTAS  # noqa: E402
 
@@ -17,7 +17,7 @@ from tests.node.host.quotas import QUOTAS  # noqa: E402
 @pytest.mark.parametrize(("files", "expected"), QUOTAS)
 def test_it_is_that_of_a_checkup(lay: Any, files: dict[str, str], expected: float | None) -> None:
     system = lay(files)
-    found, other = cpu_quota.tightest(system.root), checked.tightest(system)
+    found, other = cpu_quota.tightest(system.root), tightest(system)
     assert (found and found.cpus) == expected
     assert (found and found.group) == (other and system.path(other.folder))
 

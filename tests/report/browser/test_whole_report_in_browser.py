@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.collect.peaks import keep_peaks
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
-from hpcbench.workspace import Workspace
+from hpcbench.store.machine_peaks import keep_peaks
+from hpcbench.store.workspace import Workspace
 from tests.report.browser import made_up
 
 pytestmark = pytest.mark.browser

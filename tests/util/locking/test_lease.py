@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.submit import slurm
+from hpcbench.submit import slurm_executor
 from hpcbench.util.locking import lease as module
 from hpcbench.util.locking.flock import as_standard_input
 from hpcbench.util.locking.lease import TakenError, lease
@@ -212,7 +212,7 @@ def test_what_does_not_end_is_told(lock: Path, tmp_path: Path, impatient: None) 
 
 
 def test_a_watch_is_longer_than_an_sbatch_may_outlive_its_hpcbench() -> None:
-    assert slurm.SBATCH_LIMIT_S + slurm.KILL_AFTER_S + module.BEAT_S < module.WATCH_S
+    assert slurm_executor.SBATCH_LIMIT_S + slurm_executor.KILL_AFTER_S + module.BEAT_S < module.WATCH_S
 
 
 def test_a_holder_that_is_stopped_keeps_it_and_it_is_told_how_to_end_it(lock: Path) -> None:

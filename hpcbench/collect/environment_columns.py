@@ -1,0 +1,39 @@
+"""On what a repetition ran, as columns: what should not differ between cases that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hpcbench.store.records import Record
+
+
+def setup_columns(record: Record) -> dict[str, Any]:
+    """Machine, software, and what the sweep was planned with. Nodes of earlier versions tell less."""
+    git = record["git"] or {}
+    return {
+        "cpu_model": _of_nodes(record, "cpu_model"),
+        "cpu_governor": _of_nodes(record, "governor"),
+        "cpu_turbo": _of_nodes(record, "turbo", {True: "on", False: "off"}),
+        "gpu_model": _listed(gpu for rank in record["ranks"] for gpu in rank.get("gpus") or ()),
+        "kernel": _of_nodes(record, "kernel"),
+        "software": _software(record),
+        "hpcbench_version": record["hpcbench_version"],
+        "git_commit": git.get("commit"),
+        "git_dirty": git.get("dirty"),
+    }
+
+
+def _of_nodes(record: Record, name: str, words: Mapping[Any, str] | None = None) -> str | None:
+    found = [node.get(name) for node in record["nodes"]]
+    return _listed((words or {}).get(value, value) for value in found if value is not None)
+
+
+def _listed(values: Iterable[str]) -> str | None:
+    return "; ".join(dict.fromkeys(values)) or None
+
+
+def _software(record: Record) -> str | None:
+    """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
+    versions = {"python": record["python"], **(record["packages"] or {})}
+    return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None

@@ -1,0 +1,145 @@
+"""What repetitions took of their site while they ran, and what that costs: by their records alone."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
+from hpcbench.config.prices import Price, Taken, has_prices, price_per_hour, total
+from hpcbench.core.energy import J_PER_KWH
+from hpcbench.plan.packing import Resources
+from hpcbench.plan.taking import taken
+from hpcbench.status.progress import Progress
+from hpcbench.store.records import Record, has_log
+from hpcbench.store.sweep import Sweep
+
+CURRENCY, PRICE, PRICE_REASON, CARBON = "currency", "price_per_hour", "price_reason", "co2e_g_per_kwh"
+COLUMNS = (CURRENCY, PRICE, PRICE_REASON, CARBON)
+_RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
+
+
+class Charge(NamedTuple):
+    """What a repetition took, and what an hour of that costs."""
+
+    taken: Taken
+    price: Price
+
+
+class Charges:
+    """What each job of a sweep takes of its site, as that was when the sweep was made, and at what price."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self._site = sweep.site
+        self._known: dict[tuple[str, int | None], Charge] = {}
+        self.currency = self._site.cost.currency if has_prices(self._site.cost) else None
+        self.g_per_kwh = self._site.carbon.g_per_measured_kwh
+
+    def of(self, job: str, record: Record) -> Charge:
+        """Of those repetitions that a job runs side by side, each takes an equal part of what the job takes."""
+        cpus = _cpus(record)
+        if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
+            width = self._sweep.width(job)
+            each = taken(self._resources(job, record["parameters"]), self._site, width, cpus).divided(width)
+            self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
+        return self._known[job, cpus]
+
+    def columns(self, job: str, record: Record) -> dict[str, Any]:
+        """What a table wants to know, by COLUMNS."""
+        price = self.of(job, record).price
+        return dict(zip(COLUMNS, (self.currency, *price, self.g_per_kwh), strict=True))
+
+    def _resources(self, job: str, parameters: dict[str, Any]) -> Resources:
+        nodes, tasks, cpus, gpus = (parameters[name] for name in _RESOURCES)
+        return Resources(nodes, tasks, cpus, gpus, environment="", slurm=self._sweep.slurm(job))
+
+
+def _cpus(record: Record) -> int | None:
+    """Of all nodes together, as they have told; None unless each of them has."""
+    counts = [node.get("cpu_count") for node in record["nodes"]]
+    return sum(counts) if None not in counts and len(counts) == record["parameters"]["nodes"] else None
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a whole sweep has used so far: all attempts of all repetitions, also failed and disturbed ones.
+
+    Only what records know: from the start of a repetition's first task to its record. Waiting, and what a job does
+    before, between and after its repetitions, is not in it. `unknown` says why the hours may be more.
+    """
+
+    sweep: str
+    attempts: int
+    untimed: int  # further attempts, which have left no times
+    node_hours: float
+    core_hours: float
+    gpu_hours: float
+    unknown: str | None
+    currency: str | None  # None where the site has no prices
+    price: Price
+    energy_kwh: float | None  # of what was metered, while it was; None where nothing was
+    energy_scopes: tuple[str, ...]  # which parts of the nodes that is
+    measured_node_hours: float  # in which that energy was used
+    co2e_g: float | None
+
+    @property
+    def measured_part(self) -> float:
+        """Of the node-hours, from 0 to 1."""
+        return self.measured_node_hours / self.node_hours if self.node_hours else 0.0
+
+
+class _Attempt(NamedTuple):
+    charge: Charge
+    hours: float
+    energy_j: float | None
+    scope: str | None
+    measured_hours: float
+
+
+def used(progress: Progress) -> Used:
+    """What a sweep has used."""
+    charges = Charges(progress.sweep)
+    tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
+    attempts = [each for each in tried if each is not None]
+    known = [(each.charge.taken, each.hours) for each in attempts]
+    metered = [each for each in attempts if each.energy_j is not None]
+    energy_kwh = sum(each.energy_j or 0.0 for each in metered) / J_PER_KWH if metered else None
+    return Used(
+        sweep=progress.sweep.paths.name,
+        attempts=len(attempts),
+        untimed=len(tried) - len(attempts),
+        node_hours=sum(each.nodes * hours for each, hours in known),
+        core_hours=sum(each.cores * hours for each, hours in known),
+        gpu_hours=sum(each.gpus * hours for each, hours in known),
+        unknown=next((each.unknown for each, hours in known if each.unknown and hours), None),
+        currency=charges.currency,
+        price=total(each.charge.price.times(each.hours) for each in attempts if each.hours),
+        energy_kwh=energy_kwh,
+        energy_scopes=tuple(dict.fromkeys(each.scope for each in metered if each.scope)),
+        measured_node_hours=sum(each.charge.taken.nodes * each.measured_hours for each in metered),
+        co2e_g=None if charges.g_per_kwh is None or energy_kwh is None else charges.g_per_kwh * energy_kwh,
+    )
+
+
+def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
+    """None where it is not known how long it ran."""
+    hours, watched = _hours(record), record["watched"]
+    if hours is None:
+        return None
+    energy = energy_columns(record) if watched else {}
+    seconds = max((node["seconds"] for node in watched), default=0.0)
+    return _Attempt(charges.of(job, record), hours, energy.get(MEASURED), energy.get(SCOPE), seconds / 3600)
+
+
+def _hours(record: Record) -> float | None:
+    """How long it ran; None where that is not known. A record that was made up later was not made when it ended."""
+    if record["attempt"] is not None:
+        end = record["ended_at"]
+    elif record["ranks"]:
+        end = max(rank["ended_at"] for rank in record["ranks"])
+    else:
+        return None if has_log(record) else 0.0
+    seconds = datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(record["started_at"])
+    return max(0.0, seconds.total_seconds()) / 3600

@@ -1,0 +1,26 @@
+"""Lists of numbers as Linux and Slurm write them: `0-3,7`."""
+
+from typing import Iterable, List, Optional, Tuple
+
+
+def compact(numbers: Iterable[int]) -> str:
+    """Return `0-3,7` for 0, 1, 2, 3 and 7."""
+    runs: List[List[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else "%d-%d" % (first, last) for first, last in runs)
+
+
+def expand(text: Optional[str]) -> Tuple[int, ...]:
+    """Return the numbers that `0-3,7` stands for, without any for None or an empty text.
+
+    Raises ValueError for any other text.
+    """
+    numbers: List[int] = []
+    for part in filter(None, (text or "").strip().split(",")):
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    return tuple(numbers)

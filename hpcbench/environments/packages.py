@@ -1,0 +1,81 @@
+"""The packages of each environment, asked of its own Python where that can be started on this machine.
+
+What needs modules, lines of shell or a container is told by the first repetition that has run in it (node/cli.py).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+from hpcbench.core.files import make_folder
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.environments.resolve import Resolved, brings_python
+from hpcbench.environments.state import write_json
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.bounded_read import content
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.package_data import PACKAGE
+
+ANSWER_S = 10.0
+AT_ONCE = 8
+
+Packages = dict[str, Any]  # as node/host/packages.py tells them
+
+
+def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
+    """What is installed, by the name of the environment, where that can be told from here within seconds."""
+    here = {name: found for name, found in environments.items() if not brings_python(found.environment)}
+    questions = [(found.python, _variables(name, found)) for name, found in here.items()]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = pool.map(lambda question: _asked(*question), questions)
+    return {name: answer for name, answer in zip(here, answers, strict=True) if answer is not None}
+
+
+def keep(paths: SweepPaths, told: Mapping[str, Packages]) -> None:
+    """Write what is known. Raises OSError where the disk is full."""
+    for name, packages in told.items():
+        file = paths.packages(name)
+        make_folder(str(file.parent))
+        write_json(file, {"told_by": platform.node(), **packages})
+
+
+def read(paths: SweepPaths, environment: str) -> Packages | None:
+    """What an environment of a sweep had installed; None where nothing has told it."""
+    try:
+        told = decoded(content(paths.packages(environment)))
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("packages"), dict) else None
+
+
+def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
+    """Those that a job script would give it: see `foreign` in submit/script.py."""
+    foreign = () if name == COMMAND else ("PYTHONPATH", "PYTHONHOME")
+    kept = {variable: value for variable, value in os.environ.items() if variable not in foreign}
+    return tuple({**kept, **found.environment.env}.items())
+
+
+@lru_cache(maxsize=64)
+def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | None:
+    question = (PACKAGE / "node" / "host" / "packages.py").read_text(encoding="utf-8")
+    try:
+        done = subprocess.run(
+            [python, "-c", question],
+            cwd="/",  # from where -c imports, too
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=ANSWER_S,
+            check=True,
+        )
+        told: Packages = decoded(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return told

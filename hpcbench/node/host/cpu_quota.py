@@ -1,0 +1,43 @@
+"""The CPU time that the cgroups of this process leave it."""
+
+import os
+from typing import List, NamedTuple, Optional
+
+from . import cgroups
+from .sysfs import System
+
+
+class Quota(NamedTuple):
+    """CPUs' worth of time, and in how many periods it was used up before their end, since the group was made."""
+
+    cpus: float
+    folder: str
+    throttled: Optional[int]
+
+
+def tightest(system: System) -> Optional[Quota]:
+    """The smallest quota of our group and of those that it lies in; None where none of them has one."""
+    quotas = filter(None, (_quota(system, folder) for folder in folders(system, "cpu")))
+    return min(quotas, key=lambda quota: quota.cpus, default=None)
+
+
+def folders(system: System, controller: str) -> List[str]:
+    found = cgroups.folders(system.lines("proc/self/cgroup"), controller, system.root)
+    return [os.path.relpath(folder, system.root) for folder in found]
+
+
+def _quota(system: System, folder: str) -> Optional[Quota]:
+    told = (system.text(folder + "/cpu.max") or "").split()
+    if not told:
+        told = [system.text(folder + "/cpu.cfs_%s_us" % name) or "" for name in ("quota", "period")]
+    try:
+        quota_us, period_us = (int(number) for number in told)
+    except ValueError:  # `max 100000` is none
+        return None
+    if quota_us < 0 or period_us <= 0:  # so is -1
+        return None
+    return Quota(quota_us / period_us, folder, _throttled(system, folder))
+
+
+def _throttled(system: System, folder: str) -> Optional[int]:
+    return cgroups.values((system.text(folder + "/cpu.stat") or "").encode()).get("nr_throttled")

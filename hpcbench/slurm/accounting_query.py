@@ -1,0 +1,134 @@
+"""Asking Slurm about its accounting: the limits that hold for this user, and how many jobs count against each.
+
+The counts are slurmctld's own (`scontrol show assoc_mgr`): sbatch is judged by them, jobs that PrivateData hides are
+in them, and they are there while slurmdbd is down. sacctmgr is asked for what slurmctld does not show: the default
+QOS, a QOS's flags, and the limits of one that nobody has used since slurmctld started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from hpcbench.slurm.accounting import Accounting, Association, Counter, Qos
+from hpcbench.slurm.cluster_query import ask
+
+
+class Told(NamedTuple):
+    """The accounting, and the jobs that count now."""
+
+    accounting: Accounting
+    used: dict[Counter, int]
+
+
+def ask_accounting(cluster: str, user: str) -> Told:
+    """Never fails: what gives no answer limits nothing, and sbatch will say so."""
+    cached = ask(["scontrol", "--oneliner", "show", "assoc_mgr", f"users={user}", "flags=assoc,qos"]) or []
+    associations, used = associations_in(cached)
+    qos, used_by_qos = qos_in(cached, os.getuid())
+    default_qos = {}
+    sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show"]
+    of_user = [*sacctmgr, "assoc", f"cluster={cluster}", f"user={user}", "format=account,partition,defaultqos,qos"]
+    told = ask(of_user)
+    if told is not None:
+        default_qos = default_qos_in(told)
+        limits = "format=name,flags,grpsubmitjobs,maxsubmitjobsperuser,maxsubmitjobsperaccount"
+        qos |= full_qos_in(ask([*sacctmgr, "qos", limits]) or [])
+    partitions = ask(["scontrol", "--all", "--oneliner", "show", "partition"]) or []
+    accounting = Accounting(tuple(associations), qos, default_qos, *partitions_in(partitions))
+    return Told(accounting, used | used_by_qos)
+
+
+def associations_in(lines: list[str]) -> tuple[list[Association], dict[Counter, int]]:
+    """From scontrol, where a limit with its use is `30(11)`, and `N(11)` or nothing where there is no limit."""
+    found, used = [], {}
+    for fields in (_fields(line) for line in lines if line.startswith("ClusterName=")):
+        group, count = _limit(fields["GrpSubmitJobs"])
+        association = Association(
+            account=fields["Account"],
+            user=_bare(fields["UserName"]),
+            partition=fields["Partition"],
+            parent=_bare(fields["ParentAccount"]),
+            default=fields["DefAssoc"] == "Yes",
+            max_submit=_limit(fields["MaxSubmitJobs"])[0],
+            group_submit=group,
+        )
+        found.append(association)
+        used[association.counter] = count
+    return found, used
+
+
+def qos_in(lines: list[str], uid: int) -> tuple[dict[str, Qos], dict[Counter, int]]:
+    """From scontrol; limits by user and account are told only beside users and accounts that have used the QOS."""
+    found: dict[str, Qos] = {}
+    used: dict[Counter, int] = {}
+    for line in lines:
+        if not line.startswith("QOS="):
+            continue
+        fields = _fields(line)
+        group, count = _limit(fields["GrpSubmitJobs"])
+        users, accounts = _each(line, "MaxSubmitJobsPU"), _each(line, "MaxSubmitJobsPA")
+        qos = Qos(_bare(fields["QOS"]), group, _shared(users), _shared(accounts))
+        found[qos.name] = qos
+        used[qos.counter] = count
+        mine = [number for name, (_, number) in users.items() if name == str(uid) or name.endswith(f"({uid})")]
+        used[qos.user_counter] = sum(mine)
+        used.update({qos.account_counter(name): number for name, (_, number) in accounts.items()})
+    return found, used
+
+
+def full_qos_in(lines: list[str]) -> dict[str, Qos]:
+    """From sacctmgr, as name, flags and the three limits."""
+    rows = [line.split("|") for line in lines]
+    return {
+        name: Qos(name, _number(group), _number(user), _number(account), "OverPartQOS" in flags.split(","))
+        for name, flags, group, user, account in rows
+    }
+
+
+def default_qos_in(lines: list[str]) -> dict[tuple[str, str], str]:
+    """From sacctmgr: by account and partition, the default QOS, or the one QOS where there is but one."""
+    rows = [line.split("|") for line in lines]
+    return {
+        (account, partition): default or only
+        for account, partition, default, only in rows
+        if default or (only and "," not in only)
+    }
+
+
+def partitions_in(lines: list[str]) -> tuple[dict[str, str], str]:
+    """From scontrol: the QOS of the partitions that have one, and the name of Slurm's default partition."""
+    partitions = [_fields(line) for line in lines if line.startswith("PartitionName=")]
+    qos = {fields["PartitionName"]: fields["QoS"].lower() for fields in partitions if fields["QoS"] != "N/A"}
+    return qos, next((fields["PartitionName"] for fields in partitions if fields["Default"] == "YES"), "")
+
+
+def _fields(line: str) -> dict[str, str]:
+    """NAME=VALUE between blanks; the first of a name, as a comment may come last and hold anything."""
+    return dict(reversed(re.findall(r"(\S+?)=(\S*)", line)))
+
+
+def _bare(name: str) -> str:
+    """`alice` of `alice(1000)`."""
+    return name.partition("(")[0]
+
+
+def _limit(text: str) -> tuple[int | None, int]:
+    """30 and 11 of `30(11)`."""
+    most, _, used = text.rstrip(")").partition("(")
+    return _number(most), int(used or 0)
+
+
+def _each(line: str, name: str) -> dict[str, tuple[int | None, int]]:
+    """By user or account, what stands as `NAME={... MaxSubmitJobsPU=5(3) ...}`."""
+    return {who: _limit(text) for who, text in re.findall(rf"(\S+?)={{[^}}]*?{name}=(\S+)", line)}
+
+
+def _shared(by_name: dict[str, tuple[int | None, int]]) -> int | None:
+    """The limit is the QOS's, and so the same beside every name."""
+    return next((most for most, _ in by_name.values()), None)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdigit() else None

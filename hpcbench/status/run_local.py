@@ -1,0 +1,25 @@
+"""One repetition on this machine, from its start to the record that counts of it."""
+
+from __future__ import annotations
+
+from hpcbench.status.progress import RunProgress
+from hpcbench.status.reconcile import reconcile_local
+from hpcbench.store.records import Record, best_attempt, in_order, read_file
+from hpcbench.store.sweep import Sweep
+from hpcbench.submit.local_executor import run_one
+
+
+def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, list[Record]]:
+    """Run one repetition; return the record that counts of it, and that of each time that it was measured now.
+
+    One that left no record gets one here.
+    """
+    path = sweep.paths.local_records(run.job)
+    before = path.stat().st_size if path.exists() else 0
+    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
+    new = [record for record in read_file(path, before) if record["element"] == run.element]
+    best = best_attempt(in_order([*run.attempts, *new]))
+    if best is not None and new:
+        return best, new
+    made_up = reconcile_local(sweep, run.job, run.element, run.planned)
+    return made_up, [made_up]

@@ -1,0 +1,163 @@
+"""The journal of a sweep: what was asked of Slurm, one JSON line an event, on disk before and after each step.
+
+An intent is written before sbatch is called and its id after it, so that whatever moment hpcbench dies at, a later
+`resume` knows what to look for before it submits anything again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hpcbench.core.files import no_link
+from hpcbench.core.redaction import redacted
+from hpcbench.core.run_spec import JOB_NAME
+from hpcbench.errors import UserError
+from hpcbench.plan.repacking import Pack
+from hpcbench.store import packs
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.bounded_read import lines
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.locking.lease import Lease, lease
+
+_SLURM_ID = re.compile(r"[0-9]+\Z")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One sbatch of one job, or the intent of it while `slurm_id` is None."""
+
+    paths: SweepPaths
+    name: str  # JOB.TOKEN; ends the job's name in Slurm, unique to this batch
+    slurm_id: str | None = None
+    rejected: bool = False
+    uid: int = field(default_factory=os.getuid)
+
+    @property
+    def job(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def slurm_name(self) -> str:
+        """The job's name in Slurm, by which it can be found again."""
+        return f"{self.paths.name}.{self.name}"
+
+    @property
+    def ours(self) -> bool:
+        """Whether this user submitted it: Slurm may hide other people's jobs."""
+        return self.uid == os.getuid()
+
+    @cached_property
+    def packs(self) -> tuple[Pack, ...]:
+        """The elements that each index of the array runs."""
+        return packs.read(self.paths.packs(self.name))
+
+
+@dataclass
+class Journal:
+    """The events of one sweep."""
+
+    paths: SweepPaths
+    batches: list[Batch] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, paths: SweepPaths) -> Journal:
+        """The journal of a sweep; one without has submitted nothing. A cut-off last line is ignored.
+
+        Raises UserError for names that are none: they become parts of paths, and options of Slurm's commands.
+        """
+        found: dict[str, Batch] = {}
+        for event in _events(paths.journal):
+            kind, name = event["event"], event.get("batch", "")
+            if kind in ("submitting", "submitted", "rejected"):
+                _check(paths, name, JOB_NAME)
+            if kind == "submitting":
+                found[name] = Batch(paths, name, uid=event.get("uid", os.getuid()))
+            elif kind == "submitted" and name in found and "slurm_id" in event:
+                _check(paths, event["slurm_id"], _SLURM_ID)
+                found[name] = replace(found[name], slurm_id=event["slurm_id"])
+            elif kind == "rejected" and name in found:
+                found[name] = replace(found[name], rejected=True)
+        return cls(paths, list(found.values()))
+
+    @property
+    def accepted(self) -> list[Batch]:
+        """The batches that Slurm has, or may have."""
+        return [batch for batch in self.batches if not batch.rejected]
+
+    def submitting(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self._append("submitting", batch.name, uid=batch.uid)
+
+    def submitted(self, batch: Batch, slurm_id: str) -> None:
+        self._append("submitted", batch.name, slurm_id=slurm_id)
+        self._change(batch, slurm_id=slurm_id)
+
+    def rejected(self, batch: Batch, reason: str) -> None:
+        """Also a promise: a job of this batch that comes up all the same reads it here, and runs nothing."""
+        self._append("rejected", batch.name, reason=reason)
+        self._change(batch, rejected=True)
+
+    def cancelled(self, slurm_id: str) -> None:
+        """For people who read the journal: what has become of it is told by Slurm."""
+        self._append("cancelled", "", slurm_id=slurm_id)
+
+    def _change(self, batch: Batch, **changes: Any) -> None:
+        self.batches = [replace(b, **changes) if b.name == batch.name else b for b in self.batches]
+
+    def _append(self, event: str, batch: str, **facts: Any) -> None:
+        at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+        if "reason" in facts:  # sbatch's words; all else is ours, and has to be read again
+            facts["reason"] = redacted(facts["reason"], os.environ)
+        line = json.dumps({"at": at, "event": event, "batch": batch, **facts}) + "\n"
+        path = self.paths.journal
+        with open(path, "r+b" if path.exists() else "w+b", opener=no_link) as file:
+            _end_cut_line(file)
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
+    if not (isinstance(value, str) and pattern.match(value)):
+        raise UserError(f"it names {value!r:.100}, and hpcbench gives no such name", where=str(paths.journal))
+
+
+def _end_cut_line(file: Any) -> None:
+    """Go to the end; a line that an earlier death cut off must not swallow the next one."""
+    if file.seek(0, os.SEEK_END):
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in lines(file):
+            try:
+                event = decoded(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and "event" in event:
+                yield event
+
+
+def locked(folder: Path, patience_s: float = 0) -> AbstractContextManager[Lease]:
+    """Only one hpcbench changes a sweep at a time. Raises UserError, with who it is, where another one does, and still
+    does so after `patience_s`."""
+    return lease(lock_of(folder), "this sweep", patience_s)
+
+
+def lock_of(folder: Path) -> Path:
+    """The lock of the sweep in a folder."""
+    return folder / ".lock"

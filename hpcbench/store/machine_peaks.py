@@ -1,0 +1,93 @@
+"""What machines were seen to do at most, one file for each type of node, which all sweeps of a workspace share.
+
+They lie in results/.machines/: no sweep has a name that begins with a dot, and none is archived with them. `hpcbench
+doctor` writes them, as whoever calls it: in a shared workspace others may, as far as the folder's mode lets them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from hpcbench.core.files import write_whole
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
+from hpcbench.store.workspace import Workspace
+from hpcbench.util import bounded_read
+from hpcbench.util.fast_json import decoded
+
+SCHEMA = 1
+_LONGEST_NAME = 120
+_MACHINE = TypeAdapter(MachinePeaks)
+
+
+def read_peaks(workspace: Workspace, tell: Callable[[str], object]) -> list[MachinePeaks]:
+    """All that are known. `tell` gets a sentence for each file that cannot be read, which is left out."""
+    found = []
+    for path in sorted(workspace.machines.glob("[!.]*.json")):
+        try:
+            found.append(_read(path))
+        except (OSError, ValueError) as error:
+            tell(f"{path}: the peaks of a machine cannot be read, and are left out: {error}")
+    return found
+
+
+def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
+    """Write them beside those of the same type of node; of the same device, CPUs and dtype the higher rates are kept.
+
+    The file is whole at any time; of two who write it at once, the last one's is kept. Raises OSError.
+    """
+    path = workspace.machines / f"{node_type(machine)}.json"
+    merged: dict[tuple[str, int, str], Peak] = {}
+    for peak in (*_before(path, machine), *machine.measurements):
+        merged[_kind(peak)] = _best(merged.get(_kind(peak), peak), peak)
+    measurements = tuple(merged[kind] for kind in sorted(merged))
+    data = {"schema": SCHEMA, **machine._replace(measurements=measurements).as_data()}
+    write_whole(str(path), json.dumps(data, indent=1) + "\n")
+    return path
+
+
+def node_type(machine: MachinePeaks) -> str:
+    """A name that can be read and is a file's: `amd-epyc-7763-64-core-processor-128-cpus-nvidia-a100-sxm4-40gb`."""
+    words = f"{machine.cpu_model} {machine.cpu_count} CPUs {machine.gpu_model or ''}"
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:_LONGEST_NAME]
+
+
+def machine_peaks(data: Any) -> MachinePeaks:
+    """As a job or a file tells it. Raises ValueError for what hpcbench would not have written."""
+    machine = _MACHINE.validate_json(json.dumps(data), strict=True)
+    rates = [rate for peak in machine.measurements for rate in (peak.flops_per_s, peak.bytes_per_s) if rate is not None]
+    if not all(0 < rate < math.inf for rate in rates):
+        raise ValueError("a rate is not above 0")
+    return machine
+
+
+def _read(path: Path) -> MachinePeaks:
+    data = decoded(bounded_read.content(path))
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"it has no schema {SCHEMA}")
+    return machine_peaks({name: value for name, value in data.items() if name != "schema"})
+
+
+def _before(path: Path, machine: MachinePeaks) -> tuple[Peak, ...]:
+    """What the file has of this very type of node; a damaged one has nothing that is worth keeping."""
+    try:
+        before = _read(path)
+    except (OSError, ValueError):
+        return ()
+    return before.measurements if before[:3] == machine[:3] else ()
+
+
+def _best(before: Peak, now: Peak) -> Peak:
+    """Others can only take from a peak. When, where and by what it was measured is that of the operations."""
+    known = [peak.bytes_per_s for peak in (before, now) if peak.bytes_per_s is not None]
+    return max(now, before, key=lambda peak: peak.flops_per_s)._replace(bytes_per_s=max(known, default=None))
+
+
+def _kind(peak: Peak) -> tuple[str, int, str]:
+    return peak.device, peak.cpus or 0, peak.dtype

@@ -1,0 +1,56 @@
+"""Whose the folders of a sweep are, before anything is written there."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from hpcbench.errors import UserError
+from hpcbench.store.workspace import SweepPaths
+
+PRIVATE = 0o700
+
+
+def mode(shared: bool) -> int:
+    """The mode of a sweep's folders: for its owner alone, or what the umask gives to any other folder."""
+    if not shared:
+        return PRIVATE
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o777 & ~umask
+
+
+def check(paths: SweepPaths, shared: bool) -> None:
+    """Raises UserError unless jobs/SWEEP and results/SWEEP, as far as they are there, are folders, and ours or shared.
+
+    jobs/ and results/ themselves may be links, to another file system say.
+    """
+    for folder in (paths.jobs, paths.results):
+        if folder.is_symlink() or folder.exists():
+            _check(folder, shared)
+
+
+def _check(folder: Path, shared: bool) -> None:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        kind = "a link" if stat.S_ISLNK(status.st_mode) else "a file"
+        raise UserError(
+            f"it is {kind} of {_user(status.st_uid)}, and no folder of a sweep",
+            where=str(folder),
+            hint="remove it; jobs/ and results/ as a whole may be links",
+        )
+    if status.st_uid != os.geteuid() and not shared:
+        raise UserError(
+            f"the sweep is {_user(status.st_uid)}'s, and you are {_user(os.geteuid())}",
+            where=str(folder),
+            hint="start one of your own; a sweep of an experiment with `shared: true` can be resumed by others",
+        )
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"

@@ -1,0 +1,66 @@
+"""The files of a sweep that say what it was made from and with, beside its experiment and its description."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hpcbench.config.site import Site
+from hpcbench.config.writing import yaml_text
+from hpcbench.errors import UserError
+from hpcbench.node.host import packages
+from hpcbench.store.provenance import git
+from hpcbench.store.provenance.secret_check import refuse_secrets
+from hpcbench.util.bounded_read import content
+from hpcbench.util.fast_json import decoded
+from hpcbench.util.package_data import shipped
+
+SITE, PROVENANCE, DIFF, TEMPLATES = "site.yaml", "provenance.json", "workspace.diff", "templates"
+_HEADING = "# The site as it was used, with what --local or asking Slurm made of it.\n"
+
+
+def write(folder: Path, workspace: Path, site: Site, template: Path, follow_on: Path | None = None) -> None:
+    """Write them into the folder of a new sweep, with the `template` of its scripts, and that of the job that may
+    submit the rest. Raises OSError where the disk is full, UserError for a template with a secret."""
+    (folder / SITE).write_text(_HEADING + yaml_text(site.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
+    (folder / TEMPLATES).mkdir()
+    for name, file in sorted(_templates(template, *([follow_on] if follow_on else [])).items()):
+        refuse_secrets(file.read_text(encoding="utf-8", errors="replace"), str(file))
+        shutil.copyfile(file, folder / TEMPLATES / name)
+    changes = git.changes(workspace)
+    if changes is not None and changes.diff:
+        (folder / DIFF).write_text(changes.diff, encoding="utf-8", errors="surrogateescape")
+    told = {
+        "host": platform.node(),
+        "platform": platform.platform(),
+        **packages.installed(),
+        "own_template": _is_own(template),
+        "git": None if changes is None else changes.as_json(),
+    }
+    (folder / PROVENANCE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def _templates(*used: Path) -> dict[str, Path]:
+    """These by their names, and those beside one's own: one may include another."""
+    kept: dict[str, Path] = {}
+    for template in used:
+        beside = {file.name: file for file in template.parent.glob("*.j2")} if _is_own(template) else {}
+        kept = {**beside, **kept, template.name: template}
+    return kept
+
+
+def _is_own(template: Path) -> bool:
+    return template.parent != shipped(TEMPLATES)
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """What `write` has told in a sweep's folder. Raises UserError where it cannot be read."""
+    file = folder / PROVENANCE
+    try:
+        told = decoded(content(file))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read: {error}", where=str(file)) from error
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,188 @@
+"""Reading record files: one JSON line per repetition, from whatever wrote them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hpcbench.core import status
+from hpcbench.core.samples import DISTURBED
+from hpcbench.errors import UserError
+from hpcbench.node.results.record_writer import SCHEMA
+from hpcbench.store.flaws import flaw
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.bounded_read import lines
+from hpcbench.util.fast_json import decoded
+
+Record = dict[str, Any]
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
+
+
+@dataclass
+class RecordFiles:
+    """The records of a sweep, and the lines that are none, each by its file and number, and what is wrong, if it has
+    a record's form."""
+
+    records: list[Record] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    sizes: dict[Path, int] = field(default_factory=dict)  # so many bytes of each file were read
+
+
+def read_records(paths: SweepPaths) -> RecordFiles:
+    """Every record of a sweep. A line that is no record is counted as damaged, never an end to reading.
+
+    Raises UserError for records of a schema that this version does not know.
+    """
+    found = RecordFiles()
+    for path in _files(paths.records):
+        seen: set[bytes] = set()
+        with path.open("rb") as file:
+            for number, line in enumerate(lines(file), 1):
+                if line in seen:  # a file system that repeats a write
+                    continue
+                seen.add(line)
+                _add(found, line, f"{path}:{number}")
+            found.sizes[path] = file.tell()
+    return found
+
+
+def _add(found: RecordFiles, line: bytes, place: str) -> None:
+    record = _parsed(line)
+    if record is None:
+        found.damaged.append(place)
+    elif record.get("schema") != SCHEMA:
+        raise UserError(
+            f"the record has schema {record.get('schema')}, and this hpcbench reads {SCHEMA}",
+            where=place,
+            hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
+        )
+    elif wrong := flaw(record):
+        found.damaged.append(f"{place} ({wrong})")
+    else:
+        found.records.append(record)
+
+
+def first_record(paths: SweepPaths) -> Record | None:
+    """The first that can be read, of whatever schema; of those that were made up later only where there is no other."""
+    for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
+        with path.open("rb") as file:
+            for line in lines(file):
+                record = _whole(line)
+                if record is not None:
+                    return record
+    return None
+
+
+def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
+    """The records that were written since those were read."""
+    return [record for path in _files(paths.records) for record in read_file(path, found.sizes.get(path, 0))]
+
+
+def read_file(path: Path, start: int = 0) -> list[Record]:
+    """The records in a file, from the byte `start` on; none where there is no such file."""
+    try:
+        if path.stat().st_size <= start:
+            return []
+        with path.open("rb") as file:
+            file.seek(start)
+            return [record for record in map(_whole, lines(file)) if record is not None]
+    except FileNotFoundError:
+        return []
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records of one repetition, the latest last: by what Slurm counts up and the order in which they were written,
+    for the clocks of two nodes may differ.
+
+    What a job of Slurm itself wrote counts as later than what was made up when it had not; and of that, where two who
+    looked at the same time on a file system without locks both wrote it, the first.
+    """
+    made_up: set[tuple[str, str]] = set()
+    once = []
+    for record in records:
+        job = record["slurm"].get("array_job_id"), record["slurm"].get("array_task_id")
+        if record["attempt"] is None and job[0] is not None:
+            if job in made_up:
+                continue
+            made_up.add(job)
+        once.append(record)
+    return sorted(once, key=_place_in_time)
+
+
+def _place_in_time(record: Record) -> tuple[int, bool, int]:
+    slurm = record["slurm"]
+    made_by_job = bool(slurm) and record["attempt"] is not None
+    return int(slurm.get("array_job_id") or 0), made_by_job, int(slurm.get("restart_count") or 0)
+
+
+def best_attempt(ordered: list[Record]) -> Record | None:
+    """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
+    last one."""
+    completed = [record for record in ordered if record["status"] == status.COMPLETED]
+    chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
+    return chosen[-1] if chosen else None
+
+
+def ending(record: Mapping[str, Any]) -> str:
+    """How it ended, with the reason where there is one."""
+    return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+
+
+def is_disturbed(record: Record) -> bool:
+    """Whether somebody else used the machine while it was measured."""
+    return (record["interference"] or {}).get("verdict") == DISTURBED
+
+
+def disturbed_by(record: Record) -> str | None:
+    """The causes, as `cpu, memory`; None where it was not disturbed."""
+    if not is_disturbed(record):
+        return None
+    return ", ".join(dict.fromkeys(cause for found in record["interference"]["found"] for cause in found["causes"]))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob("*.jsonl"))
+    yield from sorted(folder.glob("*/*.jsonl"))
+
+
+def _parsed(line: bytes) -> Record | None:
+    try:
+        record = decoded(line)
+        if _SURROGATE.search(line):
+            record = _in_unicode(record)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and {"schema", "status"} <= record.keys() else None
+
+
+def _in_unicode(record: Any) -> Any:
+    """With `?` for half a surrogate pair, which output that is no UTF-8 leaves in a message, and no file can hold."""
+    return json.loads(json.dumps(record, ensure_ascii=False).encode(errors="replace"))
+
+
+def _whole(line: bytes) -> Record | None:
+    """Without flaws, or of another schema, of which nothing is known."""
+    record = _parsed(line)
+    return None if record is None or (record["schema"] == SCHEMA and flaw(record)) else record
+
+
+def has_log(record: Record) -> bool:
+    """Whether its job has printed anything, as far as is known: one that Slurm never started has not."""
+    return record["attempt"] is not None or bool((record["error"] or {}).get("last_lines"))
+
+
+def array_of(record: Record) -> str | None:
+    """The id of the array that has left this record; None for one of this machine."""
+    array: str | None = record["slurm"].get("array_job_id")
+    return array
+
+
+def index_of(record: Record) -> int | None:
+    """Its index in that array."""
+    index = record["slurm"].get("array_task_id")
+    return int(index) if index is not None else None

@@ -1,0 +1,163 @@
+"""The folder of a sweep: written whole before anything is submitted, and read again by every later command."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hpcbench
+from hpcbench.environments.packages import ask, keep
+from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
+from hpcbench.errors import UserError
+from hpcbench.plan.plan import Plan
+from hpcbench.store import ownership, packs
+from hpcbench.store.provenance import provenance_files
+from hpcbench.store.provenance.git import git_state
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.sweep import SCHEMA, Sweep, planned
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.submit.script import ScriptWriter
+from hpcbench.submit.template import OF_FOLLOW_ON, Template
+from hpcbench.submit.zipapp import node_zipapp
+
+_AS_WRITTEN = Asked()
+
+
+def create(
+    workspace: Workspace,
+    paths: SweepPaths,
+    plan: Plan,
+    source: Path,
+    asked: Asked = _AS_WRITTEN,
+    template: Path | None = None,
+    *,
+    ask_packages: bool = True,
+    tuning: dict[str, Any] | None = None,
+) -> Sweep:
+    """Write the folder of a new sweep; `template` is for its scripts, in place of the workspace's or the shipped one.
+    To `ask_packages` starts the Pythons of its environments; the first repetition in each tells them, too. That of a
+    search (`tuning`) has no runs yet: add_run adds them.
+
+    It is made under another name and renamed, so that a folder with its final name is always complete.
+    Raises UserError where a Python is missing or the disk is full.
+    """
+    environments = resolved(plan, workspace)
+    pythons = {name: found.python for name, found in environments.items()}
+    _check_data(plan, workspace)
+    description = {**_description(plan, paths, workspace, pythons), **asked.as_json(), "tuning": tuning}
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
+    unfinished = paths.jobs.parent
+    try:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{paths.name}.", dir=unfinished))
+        unfinished.chmod(ownership.mode(plan.experiment.shared))
+        _write(unfinished, writer, plan, pythons, source)
+        if tuning is None:
+            _write_runs(unfinished, plan)
+        follow_on = Template.find(workspace, OF_FOLLOW_ON).file if plan.follow_on else None
+        provenance_files.write(unfinished, workspace.root, plan.site, writer.template.file, follow_on)
+        (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+        for job in plan.jobs:
+            (unfinished / "logs" / job.name).mkdir(parents=True)
+        paths.results.parent.mkdir(parents=True, exist_ok=True)
+        ownership.check(paths, shared=False)  # a new sweep: nobody else can have begun it
+        paths.results.mkdir(mode=ownership.mode(plan.experiment.shared), exist_ok=True)
+        if ask_packages:
+            keep(paths, ask(environments))
+        unfinished.rename(paths.jobs)
+    except OSError as error:
+        raise UserError(
+            f"the sweep cannot be written: {error.strerror}",
+            where=str(error.filename or paths.jobs),
+            hint="nothing was submitted",
+        ) from error
+    finally:
+        if unfinished != paths.jobs.parent:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return Sweep(paths, description)
+
+
+def _check_data(plan: Plan, workspace: Workspace) -> None:
+    """Raises UserError for data that are not there, unless a container may bring them."""
+    for case in plan.cases:
+        data = case.parameters.data
+        if data is None or plan.site.environment(case.environment).container:
+            continue
+        path = workspace.root / str(data.npz or data.imagefolder)
+        there = path.is_file() if data.npz else path.is_dir()
+        if not there:
+            wanted = "file" if data.npz else "folder"
+            raise UserError(
+                f"there is no such {wanted} of data", where=str(path), hint="paths of data begin at the workspace"
+            )
+
+
+def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Path) -> None:
+    (folder / "node.pyz").write_bytes(node_zipapp())
+    shutil.copyfile(source, folder / "experiment.yaml")
+    for job in plan.jobs:
+        (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
+        (folder / f"{job.name}.jsonl").touch()
+
+
+def _write_runs(folder: Path, plan: Plan) -> None:
+    measure = plan.experiment.measure.model_dump()
+    for job in plan.jobs:
+        with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
+            runs = (planned(run.case, run.repetition, run.order, measure) for run in job.runs)
+            file.writelines(run.as_line() + "\n" for run in runs)
+        packs.write(folder / "packs" / job.name, job.packed_elements)
+
+
+def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> dict[str, Resolved]:
+    """The environments of a plan by name. Raises UserError for one that is not there.
+
+    For a plan that is `only_shown`, one that is not built yet is a warning.
+    """
+    found, missing = {}, []
+    for name in sorted({job.resources.environment for job in plan.jobs}):
+        try:
+            found[name] = resolve(plan.site, name, workspace)
+        except NotBuiltError as error:
+            missing.append(error)
+            found[name] = Resolved(plan.site.environment(name), error.python, f"{error.what}; {error.hint}")
+    if missing and not only_shown:
+        raise _not_built(missing)
+    return found
+
+
+def _not_built(missing: list[NotBuiltError]) -> UserError:
+    """One error that names them all, with one command that builds them."""
+    if len(missing) == 1:
+        return missing[0]
+    names = [error.name for error in missing]
+    hint = f"hpcbench env build {' '.join(names)}; or name their Pythons under `environments:` in the site file"
+    return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
+
+
+def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: dict[str, str]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "name": paths.name,
+        "hpcbench_version": hpcbench.__version__,
+        "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "results": str(paths.results),
+        "experiment": plan.experiment.model_dump(mode="json"),
+        "axes": plan.experiment.axis_names,
+        "site": plan.site.model_dump(mode="json"),
+        "git": git_state(workspace.root),
+        "cases": len(plan.cases),
+        "jobs": {
+            job.name: {
+                "slurm": job.resources.slurm.model_dump(exclude_unset=True),
+                "width": job.width,
+                "environment": job.resources.environment,
+                "python": pythons[job.resources.environment],
+            }
+            for job in plan.jobs
+        },
+    }

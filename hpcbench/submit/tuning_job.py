@@ -1,0 +1,63 @@
+"""The job of a search: one allocation, in which hpcbench itself runs setting after setting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpcbench.config.slurm_options import time_text
+from hpcbench.core.files import no_link
+from hpcbench.errors import UserError
+from hpcbench.plan.packing import Job
+from hpcbench.plan.plan import Plan
+from hpcbench.slurm.queue import SEARCH
+from hpcbench.store.journal import Journal
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.submit.script import LOG, checked, resource_options
+from hpcbench.submit.slurm_executor import Array, submit
+from hpcbench.submit.template import OF_SEARCH, script_of_hpcbench
+from hpcbench.util.locking.lease import Lease
+
+
+def submit_search(
+    sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, journal: Journal, lease: Lease
+) -> str:
+    """Submit the job of a search of so many `measurements` at most; its id. Raises UserError, with sbatch's own words,
+    where it says no."""
+    content = render(plan, measurements, sweep.paths, workspace)
+    try:
+        sweep.paths.logs(SEARCH).mkdir(parents=True, exist_ok=True)  # of a bare sbatch
+        with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
+            file.write(content)
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", where=str(sweep.paths.script(SEARCH))) from error
+    return submit(sweep, Array(SEARCH, ((),)), journal, lease)
+
+
+def render(plan: Plan, measurements: int, paths: SweepPaths, workspace: Workspace) -> str:
+    """Its script. Raises UserError where the template cannot be rendered."""
+    options = [
+        f"job-name={paths.name}.{SEARCH}",
+        "array=0-0",
+        f"output={paths.logs(SEARCH) / LOG}",
+        "open-mode=append",
+        "requeue",
+        *resource_options(plan.jobs[0].resources, _time(plan, measurements)),
+    ]
+    return script_of_hpcbench(OF_SEARCH, paths, checked(options), workspace)
+
+
+def job_of(plan: Plan, measurements: int) -> Job:
+    """The job as a plan has jobs: one node for its wall time, however many repetitions there will be in it."""
+    first = plan.jobs[0]
+    slurm = first.resources.slurm.model_copy(update={"time": _time(plan, measurements)})
+    return Job(SEARCH, replace(first.resources, slurm=slurm), (first.runs[:1],))
+
+
+def _time(plan: Plan, measurements: int) -> str:
+    """`slurm.pack_walltime`, else what so many measurements may take, as far as the partition allows."""
+    resources = plan.jobs[0].resources
+    if resources.slurm.pack_walltime:
+        return resources.slurm.pack_walltime
+    wanted_s = measurements * resources.limit_s
+    return time_text(min(wanted_s, plan.site.max_time_s(resources.slurm.partition) or wanted_s))

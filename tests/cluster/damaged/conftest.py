@@ -1,0 +1,20 @@
+"""A cluster that tests may damage, and that notices soon that a node has died. Beside the others, on another worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.conftest import on, start_cluster
+
+
+@pytest.fixture(scope="session")
+def dying_cluster() -> Iterator[dict[str, str]]:
+    yield from start_cluster("dying", 15000, "yes", CLUSTER_TIMEOUT="3")
+
+
+@pytest.fixture
+def cluster(command_line, dying_cluster):
+    """The command line on that cluster."""
+    return on(command_line, dying_cluster)

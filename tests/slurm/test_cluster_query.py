@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpcbench.config.site import Site
+from hpcbench.slurm import cluster_query
+
+Fake = Callable[..., Path]
+
+SINFO = [
+    "cpu*|1-00:00:00|30|32|128000|(null)|1-infinite",
+    "cpu*|1-00:00:00|10|16+|64000+|(null)|1-infinite",
+    "gpu|infinite|4|40|512000|gpu:v100:4(S:0-1),license:2|1-2",
+    "mixed|30:00|2|8|32000|gpu:a100:2,gpu:2|1-infinite",
+]
+CONFIG = "cat <<'END'\nConfiguration data as of 2026-11-01\nClusterName = big\nMaxArraySize            = 10001\nEND"
+
+
+def lines(*text: str) -> str:
+    return "cat <<'END'\n" + "\n".join(text) + "\nEND"
+
+
+@pytest.fixture
+def cluster(fake_commands: Fake) -> Callable[..., tuple[Site, str]]:
+    def probed(**commands: str) -> tuple[Site, str]:
+        answers = {"sinfo": lines(*SINFO), "scontrol": CONFIG, "sacctmgr": lines("mine|100"), **commands}
+        fake_commands(**answers)
+        found = cluster_query.probe()
+        return Site.model_validate(found.site), "\n".join(found.unknown)
+
+    return probed
+
+
+def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tuple[Site, str]]) -> None:
+    site, unknown = cluster()
+    assert (site.name, site.scheduler, site.default_partition) == ("big", "slurm", "cpu")
+    assert (site.limits.max_array_size, site.limits.max_submit_jobs) == (10001, 100)
+    assert site.environments == {}
+    cpu, gpu, mixed = (site.partitions[name] for name in ("cpu", "gpu", "mixed"))
+    assert (cpu.nodes, cpu.cpus_per_node, cpu.memory_mb_per_node, cpu.gpus_per_node) == (40, 32, 128000, 0)
+    assert (cpu.max_time, cpu.max_nodes) == ("1-00:00:00", None)
+    assert (gpu.gpus_per_node, gpu.max_time, gpu.max_nodes) == (4, None, 2)
+    assert (mixed.gpus_per_node, mixed.max_time_s) == (4, 1800)
+    assert unknown == "prices and electricity: cost and carbon are not known to Slurm"
+
+
+def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
+    cluster: Callable[..., tuple[Site, str]],
+) -> None:
+    parameters = "SchedulerParameters     = bf_max_job_test=500,max_array_tasks=300"
+    site, _ = cluster(scontrol=CONFIG.removesuffix("END") + parameters + "\nEND")
+    assert site.limits.max_array_size == 300
+
+
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        ({"sinfo": "exit 1"}, "partitions: sinfo gave no answer"),
+        ({"scontrol": "exit 1"}, "limits of the cluster: scontrol show config gave no answer"),
+        ({"scontrol": "echo ClusterName = x"}, "taken as Slurm's default, 1001"),
+        ({"sacctmgr": "exit 1"}, "sacctmgr knows no association of yours"),
+        ({"sacctmgr": "exit 0"}, "sacctmgr knows no association of yours"),
+        (
+            {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
+            "accounts and QOS: this cluster keeps no accounting",
+        ),
+        ({"sacctmgr": lines("a|", "b||")}, "you may use a, b"),
+    ],
+)
+def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
+    commands: dict[str, str], words: str, cluster: Callable[..., tuple[Site, str]]
+) -> None:
+    assert words in cluster(**commands)[1]
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        {"sinfo": lines(*SINFO, "empty|infinite|0|0|0|(null)|1-infinite")},
+        {"sinfo": lines(*SINFO, "closed|0:00|4|4|1000|(null)|1-infinite")},
+        {"sinfo": lines(*SINFO, "closed|infinite|4|4|1000|(null)|0")},
+        {"sacctmgr": lines("mine|0")},
+        {"scontrol": "echo 'ClusterName = _test'"},
+    ],
+    ids=["a partition without nodes", "without time", "with no job allowed", "MaxSubmitJobs=0", "an odd name"],
+)
+def test_an_odd_cluster_makes_a_valid_site_with_fake_slurm_commands(
+    commands: dict[str, str], cluster: Callable[..., tuple[Site, str]]
+) -> None:
+    assert cluster(**commands)[0].default_partition == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("ping", "answers"),
+    [
+        ("echo 'Slurmctld(primary) at head is UP'", True),
+        ("echo 'Slurmctld(primary) at a is DOWN'; echo 'Slurmctld(backup) at b is UP'", True),
+        ("echo 'Slurmctld(primary) at head is DOWN'", False),
+        ("exit 1", False),
+        (None, False),
+    ],
+)
+def test_slurm_is_here_if_it_answers_with_fake_slurm_commands(
+    ping: str | None, answers: bool, fake_commands: Fake
+) -> None:
+    fake_commands(**({"scontrol": ping} if ping else {}))
+    assert cluster_query.slurm_answers() is answers
+
+
+def test_a_slurm_that_hangs_does_not_answer_with_fake_slurm_commands(
+    fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_query, "TIMEOUT_S", 0.3)
+    fake_commands(scontrol="exec sleep 10")
+    assert not cluster_query.slurm_answers()

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+
+import pytest
+
+from hpcbench.errors import UserError
+from hpcbench.store.workspace import Workspace, check_root
+
+
+def workspace(root: Path, *sweeps: str) -> Workspace:
+    """A workspace with these sweeps, the last one the latest."""
+    for age, name in enumerate(reversed(sweeps)):
+        description = Workspace(root).paths(name).description
+        description.parent.mkdir(parents=True)
+        description.write_text("{}")
+        os.utime(description, (1_000_000 - age, 1_000_000 - age))
+    return Workspace(root)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("lstm-2", "lstm-2"),
+        ("lstm-20", "lstm-20"),  # whole, though lstm-200 starts so, too
+        ("lstm-200", "lstm-200"),
+        ("m", "mlp-1"),
+        ("mlp-1", "mlp-1"),
+        ("latest", "lstm-2"),
+    ],
+)
+def test_a_sweep_is_found_by_name_prefix_or_latest(name: str, found: str, tmp_path: Path) -> None:
+    assert workspace(tmp_path, "mlp-1", "lstm-200", "lstm-20", "lstm-2").find(name).name == found
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("l", "'l' could be any of: lstm-1, lstm-2"),
+        ("lstm-3", "no sweep is called 'lstm-3'"),
+        ("ltsm-1", "did you mean 'lstm-1'"),
+        ("../jobs/lstm-1", "no sweep is called"),
+        ("", "could be any of"),
+    ],
+)
+def test_a_name_that_is_no_or_several_sweeps_is_refused(name: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        workspace(tmp_path, "lstm-1", "lstm-2").find(name)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["latest", "lstm"])
+def test_a_workspace_without_sweeps_says_so(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no sweep in this workspace"):
+        workspace(tmp_path).find(name)
+
+
+def test_a_folder_without_a_description_is_no_sweep(tmp_path: Path) -> None:
+    made = workspace(tmp_path, "lstm-1")
+    (tmp_path / "jobs" / "other").mkdir()
+    (tmp_path / "jobs" / "README.md").touch()
+    assert made.sweeps() == ["lstm-1"]
+
+
+def test_a_sweep_that_is_being_written_is_none_yet(tmp_path: Path) -> None:
+    assert workspace(tmp_path, "lstm-1", ".lstm-2.part").find("latest").name == "lstm-1"
+
+
+def test_sweeps_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
+    now = datetime.datetime(2026, 11, 1, 12, 30, 5)
+    names = []
+    for _ in range(3):
+        names.append(Workspace(tmp_path).new_name("lstm", now))
+        (tmp_path / "jobs" / names[-1]).mkdir(parents=True)
+    assert names == ["lstm-20261101-123005", "lstm-20261101-123005-2", "lstm-20261101-123005-3"]
+
+
+@pytest.mark.parametrize("root", ["/home/me/a.b-c_d", "/lustre/p+1/user@site/x=1,y"])
+def test_a_plain_path_can_stand_in_an_sbatch_line(root: str) -> None:
+    check_root(Path(root), "slurm")
+
+
+@pytest.mark.parametrize("char", [*" \t\n\"'`$;\\%&|*?#()<>[]{}!", "é"])
+def test_a_path_that_an_sbatch_line_cannot_carry_is_refused(char: str) -> None:
+    with pytest.raises(UserError, match="the path of the workspace contains"):
+        check_root(Path(f"/home/a{char}b"), "slurm")
