@@ -6,7 +6,7 @@ from __future__ import annotations
 import noise
 import numpy as np
 
-from hpcbench.analysis.changepoints import change_points
+from hpcbench.analysis.stats.change_points import change_points
 
 TRIALS, SWEEPS, REPETITIONS, CASES = 2000, 100, 5, 4
 KINDS = (

@@ -7,7 +7,7 @@ from collections import Counter
 import noise
 import numpy as np
 
-from hpcbench.analysis.verdicts import FASTER, MARGIN, SAME, SLOWER, Pair, judge
+from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SAME, SLOWER, Pair, judge
 
 TRIALS = 2000
 REPETITIONS = (3, 5, 6, 7, 10)

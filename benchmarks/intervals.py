@@ -13,7 +13,7 @@ import numpy as np
 from noise import Floats
 from scipy.signal import lfilter
 
-from hpcbench.analysis.statistics import median_interval
+from hpcbench.analysis.stats.intervals import median_interval
 
 TRIALS = 500
 SIZES = (30, 100, 300, 1000)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from measuring import HPCBENCH, FailedError, clean_environment
 
-from hpcbench.analysis.matched_pairs import interval_of_ratios
-from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.paired_effects import interval_of_ratios
 
 PAIRS = 12
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
-from hpcbench.tuning.grid import whole_grid
-from hpcbench.tuning.scout import ALL, Space, Surrogate
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.exhaustive import whole_grid
+from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.search import Found, search
-from hpcbench.tuning.stages import Stage
+from hpcbench.tuning.surrogate import ALL, Space, Surrogate
 
 # What measurements take, as a repetition of a small network does: most of it is starting the framework.
 SECONDS = {Stage.SHORT: 4.5, Stage.MEDIUM: 6.5, Stage.FULL: 10.0}

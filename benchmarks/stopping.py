@@ -15,7 +15,7 @@ import numpy as np
 from intervals import autoregressive, in_words
 from noise import Floats
 
-from hpcbench.analysis.statistics import median_interval
+from hpcbench.analysis.stats.intervals import median_interval
 from hpcbench.config.experiment import Measure
 from hpcbench.node.worker.stopping_rules import PRECISION, Settings, Stopping
 from hpcbench.node.worker.timing import WINDOW_S

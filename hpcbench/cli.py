@@ -12,23 +12,33 @@ import click
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.text import printable
 
-# The one-line helps stand here so that listing the commands imports none of them.
-COMMANDS = {
-    "init": "Make a workspace with a probed site file and examples.",
-    "sweep": "Plan an experiment, render its scripts, submit or run them.",
-    "tune": "Search the best setting, instead of measuring all of them.",
-    "status": "Count the repetitions of a sweep by state, and say why and where.",
-    "resume": "Run again what is missing or failed, and nothing else.",
-    "cancel": "Cancel the jobs of a sweep that have not ended.",
-    "report": "Print the results, best first; write CSV or Parquet.",
-    "show": "Tell all about one case: samples, interference, machine, script, log.",
-    "compare": "Say of each case whether it is faster or slower than in another sweep.",
-    "history": "Follow an experiment over all its sweeps, and mark where it changed.",
-    "archive": "Make one file of a sweep, to keep or to read elsewhere.",
-    "env": "Build and check the environments that frameworks run in.",
-    "doctor": "Say what works here, and what makes numbers worse.",
-    "completion": "Print the code that makes your shell complete commands.",
+# By folder of hpcbench.commands. The one-line helps stand here so that listing the commands imports none of them.
+GROUPS = {
+    "run": {
+        "sweep": "Plan an experiment, render its scripts, submit or run them.",
+        "tune": "Search the best setting, instead of measuring all of them.",
+        "resume": "Run again what is missing or failed, and nothing else.",
+        "cancel": "Cancel the jobs of a sweep that have not ended.",
+    },
+    "inspect": {
+        "status": "Count the repetitions of a sweep by state, and say why and where.",
+        "show": "Tell all about one case: samples, interference, machine, script, log.",
+    },
+    "analyse": {
+        "report": "Print the results, best first; write CSV or Parquet.",
+        "compare": "Say of each case whether it is faster or slower than in another sweep.",
+        "history": "Follow an experiment over all its sweeps, and mark where it changed.",
+    },
+    "setup": {
+        "init": "Make a workspace with a probed site file and examples.",
+        "env": "Build and check the environments that frameworks run in.",
+        "doctor": "Say what works here, and what makes numbers worse.",
+        "archive": "Make one file of a sweep, to keep or to read elsewhere.",
+        "completion": "Print the code that makes your shell complete commands.",
+    },
 }
+TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up"}
+FOLDERS = {name: group for group, commands in GROUPS.items() for name in commands}
 
 EPILOG = """\b
 Examples:
@@ -40,28 +50,30 @@ Examples:
 
 
 class LazyGroup(click.Group):
-    """Commands are modules of hpcbench.commands, each with a function of its own name."""
+    """A command is a module in a folder of hpcbench.commands, with a function of its own name."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(FOLDERS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in FOLDERS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"hpcbench.commands.{name}"), name)
+        module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
+        command: click.Command = getattr(module, name)
         return command
 
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        unknown = args and args[0] not in COMMANDS and not args[0].startswith("-")
+        unknown = args and args[0] not in FOLDERS and not args[0].startswith("-")
         if unknown and not context.resilient_parsing:  # completing must not print
-            raise click.UsageError(f"no command is called '{args[0]}': {nearest(args[0], COMMANDS)}", context)
+            raise click.UsageError(f"no command is called '{args[0]}': {nearest(args[0], FOLDERS)}", context)
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for group, commands in GROUPS.items():
+            with formatter.section(TITLES[group]):
+                formatter.write_dl(list(commands.items()))
 
 
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:

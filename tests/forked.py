@@ -19,15 +19,15 @@ SERVER = multiprocessing.get_context("forkserver")
 # What commands import, not they themselves: their consoles look at the terminal and the environment when they are made.
 SERVER.set_forkserver_preload(
     [
-        "hpcbench.analysis.comparison",
-        "hpcbench.analysis.latency",
-        "hpcbench.analysis.rules",
+        "hpcbench.analysis.studies.comparison",
+        "hpcbench.analysis.cases.latency",
+        "hpcbench.analysis.studies.reporting_rules",
         "hpcbench.cli",
         "hpcbench.collect.table",
         "hpcbench.doctor.terminal",
         "hpcbench.environments.build",
-        "hpcbench.report.files",
-        "hpcbench.report.terminal",
+        "hpcbench.report.export.atomic_files",
+        "hpcbench.report.terminal.results",
         "hpcbench.submit.slurm_executor",
         "hpcbench.submit.create_sweep",
     ]

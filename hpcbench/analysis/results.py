@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis import naming
-from hpcbench.analysis.quantities import Quantity
-from hpcbench.analysis.replicates import Replicates
-from hpcbench.analysis.summary import WORK, ranked_by, work_groups
-from hpcbench.analysis.threads import Compared, compared
-from hpcbench.analysis.transfer import Transfer, transfer
+from hpcbench.analysis.cases import labels
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.case_table import WORK, ranked_by, work_groups
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.studies.guideline_transfer import Transfer, transfer
+from hpcbench.analysis.studies.threads import Compared, compared
 from hpcbench.core.status import COMPLETED
 
 
@@ -52,14 +52,14 @@ class Results:
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
         return [
-            Work(naming.title(alike), short_title, alike, self._telling(alike))
-            for alike, short_title in zip(found, naming.short_titles(found), strict=True)
+            Work(labels.title(alike), short_title, alike, self._telling(alike))
+            for alike, short_title in zip(found, labels.short_titles(found), strict=True)
         ]
 
     def _telling(self, alike: pd.DataFrame) -> list[str]:
         """What tells cases of equal work apart; a single one from those of other work, as far as its title does not."""
         if len(alike) > 1:
-            return naming.varying(alike, list(self.shown))
+            return labels.varying(alike, list(self.shown))
         return [name for name in self.shown if name not in WORK and alike[name].notna().all()]
 
     def ranked_by(self, work: Work) -> Quantity:
@@ -91,7 +91,7 @@ class Results:
 
     def label(self, case: pd.Series[Any]) -> str:
         """A case in words: by what tells it from others of its work; one that was not measured, from all."""
-        return naming.label(case, self._told.get((case["sweep"], case["case"]), list(self.shown)))
+        return labels.label(case, self._told.get((case["sweep"], case["case"]), list(self.shown)))
 
     @cached_property
     def _told(self) -> dict[tuple[str, str], list[str]]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
-from hpcbench.config.prices import Price, Taken, has_prices, price_per_hour, total
+from hpcbench.config.pricing import Price, Taken, has_prices, price_per_hour, total
 from hpcbench.core.energy import J_PER_KWH
+from hpcbench.plan.allocation import taken
 from hpcbench.plan.packing import Resources
-from hpcbench.plan.taking import taken
 from hpcbench.status.progress import Progress
 from hpcbench.store.records import Record, has_log
 from hpcbench.store.sweep import Sweep

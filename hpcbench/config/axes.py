@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from hpcbench.config.loading import Model
+from hpcbench.config.yaml_document import Model
 
 MAX_AXIS_VALUES = 100_000
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from hpcbench.config.loading import Model
-from hpcbench.config.variables import check_no_given_secret
+from hpcbench.config.environment_variables import check_no_given_secret
+from hpcbench.config.yaml_document import Model
 
 _MOUNT = re.compile(r"(?P<source>~?/[^:]*)(?::(?P<target>/[^:]*))?\Z")
 

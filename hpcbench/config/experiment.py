@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hpcbench.config.axes import Axes, Range, axis_values
-from hpcbench.config.loading import Document, KeyPath, Model, build, schema_error
 from hpcbench.config.metrics import Metric, check_metrics
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.yaml_document import Document, KeyPath, Model, build, schema_error
 from hpcbench.errors import nearest
 
 

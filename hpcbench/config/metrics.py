@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.loading import Document, Model
+from hpcbench.config.yaml_document import Document, Model
 from hpcbench.core import metrics
 
 PREFIX = "metric_"  # of the columns of metrics

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.loading import Model
-from hpcbench.config.variables import check_no_secret
+from hpcbench.config.environment_variables import check_no_secret
+from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DYNAMIC, SETTINGS, STRATEGIES, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND

@@ -11,8 +11,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from pydantic import AfterValidator, Field, field_validator
 
-from hpcbench.config.loading import Document, Model, build
-from hpcbench.config.variables import Variables
+from hpcbench.config.environment_variables import Variables
+from hpcbench.config.yaml_document import Document, Model, build
 
 DIGITS = 12
 

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from hpcbench.config.container import Container, check_no_options, check_single_lines
-from hpcbench.config.loading import Document, Model, build
+from hpcbench.config.environment_variables import Variables, check_no_given_secret, check_no_secret
 from hpcbench.config.names import check_name
 from hpcbench.config.slurm_options import SlurmOptions, check_option_value, walltime_s
-from hpcbench.config.variables import Variables, check_no_given_secret, check_no_secret
+from hpcbench.config.yaml_document import Document, Model, build
 
 
 class Environment(Model):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.loading import Model
-from hpcbench.config.variables import check_no_given_secret
+from hpcbench.config.environment_variables import check_no_given_secret
+from hpcbench.config.yaml_document import Model
 
 # Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
 OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.core.finding import NOTE, OK, Finding
-from hpcbench.doctor.place import Place
+from hpcbench.doctor.checked_place import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
 from hpcbench.node.checks.run_checks import HARDWARE

@@ -16,11 +16,19 @@ from packaging.utils import canonicalize_name
 
 import hpcbench
 from hpcbench.config.recipe import Recipe, Step
-from hpcbench.environments import wheels
-from hpcbench.environments.places import Place
-from hpcbench.environments.programs import ProgramError, Programs, clean_variables
-from hpcbench.environments.pythons import Python
-from hpcbench.environments.state import BUILT, Built, read_marker, size_bytes, state_of, write_json, write_marker
+from hpcbench.environments import wheel_cache
+from hpcbench.environments.build_commands import ProgramError, Programs, clean_variables
+from hpcbench.environments.build_state import (
+    BUILT,
+    Built,
+    read_marker,
+    size_bytes,
+    state_of,
+    write_json,
+    write_marker,
+)
+from hpcbench.environments.interpreters import Python
+from hpcbench.environments.locations import Place
 from hpcbench.errors import UserError
 
 Report = Callable[[int, int, str], None]  # number of the step, how many there are, what it does now
@@ -167,15 +175,15 @@ class _Builder:
 
     def _install_compiled(self, number: int, step: Step, named: str) -> None:
         facts = self._facts()
-        key = wheels.ingredients(step, wheels.Target(facts.tag, self._named_before(step, facts.packages)))
-        kept = [] if self.fresh else wheels.kept_wheels(key)
+        key = wheel_cache.ingredients(step, wheel_cache.Target(facts.tag, self._named_before(step, facts.packages)))
+        kept = [] if self.fresh else wheel_cache.kept_wheels(key)
         if kept:
             self._tell(number, f"installing {named}, compiled before")
             self._install_wheels(kept, named)
             return
-        wheels.check_needs(step, facts.include)
+        wheel_cache.check_needs(step, facts.include)
         self._tell(number, f"compiling {named}, which may take minutes")
-        with wheels.workshop(step) as (folder, variables):
+        with wheel_cache.workshop(step) as (folder, variables):
             tools = step.compile.tools if step.compile else []
             if tools:
                 into = ("install", "--progress-bar=off", f"--target={folder / 'tools'}")
@@ -185,7 +193,7 @@ class _Builder:
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
             self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
             if step.pinned:  # else the newest version may be another one next time
-                wheels.keep(folder / "wheels", key, replace=self.fresh)
+                wheel_cache.keep(folder / "wheels", key, replace=self.fresh)
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 
     def _install_wheels(self, files: list[Path], named: str) -> None:

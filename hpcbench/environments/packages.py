@@ -15,8 +15,8 @@ from typing import Any
 
 from hpcbench.core.files import make_folder
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.environments.build_state import write_json
 from hpcbench.environments.resolve import Resolved, brings_python
-from hpcbench.environments.state import write_json
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcbench.config.loading import load_yaml
 from hpcbench.config.recipe import Recipe, load_recipe
+from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError, nearest
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped

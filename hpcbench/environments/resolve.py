@@ -12,9 +12,9 @@ from pathlib import Path
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Environment, Site
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.environments.places import Place, place
+from hpcbench.environments.build_state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
+from hpcbench.environments.locations import Place, place
 from hpcbench.environments.recipes import recipe_files
-from hpcbench.environments.state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.store.workspace import Workspace
 

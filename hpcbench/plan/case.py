@@ -14,15 +14,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.loading import Document, KeyPath, schema_error
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.yaml_document import Document, KeyPath, schema_error
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.plan.compatibility import misfit
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
-from hpcbench.plan.fitting import misfit
 from hpcbench.plan.matrix import Point, points
-from hpcbench.plan.monotone import NotANumberError, Size, nothing_to_skip, size_of
+from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
 from hpcbench.util.limits import OutOfTimeError, deadline
 
 DIGITS = 12

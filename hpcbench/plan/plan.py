@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.loading import Document
-from hpcbench.config.prices import Price, price_per_hour, total
+from hpcbench.config.pricing import Price, price_per_hour, total
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
+from hpcbench.config.yaml_document import Document
 from hpcbench.errors import UserError, nearest
+from hpcbench.plan.allocation import taken
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
-from hpcbench.plan.taking import taken
 
 MANY_JOBS = 10_000  # MaxJobCount of slurm.conf(5), of all users, unless a site has set it
 

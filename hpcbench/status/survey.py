@@ -11,7 +11,7 @@ from pathlib import Path
 from hpcbench.core import status
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.plan.repacking import Pack
+from hpcbench.plan.packing import Pack
 from hpcbench.slurm import queue, states
 from hpcbench.slurm.queue import Element, QueueEntry
 from hpcbench.status import reconcile

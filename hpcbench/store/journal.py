@@ -21,7 +21,7 @@ from hpcbench.core.files import no_link
 from hpcbench.core.redaction import redacted
 from hpcbench.core.run_spec import JOB_NAME
 from hpcbench.errors import UserError
-from hpcbench.plan.repacking import Pack
+from hpcbench.plan.packing import Pack
 from hpcbench.store import packs
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines

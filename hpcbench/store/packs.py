@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
-from hpcbench.plan.repacking import Pack
+from hpcbench.plan.packing import Pack
 from hpcbench.util.bounded_read import content
 
 

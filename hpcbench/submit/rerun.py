@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.loading import Document, load_yaml
-from hpcbench.config.settings import apply_settings
+from hpcbench.config.overrides import apply_settings
 from hpcbench.config.site import Site, load_site
+from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.environments import packages
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError

@@ -17,7 +17,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.slurm.slurm import SlurmExecutor
 
 from hpcbench.errors import UserError
-from hpcbench.plan.repacking import Pack
+from hpcbench.plan.packing import Pack
 from hpcbench.slurm.client import answer, client_environment
 from hpcbench.slurm.queue import find_by_name
 from hpcbench.slurm.submit_limits import is_full

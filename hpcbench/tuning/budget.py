@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hpcbench.tuning.duel import FEWEST
-from hpcbench.tuning.scout import ALL, Space, Surrogate
+from hpcbench.tuning.paired_comparison import FEWEST
 from hpcbench.tuning.search import FINALISTS, FINALS, most_pairs
-from hpcbench.tuning.space import Context
+from hpcbench.tuning.search_space import Context
+from hpcbench.tuning.surrogate import ALL, Space, Surrogate
 
 PART = 0.25  # of the full grid that a search should take at most
 PAIRS = 2  # for each repetition of the experiment: of a schedule beside the best fixed setting

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hpcbench.analysis.statistics import interval_of_values
+from hpcbench.analysis.stats.intervals import interval_of_values
 from hpcbench.plan.case import Case
-from hpcbench.tuning.blocks import Notebook
-from hpcbench.tuning.effects import Effects
-from hpcbench.tuning.finding import Answer, Failure, Finding, Grid, Setting
-from hpcbench.tuning.grid import beside_chosen
+from hpcbench.tuning.ask_tell import Notebook
+from hpcbench.tuning.block_model import Effects
+from hpcbench.tuning.exhaustive import beside_chosen
+from hpcbench.tuning.fidelity import Stage
+from hpcbench.tuning.how_to_apply import inherited, usage
 from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.result import Answer, Failure, Finding, Grid, Setting
 from hpcbench.tuning.search import Found
-from hpcbench.tuning.space import Context
-from hpcbench.tuning.stages import Stage
-from hpcbench.tuning.usage import inherited, usage
+from hpcbench.tuning.search_space import Context
 
 _EQUAL = ("parameter_count", "flops_per_item", "math_mode")  # of the work of a record
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hpcbench.analysis.quantities import THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.statistics import median_of
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
 from hpcbench.core import metrics

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from hpcbench.analysis.statistics import LEVEL
-from hpcbench.tuning.blocks import Notebook, Search
-from hpcbench.tuning.duel import FEWEST, Verdict, duel
-from hpcbench.tuning.effects import Effects
-from hpcbench.tuning.halving import halve
-from hpcbench.tuning.stages import Stage
+from hpcbench.analysis.stats.intervals import LEVEL
+from hpcbench.tuning.ask_tell import Notebook, Search
+from hpcbench.tuning.block_model import Effects
+from hpcbench.tuning.fidelity import Stage
+from hpcbench.tuning.paired_comparison import FEWEST, Verdict, duel
+from hpcbench.tuning.successive_halving import halve
 
 FINALISTS = 3
 FINALS = 2  # times that each finalist is measured as the experiment asks

@@ -1,4 +1,4 @@
-// How values are shown, the same as hpcbench/report/formats.py shows them, and what a filter says of them.
+// How values are shown, the same as hpcbench/report/text/numbers.py shows them, and what a filter says of them.
 
 const UNITS = {
   time: { __proto__: null, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 },

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.summary import case_table
+from hpcbench.analysis.cases.case_table import case_table
 from hpcbench.config.parameters import CHOICES
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.quantities import Quantity
-from hpcbench.analysis.replicates import Replicates
-from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import by_case, case_table, differing_work, ranked, work_groups
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.case_table import by_case, case_table, differing_work, ranked, work_groups
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.samples import of_whole
 

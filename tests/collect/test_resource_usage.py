@@ -10,9 +10,9 @@ import pytest
 
 from hpcbench.collect.resource_usage import Charges, used
 from hpcbench.collect.table import repetition_table
-from hpcbench.config.prices import Price, Taken
+from hpcbench.config.pricing import Price, Taken
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.report.use import use_in_words
+from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace

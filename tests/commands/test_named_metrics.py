@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hpcbench.analysis.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
 from hpcbench.collect.table import MetricColumn
-from hpcbench.commands.metrics import named, quantities_of
 from hpcbench.errors import UserError
+from hpcbench.report.load.metrics import named, quantities_of
 
 RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
 LOSS = Quantity("metric_loss", "loss", more_is_better=None)

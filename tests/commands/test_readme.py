@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hpcbench import cli
-from hpcbench.analysis.rules import RULES
+from hpcbench.analysis.studies.reporting_rules import RULES
 from hpcbench.collect.table import PARAMETERS
-from hpcbench.config.loading import parse_yaml
 from hpcbench.config.recipe import load_recipe
+from hpcbench.config.yaml_document import parse_yaml
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

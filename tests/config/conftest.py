@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import parse_yaml
-from hpcbench.config.settings import apply_settings
+from hpcbench.config.overrides import apply_settings
+from hpcbench.config.yaml_document import parse_yaml
 
 START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.container import Container
-from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 
 

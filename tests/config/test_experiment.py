@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.names import check_name
+from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped
 

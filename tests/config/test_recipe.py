@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.recipe import Recipe, load_recipe
+from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.site import Environment, Site, load_site
+from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped
 

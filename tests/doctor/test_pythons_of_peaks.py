@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.doctor.peaks import pythons
-from hpcbench.environments.places import VARIABLE
+from hpcbench.environments.locations import VARIABLE
 from hpcbench.store.workspace import Workspace
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from hpcbench.environments.build import build as build_environment
-from hpcbench.environments.places import Place, place
-from hpcbench.environments.pythons import choose_python
+from hpcbench.environments.interpreters import choose_python
+from hpcbench.environments.locations import Place, place
 from hpcbench.environments.recipes import recipe_file
 from hpcbench.store.workspace import Workspace
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hpcbench.environments.build import remove
-from hpcbench.environments.places import places
-from hpcbench.environments.programs import ProgramError
-from hpcbench.environments.state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, read_marker, state_of
+from hpcbench.environments.build_commands import ProgramError
+from hpcbench.environments.build_state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, read_marker, state_of
+from hpcbench.environments.locations import places
 from hpcbench.errors import UserError
 
 TINY = {"install": ["tiny==1.0"]}

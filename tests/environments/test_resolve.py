@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import Environment, Site, load_site
-from hpcbench.environments.programs import ProgramError
+from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.resolve import check_still_there, resolve
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace

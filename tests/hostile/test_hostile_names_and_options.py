@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from hpcbench.commands.planning import sweep_name
+from hpcbench.commands.shared.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.settings import apply_settings
+from hpcbench.config.overrides import apply_settings
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
-from hpcbench.environments.places import place
+from hpcbench.environments.locations import place
 from hpcbench.errors import UserError
 from hpcbench.node.launch import command
 from hpcbench.plan.expressions import is_expression

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from hpcbench.config.loading import Document, parse_yaml
+from hpcbench.config.yaml_document import Document, parse_yaml
 
 LONGEST = 9_000
 FRAGMENTS = [

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.loading import parse_yaml
-from hpcbench.config.settings import apply_settings
+from hpcbench.config.overrides import apply_settings
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.plan.plan import Plan, make_plan
 
 START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.config.loading import parse_yaml
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id
 from hpcbench.plan.plan import Plan

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.loading import Document, parse_yaml
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.yaml_document import Document, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, expand
 from hpcbench.plan.expressions import Resolver

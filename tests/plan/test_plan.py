@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, budget, check_size, make_plan

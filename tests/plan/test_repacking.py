@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
-from hpcbench.plan.repacking import estimated_s, repack
+from hpcbench.plan.packing import estimated_s, repack
 
 LIMITS = st.integers(1, 5000)
 

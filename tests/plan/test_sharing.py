@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.loading import parse_yaml
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan, make_plan
 

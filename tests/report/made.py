@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cost import add_costs
-from hpcbench.analysis.naming import telling_apart
-from hpcbench.analysis.pareto import pareto
-from hpcbench.analysis.quantities import THROUGHPUT, Quantity
-from hpcbench.analysis.replicates import Replicates
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.cost import add_costs
+from hpcbench.analysis.cases.labels import telling_apart
+from hpcbench.analysis.cases.pareto import pareto
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.speedup import add_speedup
-from hpcbench.analysis.summary import by_case, case_table, ranked
 from hpcbench.collect.table import PARAMETERS
-from hpcbench.commands.reading import candidates
+from hpcbench.report.load.records import candidates
 from tests.analysis.conftest import MEASURED, SETTINGS, USUAL, WHOLE, Row
 
 NOISE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with

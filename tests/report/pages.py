@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from hpcbench.report.page.model import (
+from hpcbench.report.html.page_model import (
     BEST,
     WITHIN_NOISE,
     Again,

@@ -11,11 +11,11 @@ import pytest
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
-from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
 from hpcbench.tuning.budget import most_measurements
-from hpcbench.tuning.scout import Space, Surrogate
 from hpcbench.tuning.search import search
-from hpcbench.tuning.space import Context
+from hpcbench.tuning.search_space import Context
+from hpcbench.tuning.surrogate import Space, Surrogate
 
 
 def test_it_is_a_part_of_the_grid_and_what_else_is_asked_for() -> None:

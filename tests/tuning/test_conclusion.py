@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hpcbench.analysis.quantities import THROUGHPUT
-from hpcbench.analysis.statistics import Interval
+from hpcbench.analysis.cases.quantities import THROUGHPUT
+from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
-from hpcbench.tuning.blocks import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.conclusion import conclude, with_grid
-from hpcbench.tuning.duel import Verdict
-from hpcbench.tuning.effects import Effects
-from hpcbench.tuning.finding import Answer, Finding
-from hpcbench.tuning.grid import whole_grid
+from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.paired_comparison import Verdict
+from hpcbench.tuning.result import Answer, Finding
 from hpcbench.tuning.search import Found
-from hpcbench.tuning.space import Context
+from hpcbench.tuning.search_space import Context
 
 
 def case(threads: int | None) -> Case:

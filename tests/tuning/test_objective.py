@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.analysis.quantities import THROUGHPUT, TIME
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions

@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from hpcbench.report.more import say_more
+from hpcbench.report.text.omitted_rows import say_more
 from hpcbench.util.text import plural
 
 
@@ -28,5 +28,5 @@ def test_what_is_left_out_is_counted(count: int, words: str) -> None:
 
 
 def test_counting_does_not_take_the_imports_of_a_report() -> None:
-    code = "import sys, hpcbench.commands.common; sys.exit('pandas' in sys.modules)"
+    code = "import sys, hpcbench.commands.shared.context; sys.exit('pandas' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,10 +8,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import (
+from hpcbench.report.charts.components import (
     Measure,
     case_names,
     colour,
@@ -32,7 +32,7 @@ from hpcbench.report.charts.base import (
 )
 from hpcbench.report.charts.encoding import MOST_NAMES, MOST_POINTS, Encoding
 from hpcbench.report.charts.theme import Place
-from hpcbench.report.formats import formatter
+from hpcbench.report.text.numbers import formatter
 
 _IN_A_ROW = 36  # characters of names below a chart
 _DARK = 0.46  # of cividis: where its relative luminance is 0.18, black and white are as far away (WCAG 2.1)

@@ -7,20 +7,20 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hpcbench.analysis import distribution
-from hpcbench.analysis.statistics import Floats
-from hpcbench.report.charts.base import colour, dashes, known_limits, measure, names, shape, sized
+from hpcbench.analysis.stats import quantiles
+from hpcbench.analysis.stats.intervals import Floats
+from hpcbench.report.charts.components import colour, dashes, known_limits, measure, names, shape, sized
 from hpcbench.report.charts.theme import Place
-from hpcbench.report.formats import duration
+from hpcbench.report.text.numbers import duration
 
 
 def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
     """A curve for each case, by its name, and its quantiles with their intervals."""
     curves, marks = [], []
     for name, repetitions in zip(names(pd.Series(list(samples))), samples.values(), strict=True):
-        times, parts = distribution.curve(repetitions)
+        times, parts = quantiles.curve(repetitions)
         curves.append(pd.DataFrame({"x": times, "part": parts, "colour": name}))
-        for part, interval in distribution.quantiles(repetitions):
+        for part, interval in quantiles.quantiles(repetitions):
             marks.append(
                 {"x": interval.estimate, "low": interval.low, "high": interval.high, "part": part, "colour": name}
             )

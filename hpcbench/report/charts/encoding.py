@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from hpcbench.analysis.naming import plain
-from hpcbench.analysis.quantities import Quantity, short_column
+from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.quantities import Quantity, short_column
 from hpcbench.analysis.results import Work
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
-from hpcbench.report.charts.base import is_numeric
+from hpcbench.report.charts.components import is_numeric
 
 MOST_COLOURS = 7
 MOST_FACETS = 12

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import Measure, colour, in_order, measure, names, sized
+from hpcbench.report.charts.components import Measure, colour, in_order, measure, names, sized
 from hpcbench.report.charts.theme import Place
 
 MOST_REPETITIONS = 6

@@ -8,14 +8,14 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from hpcbench.analysis.naming import cell, label
-from hpcbench.analysis.quantities import Quantity
+from hpcbench.analysis.cases.labels import cell, label
+from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Work
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import gradient, is_numeric, measured, shortened, sized, title_of
 from hpcbench.report.charts.cases import best_first
+from hpcbench.report.charts.components import gradient, is_numeric, measured, shortened, sized, title_of
 from hpcbench.report.charts.theme import Place
-from hpcbench.report.formats import formatter
+from hpcbench.report.text.numbers import formatter
 
 MOST_AXES = 8
 MOST_CASES = 300

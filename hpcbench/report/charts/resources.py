@@ -8,21 +8,21 @@ from functools import partial
 
 import pandas as pd
 
-from hpcbench.analysis.cost import ENERGY, ENERGY_DELAY
-from hpcbench.analysis.naming import label, plain
-from hpcbench.analysis.observed import Observed
-from hpcbench.analysis.pareto import FRONT
-from hpcbench.analysis.quantities import QUANTITIES, Quantity, price_of
+from hpcbench.analysis.cases.cost import ENERGY, ENERGY_DELAY
+from hpcbench.analysis.cases.labels import label, plain
+from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.cases.pareto import FRONT
+from hpcbench.analysis.cases.quantities import QUANTITIES, Quantity, price_of
 from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.roofline import Roofline, roofline
+from hpcbench.analysis.studies.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
 from hpcbench.node.monitor.interference import TOO_MANY
-from hpcbench.report.charts import cases, over_time, trade
+from hpcbench.report.charts import cases, over_time, trade_off
 from hpcbench.report.charts import roofline as roofs
-from hpcbench.report.charts.base import Figure, numbered
+from hpcbench.report.charts.components import Figure, numbered
+from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
-from hpcbench.report.charts.in_words import described, lacking
-from hpcbench.report.formats import duration, percent
+from hpcbench.report.text.numbers import duration, percent
 
 MOST_WORKS = 4  # kinds of work with figures of their own
 MOST_TOLD = 10  # cases on a front
@@ -100,7 +100,7 @@ def _of_trade(work: Work, quantity: Quantity, number: int) -> Figure:
     caption += "is better in one of these without being worse in another." + lacking(work, quantity)
     told = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MOST_TOLD).iterrows())}."
     name = numbered(f"time-{quantity.title} {work.short_title}", number)
-    return Figure(name, title, caption, told, partial(trade.draw, work, quantity))
+    return Figure(name, title, caption, told, partial(trade_off.draw, work, quantity))
 
 
 def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:

@@ -11,9 +11,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.roofline import Roofline
+from hpcbench.analysis.studies.roofline import Roofline
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import case_names, colour, measure, names, shape, sized
+from hpcbench.report.charts.components import case_names, colour, measure, names, shape, sized
 from hpcbench.report.charts.encoding import MOST_POINTS
 from hpcbench.report.charts.theme import Place
 

@@ -8,9 +8,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.scaling import Scaling
+from hpcbench.analysis.studies.scaling import Scaling
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import MOST_TICKS, colour, known_limits, names, reach, shape, sized
+from hpcbench.report.charts.components import MOST_TICKS, colour, known_limits, names, reach, shape, sized
 from hpcbench.report.charts.theme import Place
 
 _CURVE_POINTS = 60

@@ -10,16 +10,26 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.ratios import times as ratio
-from hpcbench.analysis.statistics import Interval
-from hpcbench.analysis.threads import GAINS, WAYS, Compared, overall
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.ratio_text import times as ratio
+from hpcbench.analysis.studies.threads import GAINS, WAYS, Compared, overall
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.base import Figure, Measure, colour, known_limits, measure, names, shape, shortened, sized
-from hpcbench.report.charts.in_words import capital
+from hpcbench.report.charts.components import (
+    Figure,
+    Measure,
+    colour,
+    known_limits,
+    measure,
+    names,
+    shape,
+    shortened,
+    sized,
+)
+from hpcbench.report.charts.descriptions import capital
 from hpcbench.report.charts.theme import Place
-from hpcbench.report.formats import duration
-from hpcbench.report.ranking import header_of
-from hpcbench.report.threads import NAMES
+from hpcbench.report.terminal.threads import NAMES
+from hpcbench.report.text.numbers import duration
+from hpcbench.report.text.ranking import header_of
 from hpcbench.util.text import plural
 
 MOST = 40  # contexts that have room below each other

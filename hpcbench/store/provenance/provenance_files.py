@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.config.site import Site
-from hpcbench.config.writing import yaml_text
+from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.errors import UserError
 from hpcbench.node.host import packages
 from hpcbench.store.provenance import git

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from hpcbench.report.page.html import render
-from hpcbench.report.page.model import Page
+from hpcbench.report.html.page_model import Page
+from hpcbench.report.html.render import render
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.history_figure import figures_of_history
-from hpcbench.report.page.history import page_of_history
-from hpcbench.report.page.model import Page
-from tests.report.made_up_histories import made_up
+from hpcbench.report.charts.history import figures_of_history
+from hpcbench.report.html.history import page_of_history
+from hpcbench.report.html.page_model import Page
+from tests.report.synthetic_histories import made_up
 
 pytestmark = pytest.mark.browser
 

@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.page.figure import on_page
-from hpcbench.report.page.model import BEST, WITHIN_NOISE, Answer, Bar, Cell, Column, Heading, Place, Ranking
-from tests.report.made_up_results import figures
+from hpcbench.report.html.figure import on_page
+from hpcbench.report.html.page_model import BEST, WITHIN_NOISE, Answer, Bar, Cell, Column, Heading, Place, Ranking
+from tests.report.html.test_page import HOSTILE, everywhere
 from tests.report.pages import chart, figure, page, table
-from tests.report.test_page import HOSTILE, everywhere
+from tests.report.synthetic_results import figures
 
 pytestmark = pytest.mark.browser
 

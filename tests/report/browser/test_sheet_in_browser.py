@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from hpcbench.report.formats import duration, figure, memory
-from hpcbench.report.page.model import Cell, Column
+from hpcbench.report.html.page_model import Cell, Column
+from hpcbench.report.text.numbers import duration, figure, memory
 from tests.report.pages import page, table
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.store.machine_peaks import keep_peaks
 from hpcbench.store.workspace import Workspace
-from tests.report.browser import made_up
+from tests.report.browser import synthetic
 
 pytestmark = pytest.mark.browser
 
@@ -138,7 +138,7 @@ def test_made_up_records_of_models(
     experiment["parameters"] = {"model": "mlp", **experiment["parameters"]}
     command_line.workspace.joinpath("made.yaml").write_text(json.dumps(experiment))
     command_line("sweep", "made.yaml", "--site", site, "--render-only", "--name", "made")
-    made_up.write(command_line.workspace, "made")
+    synthetic.write(command_line.workspace, "made")
     keep_peaks(Workspace(command_line.workspace), MACHINE)
     tab = page_of(expect=int(kind == "many axes"))
     assert is_whole(tab, with_charts) >= 5

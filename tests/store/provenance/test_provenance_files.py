@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.loading import load_yaml, parse_yaml
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.store.provenance.provenance_files import read_provenance, write
 from hpcbench.util.package_data import shipped

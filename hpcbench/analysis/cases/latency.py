@@ -1,0 +1,64 @@
+"""How long single steps take: percentiles of the samples, where a sample is the time of one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.valid_samples import with_times_only
+from hpcbench.analysis.stats.intervals import median_of, percentiles
+from hpcbench.core.frameworks import SHARDED
+from hpcbench.core.samples import SAMPLES
+
+INFERENCE = "inference"
+PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}
+AVERAGED_OVER = "samples_averaged_over"  # the column that says why there are no percentiles
+STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
+
+Row = dict[Any, Any]
+
+
+def short_name(column: str) -> str:
+    """`p99.9` for `time_p999_s`."""
+    return f"p{100 * PERCENTILES[column]:g}"
+
+
+def latency(repetitions: list[Row]) -> Row:
+    """The percentiles of all samples of some repetitions together, by their columns; None where they cannot tell.
+
+    That is where there are too few samples (statistics.fewest_samples), and where one of the repetitions has samples
+    that are means: of means of k steps, no percentile of a step can be known (Hoefler and Belli, 2015, "Scientific
+    benchmarking of parallel computing systems", section 4.2.1). Over what they are means, AVERAGED_OVER says.
+    """
+    averaged = next(filter(None, map(_averaged_over, repetitions)), None)
+    if averaged or not repetitions:
+        return {**dict.fromkeys(PERCENTILES), AVERAGED_OVER: averaged}
+    pooled = np.concatenate([row[SAMPLES] for row in repetitions])
+    found = zip(PERCENTILES, percentiles(pooled, PERCENTILES.values()), strict=True)
+    return {**dict(found), AVERAGED_OVER: None}
+
+
+def _averaged_over(repetition: Row) -> str | None:
+    """Over what each sample is a mean; None where it is the time of a single step, or of a whole command."""
+    if repetition["steps_per_sample"] > 1:
+        return STEPS
+    if repetition["instances"] > 1:
+        return INSTANCES
+    tasks = repetition["nodes"] * repetition["tasks_per_node"]
+    return TASKS if tasks > 1 and repetition["task"] == INFERENCE and repetition["strategy"] not in SHARDED else None
+
+
+def _of_one(repetition: Row) -> Row:
+    times = repetition[SAMPLES]
+    known = {"samples": times.size, "time_median_s": median_of(times) if times.size else None}
+    return {**known, **latency([repetition] if times.size else [])}
+
+
+def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """The table of repetitions with the number of samples, the median and the percentiles of each."""
+    found = pd.DataFrame([_of_one(with_times_only(row)) for row in repetitions.to_dict("records")])
+    place = list(repetitions.columns).index("steps_per_sample")
+    before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]
+    return pd.concat([before, found.set_index(repetitions.index), after], axis=1)

@@ -1,0 +1,74 @@
+"""What can be ranked by and drawn: columns of the table of cases, with their units and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from hpcbench.analysis.cases.latency import PERCENTILES, short_name
+from hpcbench.config.metrics import PREFIX, interval_columns
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column. `better` is the word for what has more or less of it, as in faster.
+
+    Of a metric of commands, nobody may have said whether more is better: then `more_is_better` is None.
+    """
+
+    column: str
+    title: str
+    unit: str = ""  # none of a ratio
+    more_is_better: bool | None = False
+    better: str = "better"
+    irregular: tuple[str, str] | None = None  # the columns of its interval, where they are not called as others' are
+    measured_as: str = ""  # the column of a repetition that it follows, where that is another one
+
+    @property
+    def axis(self) -> str:
+        """As an axis says it: `time of a step (s)`."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        """The columns of its 95 % interval."""
+        return self.irregular or interval_columns(self.column)
+
+
+TIME = Quantity("time_median_s", "time of a step", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
+THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "items/s", more_is_better=True, better="faster")
+SPEEDUP = Quantity("speedup", "speedup", more_is_better=True, better="faster")
+MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="smaller")
+LATENCIES = tuple(
+    Quantity(column, f"{short_name(column)} of the time of a step", "s", better="faster") for column in PERCENTILES
+)
+PRICE = Quantity("price_per_million_items", "price of a million items", better="cheaper")  # in the site's currency
+ENERGY = Quantity(
+    "energy_kwh_per_million_items",
+    "energy of a million items",
+    "kWh",
+    better="thriftier",
+    measured_as="energy_measured_j_per_item",
+)
+QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
+# These are the time in other words: their intervals are its intervals.
+OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
+
+
+def short_column(column: str) -> str:
+    """`throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
+    words = column.split("_")
+    if column in PERCENTILES:
+        return words[1]
+    return words[1] if column.startswith(PREFIX) else words[0]
+
+
+def price_of(cases: pd.DataFrame) -> Quantity:
+    """The price, in the currency of these cases."""
+    return replace(PRICE, unit=next(iter(cases["currency"].dropna()), ""))
+
+
+def follows_time(quantity: Quantity) -> bool:
+    """Whether it is the time, or made of nothing else that varies: a price is so much for an hour."""
+    return quantity in OF_TIME or quantity.column == PRICE.column

@@ -1,0 +1,105 @@
+"""Analysis of variance of repeated measurements: what some factors explain, and whether noise could.
+
+Sums of squares are of type II: what a factor explains beyond all others (Yates, 1934, "The analysis of multiple
+classifications with unequal numbers in the different classes", Journal of the American Statistical Association 29;
+Langsrud, 2003, "ANOVA for unbalanced data: use type II instead of type III sums of squares", Statistics and Computing
+13). They are right where cases are missing, too, and do not depend on the order of the factors. What they are tested
+against is how much the repetitions of one case differ.
+
+Blocks are taken out beforehand: what is left of a factor within them is all that it can explain beyond them (Frisch and
+Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import fdtrc
+
+from hpcbench.analysis.stats.factor_levels import Codes
+from hpcbench.analysis.stats.intervals import Floats
+
+_NONE = 1e-9  # eigenvalues go from 0 to the number of factors
+
+
+class Sum(NamedTuple):
+    """A sum of squares and its degrees of freedom."""
+
+    squares: float
+    freedom: int
+
+    @property
+    def mean(self) -> float:
+        return self.squares / self.freedom if self.freedom else 0.0
+
+    def beyond(self, other: Sum) -> Sum:
+        return Sum(max(0.0, self.squares - other.squares), self.freedom - other.freedom)
+
+
+class Measured(NamedTuple):
+    """What is needed of all repetitions: for each case the mean, as far as it is from that of its block, their count,
+    and the block."""
+
+    means: Floats
+    counts: Floats
+    blocks: Codes
+    between: Sum  # cases of the same block
+    noise: Sum  # repetitions of the same case
+
+    @property
+    def total(self) -> float:
+        return self.between.squares + self.noise.squares
+
+
+def measured(values: Floats, cases: Codes, blocks: Codes | None = None) -> Measured:
+    """`values` of the repetitions, the number of the case of each, and that of the block of each case, all in one where
+    it is not given. Numbers go from 0 on without a gap."""
+    counts = np.bincount(cases).astype(np.float64)
+    blocks = np.zeros(counts.size, dtype=np.intp) if blocks is None else blocks
+    inside = blocks[cases]
+    sizes = np.bincount(inside)
+    centred = values - (np.bincount(inside, weights=values) / sizes)[inside]
+    means = np.bincount(cases, weights=centred) / counts
+    noise = float(((centred - means[cases]) ** 2).sum())
+    between = Sum(float((counts * means**2).sum()), counts.size - sizes.size)
+    return Measured(means, counts, blocks, between, Sum(noise, values.size - counts.size))
+
+
+def explained(data: Measured, factors: Sequence[Codes]) -> Sum:
+    """What an additive model of the factors explains within the blocks; each is a level for every case, from 0 on
+    without a gap.
+
+    The normal equations of such a model are tables of how often two levels meet, so that no matrix with a row for each
+    case is made; less how often they would where each block mixed its levels. Of factors that are confounded in part,
+    also with the blocks, the matrix is singular: its rank is the degrees of freedom.
+    """
+    if not factors:
+        return Sum(0.0, 0)
+    together = np.block([[_meetings(one, other, data.counts) for other in factors] for one in factors])
+    in_blocks = np.concatenate([_meetings(codes, data.blocks, data.counts) for codes in factors])
+    normal = together - (in_blocks / np.bincount(data.blocks, weights=data.counts)) @ in_blocks.T
+    sums = np.concatenate([np.bincount(codes, weights=data.counts * data.means) for codes in factors])
+    scale = 1 / np.sqrt(np.diagonal(together))
+    values, vectors = np.linalg.eigh(normal * scale[:, None] * scale[None, :])
+    kept = values > _NONE
+    squares = float(((vectors[:, kept].T @ (scale * sums)) ** 2 / values[kept]).sum())
+    return Sum(squares, int(kept.sum()))
+
+
+def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:
+    """How many repetitions have each level of one factor with each of the other."""
+    width = int(other.max()) + 1
+    height = int(one.max()) + 1
+    found = np.bincount(one * width + other, weights=counts, minlength=height * width)
+    return found.astype(np.float64).reshape(height, width)
+
+
+def f_test(effect: Sum, noise: Sum) -> float:
+    """The probability of so large an effect by noise alone (Fisher's F); 1 of an effect without degrees of freedom."""
+    if effect.freedom < 1 or effect.squares <= 0:
+        return 1.0
+    if noise.squares <= 0:
+        return 0.0
+    return float(fdtrc(effect.freedom, noise.freedom, effect.mean / noise.mean))

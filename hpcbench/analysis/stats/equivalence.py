@@ -1,0 +1,116 @@
+"""Whether NEW is faster or slower than BASE, the same, or whether nobody can tell.
+
+The rule, for two sets of repetitions that did the same work:
+
+- slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
+  1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
+  agrees at 1 %, the ratio of the medians lies beyond the margin, and there are five repetitions a side: with fewer on
+  both, no rank-sum test can agree, and two beside twenty are still two.
+- same: the 95 % interval of the ratio lies within the margin, which is two one-sided tests at 2.5 % (Schuirmann, 1987,
+  "A comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
+  Biopharmaceutics 15).
+- cannot tell: everything else, with the reason, and how many repetitions would help.
+
+Two tests, because each alone cries wolf too often: of processes that run in one of two modes, Welch's says slower or
+faster of a case against itself in up to 3 % of trials; the rank-sum test does so in 1 %, whatever the noise, and never
+has the small p-values that many cases ask for. `make bench-comparing` shows what both together do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hpcbench.analysis.stats.intervals import LEVEL, Floats
+from hpcbench.analysis.stats.two_samples import FEWEST, Ratio, rank_sum_p, ratio_of_medians, repetitions_needed
+
+FALSE_DISCOVERY_RATE = 0.01
+RANK_SUM_LEVEL = 0.01
+MARGIN = 0.01
+MOST_REPETITIONS = 100  # to advise more would be no advice
+
+FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
+
+
+class Pair(NamedTuple):
+    """What the repetitions of both sides gave: positive values, and whether more is better."""
+
+    base: Floats
+    new: Floats
+    more_is_better: bool = False
+
+
+class Verdict(NamedTuple):
+    """`p_value` is corrected for the number of comparisons, `rank_sum_p` is not, and is None where it was not asked."""
+
+    word: str
+    ratio: Ratio
+    p_value: float | None = None
+    rank_sum_p: float | None = None
+    reason: str | None = None
+    repetitions_needed: int | None = None
+
+
+def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
+    """A verdict for each pair; a margin of 0.01 takes for the same what differs by a factor of at most 1.01."""
+    from scipy.stats import false_discovery_control  # takes as long to import as a small report to make
+
+    ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]
+    known = [ratio.p_value for ratio in ratios if ratio.p_value is not None]
+    corrected = iter(false_discovery_control(known).tolist() if known else [])
+    return [
+        _verdict(pair, ratio, None if ratio.p_value is None else next(corrected), math.log1p(margin))
+        for pair, ratio in zip(pairs, ratios, strict=True)
+    ]
+
+
+def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:
+    """`margin` is that of logarithms, so that twice as long and half as long are equally far."""
+    if ratio.low is None or ratio.high is None or p_value is None:
+        reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {FEWEST}"
+        return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=FEWEST)
+    if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
+        return Verdict(SAME, ratio, p_value)
+    beyond = abs(_log(ratio.estimate)) > margin
+    few = min(pair.base.size, pair.new.size) < FEWEST
+    ranks = rank_sum_p(pair.base, pair.new) if beyond and not few and p_value <= FALSE_DISCOVERY_RATE else None
+    if ranks is not None and ranks <= RANK_SUM_LEVEL:
+        word = FASTER if (ratio.estimate > 1) == pair.more_is_better else SLOWER
+        return Verdict(word, ratio, p_value, ranks)
+    if not beyond:
+        doubt = "the interval reaches beyond the margin"
+    elif few:
+        doubt = f"{_counts(pair)} are too few to be sure"
+    elif ranks is None:
+        doubt = f"it could be noise (corrected p = {p_value:.2g})"
+    else:
+        doubt = f"repetitions of both sides overlap (rank-sum p = {ranks:.2g})"
+    needed = _needed(pair, ratio, margin)
+    return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
+def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
+    """Repetitions a side that would tell, if the ratio and the noise stayed as they are; None for too many."""
+    distance = abs(_log(ratio.estimate))
+    level = FALSE_DISCOVERY_RATE
+    if distance <= margin:
+        distance, level = margin - distance, 1 - LEVEL
+    needed = repetitions_needed(distance, ratio.variance or 0.0, level, MOST_REPETITIONS)
+    return needed and max(needed, min(pair.base.size, pair.new.size) + 1)
+
+
+def _advice(needed: int | None) -> str:
+    if needed is None:
+        return f"more than {MOST_REPETITIONS} repetitions a side would be needed: measure where it is quieter"
+    return f"about {needed} repetitions a side would tell"
+
+
+def _counts(pair: Pair) -> str:
+    if pair.base.size == pair.new.size:
+        return f"{pair.new.size} repetitions a side" if pair.new.size > 1 else "1 repetition a side"
+    return f"{pair.base.size} and {pair.new.size} repetitions"

@@ -1,0 +1,61 @@
+"""The distribution of samples as counts in bins of equal width, or of equal ratio where they lie far apart.
+
+The width is that of Freedman and Diaconis (1981, "On the histogram as a density estimator: L2 theory", Zeitschrift für
+Wahrscheinlichkeitstheorie und verwandte Gebiete 57): 2 IQR n^(-1/3), which a few outliers do not move. Where more than
+half of the samples are equal, the IQR is zero and says nothing: then there are ceil(log2 n) + 1 bins (Sturges, 1926,
+"The choice of a class interval", Journal of the American Statistical Association 21).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+
+from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
+
+MOST_BINS = 16  # more rows are no clearer
+WIDE = 10.0  # the largest over the smallest: from here on, bins of equal width would hold all in the first of them
+
+
+class Histogram(NamedTuple):
+    """Bin k holds the `counts[k]` samples from `edges[k]` to below `edges[k + 1]`, the last bin also its upper edge."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    logarithmic: bool = False
+
+    def bin_of(self, value: float) -> int:
+        """In which bin a value between the outermost edges lies."""
+        return min(max(bisect_right(self.edges, value) - 1, 0), len(self.counts) - 1)
+
+
+def histogram(samples: Floats, most: int = MOST_BINS) -> Histogram:
+    """At most so many bins from the smallest sample to the largest, on a logarithmic axis where these are WIDE apart.
+
+    Raises ValueError where there is no sample, or one is no finite number.
+    """
+    if samples.size == 0 or not np.isfinite(samples).all():
+        raise ValueError("a histogram needs samples, and all of them finite")
+    ordered = np.sort(samples)
+    low, high = float(ordered[0]), float(ordered[-1])
+    if low == high:
+        return Histogram((low, high), (int(ordered.size),))
+    logarithmic = low > 0 and high >= WIDE * low
+    axis = np.log10(ordered) if logarithmic else ordered
+    inner = np.linspace(axis[0], axis[-1], _bins(axis, most) + 1)[1:-1]
+    edges = np.concatenate(([low], 10**inner if logarithmic else inner, [high]))
+    counts, _ = np.histogram(ordered, edges)
+    return Histogram(tuple(map(float, edges)), tuple(map(int, counts)), logarithmic)
+
+
+def _bins(ordered: Floats, most: int) -> int:
+    """How many bins there are between the first and the last of sorted values that differ."""
+    spread = quantile_of_sorted(ordered, 0.75) - quantile_of_sorted(ordered, 0.25)
+    width: float = 2 * spread * ordered.size ** (-1 / 3)
+    if width <= 0:
+        return min(most, math.ceil(math.log2(ordered.size)) + 1)
+    wanted = float(ordered[-1] - ordered[0]) / width  # infinite where the width is next to nothing
+    return max(1, math.ceil(min(most, wanted)))

@@ -1,0 +1,83 @@
+"""How two sets of repetitions differ: the ratio of their medians, its interval, and two tests.
+
+Both work on the repetitions' own values, one number for each fresh process, since only those are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
+
+from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
+
+FEWEST = 5  # repetitions a side of which the rank-sum test can reach 1 %
+_POWER = 0.9
+_ROUNDING = 1e-12  # of logarithms: what is less is none
+
+
+class Ratio(NamedTuple):
+    """NEW over BASE. Limits and p-value are None where a side has one repetition only, of which no spread is known.
+
+    Of values that lie many orders of magnitude apart, it may be 0 or infinite, and so may its limits.
+    `variance` is that of the logarithms, of both sides together, from one repetition to another.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    variance: float | None
+
+
+def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
+    """The ratio of the medians of two sets of positive values.
+
+    Interval and two-sided p-value are those of Welch's t on the logarithms (Welch, 1947, "The generalization of
+    'Student's' problem when several different population variances are involved", Biometrika 34; degrees of freedom
+    by Satterthwaite, 1946). The interval is widened to hold the ratio of the medians where that lies outside.
+    """
+    estimate = median_of(new) / median_of(base)
+    if min(base.size, new.size) < 2:
+        return Ratio(estimate, None, None, None, None)
+    logs = np.log(base), np.log(new)
+    variances = [float(side.var(ddof=1)) for side in logs]
+    errors = [variance / side.size for variance, side in zip(variances, logs, strict=True)]
+    difference, error = float(logs[1].mean() - logs[0].mean()), math.sqrt(sum(errors))
+    if error < _ROUNDING:
+        return Ratio(estimate, estimate, estimate, float(abs(difference) < _ROUNDING), 0.0)
+    freedom = sum(errors) ** 2 / sum(e**2 / (side.size - 1) for e, side in zip(errors, logs, strict=True))
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
+    low, high = exponential(difference - half), exponential(difference + half)
+    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
+    return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
+
+
+def rank_sum_p(base: Floats, new: Floats) -> float:
+    """The two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18).
+
+    It assumes nothing of how the values are distributed. Ties count against the difference: however they were broken,
+    the p-value would be no larger.
+    """
+    from scipy.stats import mannwhitneyu, rankdata  # takes as long to import as a small report to make
+
+    ranks = rankdata(np.concatenate((base, new)), method="dense")
+    old, now = ranks[: base.size], ranks[base.size :]
+    larger = mannwhitneyu(now - 0.5, old, alternative="greater", method="exact").pvalue
+    smaller = mannwhitneyu(now + 0.5, old, alternative="less", method="exact").pvalue
+    return min(1.0, 2 * float(min(larger, smaller)))
+
+
+def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
+    """Repetitions a side with which a difference of logarithms is found at `level` with a power of 90 %.
+
+    As Lehr, 1992, "Sixteen s-squared over d-squared", with Student's quantiles instead of his 16. About: the rank-sum
+    test wants a little more. None for more than `most`.
+    """
+    for count in range(FEWEST, most + 1):
+        quantiles = float(stdtrit(2 * count - 2, 1 - level / 2)) + float(ndtri(_POWER))
+        if quantiles * math.sqrt(variance / count) <= distance:
+            return count
+    return None

@@ -1,0 +1,101 @@
+"""Very many cases by the values of their axes: how many there are of each, and what all of them did.
+
+What was not measured belongs to no kind of work (see summary.work_groups), since nobody has counted what it does. It is
+told with the one kind that was planned like it; where there is none, or several, in an aggregate of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.case_table import work_groups
+from hpcbench.analysis.cases.labels import varying
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.stats.factor_levels import factor_of, text
+from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.status import COMPLETED
+
+QUARTILES = (0.25, 0.5, 0.75)
+# What is planned of the columns in which cases of one kind of work agree.
+_PLANNED = ("model", "task", "dtype", "target_accuracy")
+
+
+@dataclass(frozen=True)
+class Level:
+    """The cases that have one value of an axis, or one of a range of values. The quartiles are of the quantity over
+    those that were measured; None where none was. `incomplete` ones may be measured, too, in other repetitions."""
+
+    axis: str  # the column
+    value: str
+    cases: int
+    measured: int
+    incomplete: int
+    best: float | None
+    low: float | None
+    median: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """All cases of a kind of work; of those whose kind is not known where `work` is None. `levels` are in the order of
+    the axes, and of the values of each."""
+
+    work: Work | None
+    quantity: Quantity
+    cases: int
+    levels: tuple[Level, ...]
+
+
+def aggregates(results: Results) -> list[Aggregate]:
+    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in
+    one of them, and there once for each axis."""
+    cases = results.cases
+    kinds = _kinds(cases)
+    works: list[Work | None] = [*results.works]  # in the order of their numbers
+    found = [_aggregate(cases[kinds == number], work, results) for number, work in enumerate(works)]
+    unknown = cases[kinds < 0]
+    return [*found, *([_aggregate(unknown, None, results)] if len(unknown) else [])]
+
+
+def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
+    """The number of the kind of work of each case, also of those that were not measured; -1 where that is not known."""
+    groups = work_groups(cases)
+    commands = cases["framework"] == COMMAND
+    planned = cases[list(_PLANNED)].mask(commands).assign(experiment=cases["experiment"].where(commands))
+    alike = planned.groupby(list(planned), sort=False, dropna=False).ngroup()
+    known = groups[groups >= 0].groupby(alike)
+    only = known.first().where(known.nunique() == 1)
+    return groups.where(groups >= 0, alike.map(only)).fillna(-1).astype(int)
+
+
+def _aggregate(cases: pd.DataFrame, work: Work | None, results: Results) -> Aggregate:
+    axes = varying(cases, list(results.shown))
+    quantity = results.ranked_by(work) if work else results.quantity
+    levels = (level for axis in axes for level in _levels(cases, axis, quantity))
+    return Aggregate(work, quantity, len(cases), tuple(levels))
+
+
+def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Level]:
+    factor = factor_of(axis, cases[axis])
+    values = cases[quantity.column].to_numpy(dtype=np.float64, na_value=np.nan)
+    incomplete = cases["status"].ne(COMPLETED).to_numpy()
+    sizes = np.bincount(factor.codes, minlength=len(factor.levels))
+    groups = np.split(np.argsort(factor.codes, kind="stable"), np.cumsum(sizes[:-1]))
+    for value, inside in zip(factor.levels, groups, strict=True):
+        known = values[inside][np.isfinite(values[inside])]
+        counts = inside.size, known.size, int(incomplete[inside].sum())
+        yield Level(axis, text(value), *counts, *_spread(np.sort(known), quantity))
+
+
+def _spread(ordered: Floats, quantity: Quantity) -> tuple[float | None, ...]:
+    """The best and the quartiles: of these cases themselves, which are no sample of others."""
+    if not ordered.size:
+        return None, None, None, None
+    return float(ordered[-1 if quantity.more_is_better else 0]), *(quantile_of_sorted(ordered, q) for q in QUARTILES)

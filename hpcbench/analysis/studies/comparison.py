@@ -1,0 +1,235 @@
+"""The cases of one sweep beside the same cases of another: what can be compared, and how it came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.case_table import WORK, Row, by_case, case_table, speaking
+from hpcbench.analysis.cases.quantities import TIME, Quantity
+from hpcbench.analysis.stats import equivalence
+from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
+from hpcbench.analysis.stats.intervals import Floats, median_of
+from hpcbench.config.metrics import PREFIX
+from hpcbench.core.samples import DISTURBED, SAMPLES
+from hpcbench.core.status import COMPLETED
+
+BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, which may count anything
+MISSING, NOT_COMPARED = "missing", "not compared"
+WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
+# A comparison of code wants one machine: what should be the same on both sides.
+MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
+VERSIONS = ("framework_version", "software")
+
+_OF_A_METRIC = {FASTER: BETTER, SLOWER: WORSE}
+_NUMBERS = ("ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median")
+_WHOLE = ("base_repetitions", "new_repetitions", "repetitions_needed")
+_COLUMNS = ("quantity", "verdict", *_NUMBERS, *_WHOLE, "base_status", "new_status", "reason")
+
+
+class _Side(NamedTuple):
+    """One sweep: its cases by their ids, and for each case and quantity the values of its repetitions."""
+
+    cases: dict[str, Row]
+    values: dict[tuple[str, str], Floats]
+
+    @classmethod
+    def of(cls, repetitions: pd.DataFrame) -> _Side:
+        found: dict[tuple[str, str], list[float]] = {}
+        for (_, case), rows in by_case(repetitions).items():
+            for row in speaking(rows):
+                for quantity, value in _measured(row):
+                    found.setdefault((case, quantity), []).append(value)
+        table = case_table(repetitions)
+        cases = {case["case"]: case for case in table.to_dict("records")}
+        return cls(cases, {key: np.array(values) for key, values in found.items()})
+
+
+class _Row(NamedTuple):
+    """One quantity of one case: a pair to be judged, or why it is none."""
+
+    case: str
+    quantity: str
+    pair: Pair | None
+    word: str = ""
+    reason: str = ""
+
+
+class Comparison(NamedTuple):
+    """Two sweeps side by side. `rows` are the quantities of the cases, worst first.
+
+    `machines` and `versions` are what differs, with what each side has; `warnings` say what else to know.
+    """
+
+    base: str
+    new: str
+    margin: float
+    rows: pd.DataFrame
+    machines: dict[str, tuple[str, str]]
+    versions: dict[str, tuple[str, str]]
+    warnings: list[str]
+
+    @property
+    def compared(self) -> int:
+        return int(self.rows["ratio"].notna().sum())
+
+    def counts(self) -> dict[str, int]:
+        """How often each verdict was given, worst first."""
+        found = self.rows["verdict"].value_counts()
+        return {word: int(found[word]) for word in WORST_FIRST if word in found}
+
+
+def compare(
+    base: pd.DataFrame,
+    new: pd.DataFrame,
+    margin: float,
+    metrics: Collection[Quantity] = (),
+    carried: Sequence[str] = (),
+) -> Comparison:
+    """Compare two sweeps by their repetition tables.
+
+    The quantities are the time and these metrics of commands. `carried` are columns that describe a case.
+    """
+    sides = _Side.of(base), _Side.of(new)
+    rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, metrics)]
+    judged = iter(equivalence.judge([row.pair for row in rows if row.pair], margin))
+    made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
+    frame = pd.DataFrame(made)
+    for name in carried:  # beside a null, the frame holds numbers as floats
+        frame[name] = pd.Series([row[name] for row in made], dtype=object)
+    frame = frame.astype({**dict.fromkeys(_WHOLE, "Int64"), **dict.fromkeys(_NUMBERS, float)})
+    return Comparison(
+        base["sweep"].iloc[0],
+        new["sweep"].iloc[0],
+        margin,
+        _worst_first(frame, metrics),
+        _differing(base, new, MACHINE),
+        _differing(base, new, VERSIONS),
+        [*_warnings("BASE", *sides), *_warnings("NEW", *reversed(sides))],
+    )
+
+
+def _worst_first(frame: pd.DataFrame, metrics: Collection[Quantity]) -> pd.DataFrame:
+    more_is_better = frame["quantity"].isin([metric.column for metric in metrics if metric.more_is_better])
+    ratios = frame["ratio"].astype(float)
+    costs = ratios.mask(more_is_better, 1 / ratios)
+    order = frame.assign(_place=frame["verdict"].map(WORST_FIRST.index), _gain=-costs)
+    order = order.sort_values(["_place", "_gain"], kind="stable")
+    return order.drop(columns=["_place", "_gain"]).reset_index(drop=True)
+
+
+def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Which of these columns are not the same on both sides, over the cases that both have, and what they hold."""
+    found = {}
+    for name in names:
+        sides = [_distinct(side[side["case"].isin(other["case"])][name]) for side, other in ((base, new), (new, base))]
+        if all(sides) and sides[0] != sides[1]:
+            found[name] = ("; ".join(sides[0]), "; ".join(sides[1]))
+    return found
+
+
+def _distinct(column: pd.Series[Any]) -> list[str]:
+    return sorted(map(str, column.dropna().unique()))
+
+
+def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
+    """What is odd about the cases of a side that the other has, too."""
+    cases = [case for key, case in side.cases.items() if key in other.cases]
+    said = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
+    for case in cases:
+        if case["status"] != COMPLETED and case["repetitions"] > 0:
+            said["some repetitions did not complete; the others are compared"] += 1
+        if case["disturbed"] and case["interference"] != DISTURBED:
+            said["some repetitions were disturbed by somebody else; the others are compared"] += 1
+        if case["unmonitored"]:
+            said["whether somebody else disturbed some repetitions is not known; they are compared all the same"] += 1
+    return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
+
+
+def _measured(row: Row) -> Iterator[tuple[str, float]]:
+    """The quantities of a repetition."""
+    yield TIME.column, median_of(row[SAMPLES])
+    for name, value in row.items():
+        if name.startswith(PREFIX) and not pd.isna(value):
+            yield name, float(value)
+
+
+def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> Iterator[_Row]:
+    """The quantities of a case; a single row where the case as a whole cannot be compared."""
+    refused = _refused(base.cases.get(case), new.cases.get(case))
+    if refused:
+        yield _Row(case, TIME.column, None, *refused)
+        return
+    for quantity in (TIME, *metrics):
+        old, now = base.values.get((case, quantity.column)), new.values.get((case, quantity.column))
+        if old is not None and now is not None:
+            yield _row(case, quantity, old, now)
+        elif old is not None:
+            yield _Row(case, quantity.column, None, MISSING, "not measured in NEW")
+        elif now is not None:
+            yield _Row(case, quantity.column, None, NOT_COMPARED, "not measured in BASE")
+
+
+def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
+    if quantity.more_is_better is None:
+        reason = "whether more or less is better is not known: give the metric `better` in the experiment"
+        return _Row(case, quantity.column, None, NOT_COMPARED, reason)
+    if min(old.min(), now.min()) <= 0:
+        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is not above 0, so that there is no ratio")
+    return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
+
+
+def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
+    """The word and the reason where a case is not in both sweeps, not measured in both, or not the same work."""
+    if new is None or base is None:
+        return (NOT_COMPARED, "only in NEW") if base is None else (MISSING, "only in BASE")
+    if pd.isna(base[TIME.column]):
+        both = " nor in NEW" if pd.isna(new[TIME.column]) else ""
+        return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
+    if pd.isna(new[TIME.column]):
+        return MISSING, f"not measured in NEW ({_ending(new)})"
+    disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
+    if disturbed:
+        causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
+        said = f"somebody else disturbed every repetition of {' and of '.join(disturbed)} ({causes})"
+        return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
+    other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
+    return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
+
+
+def _ending(case: Row) -> str:
+    return case["status"] if pd.isna(case["error"]) else f"{case['status']}: {case['error']}"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(pd.isna(one) and pd.isna(other)) or bool(not pd.isna(one) and not pd.isna(other) and one == other)
+
+
+def _as_row(row: _Row, verdict: Verdict | None, base: _Side, new: _Side, carried: Sequence[str]) -> Row:
+    known: Row = new.cases.get(row.case) or base.cases[row.case]
+    made: Row = {"case": row.case, **{name: known.get(name) for name in carried}, **dict.fromkeys(_COLUMNS)}
+    made["quantity"] = row.quantity
+    made |= _judged(row, verdict) if verdict else {"verdict": row.word, "reason": row.reason}
+    for name, side in (("base", base), ("new", new)):
+        values = side.values.get((row.case, row.quantity))
+        made[f"{name}_status"] = side.cases[row.case]["status"] if row.case in side.cases else None
+        made[f"{name}_repetitions"] = 0 if values is None else values.size
+        made[f"{name}_median"] = None if values is None else median_of(values)
+    return made
+
+
+def _judged(row: _Row, verdict: Verdict) -> Row:
+    return {
+        "verdict": verdict.word if row.quantity == TIME.column else _OF_A_METRIC.get(verdict.word, verdict.word),
+        "ratio": verdict.ratio.estimate,
+        "ratio_ci_low": verdict.ratio.low,
+        "ratio_ci_high": verdict.ratio.high,
+        "p_value": verdict.p_value,
+        "rank_sum_p": verdict.rank_sum_p,
+        "repetitions_needed": verdict.repetitions_needed,
+        "reason": verdict.reason,
+    }

@@ -1,0 +1,198 @@
+"""How close each case comes to what its machine can do: the roofline.
+
+Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
+Communications of the ACM 52(4), 65-76:
+
+    attainable FLOP/s = min(peak FLOP/s, intensity x bytes/s)
+
+A case left of the ridge, the intensity at which both are equal, is bound by memory, the others by computing. Intensity
+is counted (see intensity.py). The two peaks are those that `hpcbench doctor` measured on as many cores of one node as
+the case used there, or on one GPU; so all rates here are of one node, or one GPU: the means where a case had several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import THROUGHPUT
+from hpcbench.analysis.studies.arithmetic_intensity import step_work
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
+from hpcbench.models.catalog import MODELS
+
+MEMORY, COMPUTE = "memory", "compute"
+STEPS = ("inference", "training")  # tasks of which a sample is steps
+_MEASURE = "hpcbench doctor measures them, on a cluster with --on-node --whole-node"
+
+POINT = (
+    "sweep",
+    "case",
+    "device",
+    "processor",
+    "cpus",
+    "dtype",
+    "intensity_flops_per_byte",
+    "flops_per_s",
+    "flops_per_s_ci_low",
+    "flops_per_s_ci_high",
+    "peak_flops_per_s",
+    "peak_bytes_per_s",
+    "attainable_flops_per_s",
+    "share_of_attainable",
+    "bound",
+    "remark",
+    "reason",
+)
+_NUMBERS = POINT[POINT.index("intensity_flops_per_byte") : POINT.index("bound")]
+CEILING = ("device", "processor", "cpus", "dtype", "peak_flops_per_s", "peak_bytes_per_s", "ridge_flops_per_byte")
+
+Row = Mapping[Any, Any]
+
+
+class Ground(NamedTuple):
+    """What a case is held against: so many CPUs of a model on one node, each on a core of its own, or one GPU, where
+    `cpus` is None."""
+
+    device: str
+    processor: str | None
+    cpus: int | None
+    dtype: str
+
+
+class Roof(NamedTuple):
+    """The peaks of a ground; None where the bandwidth was not measured."""
+
+    flops_per_s: float
+    bytes_per_s: float | None
+
+    @property
+    def ridge(self) -> float | None:
+        """The intensity, in operations per byte, from which on computing is the limit."""
+        return self.flops_per_s / self.bytes_per_s if self.bytes_per_s else None
+
+    def attainable(self, intensity: float) -> float | None:
+        """The most FLOP/s at an intensity."""
+        return min(self.flops_per_s, intensity * self.bytes_per_s) if self.bytes_per_s else None
+
+
+class Roofline(NamedTuple):
+    """`points`: a row for each case of a model whose steps were timed, with the index that it has among the cases, and
+    the columns POINT; `reason` says why it has no roof, `remark` that it is above it. `ceilings`: a row for each ground
+    that a point stands on, with the columns CEILING."""
+
+    points: pd.DataFrame
+    ceilings: pd.DataFrame
+
+
+def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
+    """Each case under its roof; the cases are those of case_table."""
+    roofs = _roofs(peaks)
+    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEPS) & cases[THROUGHPUT.column].notna()]
+    rows = timed.to_dict("records")
+    points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
+    points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})
+    used = dict.fromkeys(ground for ground in map(_ground, rows) if ground in roofs)
+    ceilings = pd.DataFrame([_ceiling(ground, roofs[ground]) for ground in used], columns=list(CEILING))
+    return Roofline(points, ceilings.astype({"cpus": "Int64"}))
+
+
+def _roofs(peaks: Iterable[MachinePeaks]) -> dict[Ground, Roof]:
+    """By ground the highest that is known: types of nodes may have the same CPUs."""
+    roofs: dict[Ground, Roof] = {}
+    for machine in peaks:
+        for peak in machine.measurements:
+            ground = _ground_of(machine, peak)
+            flops, moved = roofs.get(ground, Roof(0.0, None))
+            known = [rate for rate in (moved, peak.bytes_per_s) if rate is not None]
+            roofs[ground] = Roof(max(flops, peak.flops_per_s), max(known, default=None))
+    return roofs
+
+
+def _ground_of(machine: MachinePeaks, peak: Peak) -> Ground:
+    processor = machine.gpu_model if peak.device == "gpu" else machine.cpu_model
+    return Ground(peak.device, processor, peak.cpus, peak.dtype)
+
+
+def _ground(row: Row) -> Ground:
+    gpu = row["device"] == "gpu"
+    processor = row["gpu_model" if gpu else "cpu_model"]
+    cpus = None if gpu else int(row["tasks_per_node"] * _cores(row))
+    return Ground(row["device"], None if pd.isna(processor) else processor, cpus, row["dtype"])
+
+
+def _cores(row: Row) -> int:
+    """Of a task: its CPUs where they are not known, and no more than that where it was bound to none. Of instances,
+    each tells its own."""
+    cpus, cores = row["cpus_per_task"], row["physical_cores_per_task"]
+    return int(cpus if pd.isna(cores) else min(cpus, row["instances"] * cores))
+
+
+def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
+    ground = _ground(row)
+    shares = row["nodes"] if ground.device == "cpu" else row["nodes"] * row["tasks_per_node"]  # a task uses one GPU
+    rate = float(row["flops_per_item"] * row[THROUGHPUT.column] / shares)
+    low, high = (_scaled(rate, row["time_median_s"], row[name]) for name in ("time_ci_high_s", "time_ci_low_s"))
+    point = {
+        **dict.fromkeys(POINT),
+        **{name: row[name] for name in ("sweep", "case")},
+        **ground._asdict(),
+        "flops_per_s": rate,
+        "flops_per_s_ci_low": low,
+        "flops_per_s_ci_high": high,
+    }
+    try:
+        work = step_work(row["model"], row["model_options"], row["task"], int(row["batch_size"]), ground.dtype)
+    except ValueError as error:
+        return {**point, "reason": str(error)}
+    return {**point, "intensity_flops_per_byte": work.intensity, **_under(rate, work.intensity, ground, roofs)}
+
+
+def _scaled(rate: float, median_s: float, limit_s: Any) -> float | None:
+    """The rate where a step takes `limit_s` instead of `median_s`."""
+    return None if pd.isna(limit_s) or limit_s <= 0 else float(rate * median_s / limit_s)
+
+
+def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
+    """Where a rate stands under its roof."""
+    roof = roofs.get(ground)
+    if roof is None:
+        return {"reason": _unknown(ground, roofs)}
+    peaks = {"peak_flops_per_s": roof.flops_per_s, "peak_bytes_per_s": roof.bytes_per_s}
+    attainable = roof.attainable(intensity)
+    if attainable is None:
+        return {**peaks, "reason": "the memory bandwidth was not measured there"}
+    return {
+        **peaks,
+        "attainable_flops_per_s": attainable,
+        "share_of_attainable": rate / attainable,
+        "bound": MEMORY if attainable < roof.flops_per_s else COMPUTE,
+        "remark": _remark(rate, attainable, roof.flops_per_s),
+    }
+
+
+def _remark(rate: float, attainable: float, peak: float) -> str | None:
+    if rate > peak:
+        return (
+            f"{rate / peak:.2f} times the peak, which others may have disturbed when it was measured: measure it again"
+        )
+    if rate > attainable:
+        return f"{rate / attainable:.2f} times what is attainable: caches or fused layers save traffic that is counted"
+    return None
+
+
+def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
+    """Why there is no roof."""
+    named = ground.processor or f"its {ground.device.upper()}, whose model is not known"
+    alike = [known for known in roofs if known[:2] == ground[:2]]
+    if not alike:
+        return f"no peaks are known of {named}: {_MEASURE}"
+    in_dtype = sorted(known.cpus for known in alike if known.dtype == ground.dtype and known.cpus is not None)
+    if not in_dtype:
+        return f"no peak in {ground.dtype} is known of {named}"
+    return f"peaks of {named} are known for {', '.join(map(str, in_dtype))} cores of a node, and it used {ground.cpus}"
+
+
+def _ceiling(ground: Ground, roof: Roof) -> dict[str, Any]:
+    return dict(zip(CEILING, (*ground, *roof, roof.ridge), strict=True))

@@ -1,0 +1,194 @@
+"""How cases scale with processors: what was held constant, speedup and efficiency over the smallest case, fitted laws.
+
+Strong scaling holds the work of a step constant, weak scaling the work of a step for each processor. Which of both a
+series of cases is, their numbers tell: items of a step, and processors. The base of a series is its case on the fewest
+processors, the fastest of them where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates, interval_of, shuffled
+from hpcbench.analysis.cases.labels import phrase
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.stats.intervals import RESAMPLES, Floats, Interval
+from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, fit
+from hpcbench.core.run_spec import COMMAND
+
+STRONG, WEAK = "strong", "weak"
+LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
+# What says how many processors a case has, and how its work is shared among them. What else tells cases apart, tells
+# series apart.
+RESOURCES = (
+    *("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"),
+    *("instances", "intra_op_threads", "batch_size"),
+)
+
+
+class Series(NamedTuple):
+    """Cases that are equal in all but their processors. A large sweep has tens of thousands, and fits take their time:
+    `scaling` looks at those that somebody reads."""
+
+    work: Work
+    name: str  # what tells it from others of the same work; may be empty
+    kind: str
+    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    unit: str  # CPUs or GPUs
+    cases: pd.DataFrame  # with their `processors`
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One series. `points` has a row for each case, by `processors`: rate, speedup and efficiency, each with `_low` and
+    `_high`, `label`, and `is_base`."""
+
+    work: str  # what tells it from other kinds of work; may be empty, as the next
+    series: str  # what tells it from others of the same work
+    kind: str
+    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    unit: str  # CPUs or GPUs
+    points: pd.DataFrame
+    fits: tuple[Fit, ...]
+
+    @property
+    def base(self) -> pd.Series[Any]:
+        return self.points[self.points["is_base"]].iloc[0]
+
+    @property
+    def best(self) -> pd.Series[Any]:
+        """The point with the highest rate."""
+        return self.points.sort_values("rate").iloc[-1]
+
+    @property
+    def held(self) -> str:
+        """What was held constant: `128 items a step`."""
+        return f"{self.items:,.4g} items a step" + (f" for each {self.unit[:-1]}" if self.kind == WEAK else "")
+
+    @property
+    def pays_until(self) -> int:
+        """The processors beyond which no measured number certainly does more than the best of fewer."""
+        return int(self.points.loc[self.points["pays"], "processors"].max())
+
+    @property
+    def always_pays(self) -> bool:
+        """Whether each number of processors certainly does more than every smaller one."""
+        return bool(self.points.groupby("processors")["pays"].any().all())
+
+
+def series_of(results: Results) -> list[Series]:
+    """The series that these cases make, in the order of the ranking; two numbers of processors at least make one."""
+    return [found for work in results.works for found in _of_work(work)]
+
+
+def _of_work(work: Work) -> Iterator[Series]:
+    if work.cases.iloc[0]["framework"] == COMMAND:
+        return  # of which nobody knows what it does
+    cases = work.cases[work.cases["throughput_items_per_s"].notna()]
+    cases = cases.assign(processors=processors(cases))
+    if cases["processors"].nunique() < 2:
+        return
+    telling = [name for name in work.shown if name not in RESOURCES]
+    for rows in _groups(cases, telling):
+        items = rows["items_per_step"].astype(float)
+        for kind, constant in ((STRONG, items), (WEAK, items / rows["processors"])):
+            for held, alike in rows.groupby(constant, sort=False):
+                if alike["processors"].nunique() > 1:
+                    name = phrase(alike.iloc[0], telling) if telling else ""
+                    unit = "CPUs" if alike.iloc[0]["device"] == "cpu" else "GPUs"
+                    yield Series(work, name, kind, float(str(held)), unit, alike)
+
+
+def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
+    """Cases that differ in nothing but their resources; also in their batch size only where that follows from them."""
+    by_batch = [rows for _, rows in cases.groupby([*telling, "batch_size"], sort=False, dropna=False)]
+    if any(rows["processors"].nunique() > 1 for rows in by_batch):
+        return by_batch
+    return [rows for _, rows in cases.groupby(telling, sort=False, dropna=False)] if telling else [cases]
+
+
+def processors(cases: pd.DataFrame) -> pd.Series[float]:
+    """How many processors each case computes on: one GPU for each task, or as many CPUs as it has threads."""
+    tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float) * cases["instances"].astype(float)
+    threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
+    return tasks * threads.where(cases["device"] == "cpu", 1.0)
+
+
+def scaling(series: Series, replicates: Replicates) -> Scaling:
+    """Its speedups and efficiencies, and the laws that fit them."""
+    work, cases = series.work, series.cases
+    cases = cases.sort_values(["processors", "throughput_items_per_s"], ascending=[True, False], kind="stable")
+    rates = cases["throughput_items_per_s"].to_numpy(dtype=np.float64)
+    counts = cases["processors"].to_numpy(dtype=np.float64)
+    drawn = _drawn(cases, replicates)
+    speedups = _over_base(rates, drawn)
+    points = pd.DataFrame(
+        {
+            "processors": counts.astype(np.int64),
+            "label": [phrase(case, work.shown) for _, case in cases.iterrows()],
+            "nodes": cases["nodes"].to_numpy(),
+            **_columns("rate", _intervals(rates, drawn)),
+            **_columns("speedup", speedups),
+            **_columns("efficiency", [each.scaled(counts[0] / p) for each, p in zip(speedups, counts, strict=True)]),
+            "ideal": counts / counts[0],
+            "is_base": [place == 0 for place in range(len(cases))],
+            "pays": _pays(counts, rates, drawn),
+        }
+    )
+    known = None if np.isnan(drawn).any() else drawn
+    fits = [fit(law, counts, rates, known) for law in LAWS[series.kind]]
+    found = tuple(each for each in fits if each is not None)
+    return Scaling(work.short_title, *series[1:-1], points, found)
+
+
+def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats:
+    """(draws, cases): rates that the cases could as well have had; no numbers for a case of which that is not known."""
+    times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
+    drawn = [
+        shuffled(each, place) if each is not None and each.min() > 0 else np.full(RESAMPLES, np.nan)
+        for place, each in enumerate(times)
+    ]
+    rates: Floats = cases["items_per_step"].to_numpy(dtype=np.float64) / np.column_stack(drawn)
+    return rates
+
+
+def _intervals(values: Floats, drawn: Floats) -> list[Interval]:
+    return [_interval(float(value), drawn[:, place]) for place, value in enumerate(values)]
+
+
+def _interval(value: float, drawn: Floats) -> Interval:
+    return Interval(value, None, None) if np.isnan(drawn).any() else interval_of(value, drawn)
+
+
+def _over_base(rates: Floats, drawn: Floats) -> list[Interval]:
+    """The base itself is 1 by definition."""
+    others = _intervals(rates / rates[0], drawn / drawn[:, :1])
+    return [Interval(1.0, None, None), *others[1:]]
+
+
+def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | None]]:
+    return {
+        name: [each.estimate for each in intervals],
+        f"{name}_low": [each.low for each in intervals],
+        f"{name}_high": [each.high for each in intervals],
+    }
+
+
+def _pays(counts: Floats, rates: Floats, drawn: Floats) -> list[bool]:
+    """Whether each case certainly does more than every one with fewer processors; the base does. Where no interval is
+    known, whether it did."""
+    pays = [True]
+    for place in range(1, len(counts)):
+        fewer = np.flatnonzero(counts < counts[place])
+        if not fewer.size:
+            pays.append(False)
+            continue
+        best = fewer[np.argmax(rates[fewer])]
+        gain = _interval(rates[place] / rates[best], drawn[:, place] / drawn[:, best])
+        pays.append(bool((gain.estimate if gain.low is None else gain.low) > 1))
+    return pays

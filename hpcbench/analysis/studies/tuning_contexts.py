@@ -1,0 +1,108 @@
+"""The measured cases as settings within contexts: what can be tuned, within what is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.case_table import case_names, speed_of, work_groups
+from hpcbench.analysis.stats.factor_levels import Codes, text
+from hpcbench.analysis.stats.intervals import Floats
+from hpcbench.analysis.studies.rule_conditions import Booleans
+from hpcbench.config.parameters import CHOICES, NAMES, TAG
+
+# What the same nodes, CPUs and GPUs can be used with. More of them are no setting, and neither is other work.
+TUNABLES = ("framework", "environment", "strategy", *CHOICES)
+_MACHINE = ("site", "cpu_model", "gpu_model")
+_OF_SETTINGS = ("command", "oversubscribe")  # the one is made of the others, the other allows them
+
+Context = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The measured cases that have another setting beside them, context by context: `starts` is where each begins,
+    `place` the number of that of each case.
+
+    `slower` is what a case takes over what the best of its context takes; `surely` says that their intervals do not
+    overlap, which is never where one is not known. `given` are the columns that make the contexts.
+    """
+
+    cases: pd.DataFrame
+    starts: Codes
+    place: Codes
+    slower: Floats
+    surely: Booleans
+    given: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cases: pd.DataFrame, tunables: Sequence[str]) -> Settings:
+        """Raises KeyError for a tunable that is no column."""
+        given = tuple(str(name) for name in cases if _is_given(str(name), tunables))
+        cases = cases.assign(_work=work_groups(cases), _cost=1 / speed_of(cases))
+        cases = cases[cases["_cost"].notna()]
+        numbers = cases.groupby(["_work", *given], dropna=False, sort=False).ngroup()
+        several = cases[list(tunables)].groupby(numbers).nunique(dropna=False).gt(1).any(axis=1)
+        numbers = numbers[numbers.map(several).astype(bool)].sort_values(kind="stable")
+        cases = cases.loc[numbers.index]
+        starts = np.flatnonzero(np.diff(numbers.to_numpy(), prepend=-1))
+        if not starts.size:
+            return cls(cases, starts, starts, np.empty(0), np.empty(0, dtype=bool), given)
+        place = np.repeat(np.arange(starts.size), np.diff(starts, append=len(cases)))
+        costs = cases["_cost"].to_numpy(dtype=np.float64)
+        slower = costs / np.minimum.reduceat(costs, starts)[place]
+        low, high = (slower * _limit(cases, name) for name in ("time_ci_low_s", "time_ci_high_s"))
+        ends = np.minimum.reduceat(np.where(slower == 1, high, np.inf), starts)[place]
+        return cls(cases, starts, place, slower, np.asarray(low > ends, dtype=bool), given)
+
+    @property
+    def contexts(self) -> int:
+        return int(self.starts.size)
+
+    @property
+    def spans(self) -> list[slice]:
+        """The rows of each context."""
+        return [slice(*ends) for ends in pairwise([*self.starts.tolist(), len(self.cases)])]
+
+    def having(self, chosen: Booleans) -> Booleans:
+        """In which contexts there is a chosen case."""
+        found: Booleans = np.logical_or.reduceat(chosen, self.starts) if self.contexts else np.zeros(0, dtype=bool)
+        return found
+
+    def slowest(self, chosen: Booleans) -> list[int]:
+        """The rows of the slowest chosen case of each context that has one, the slowest of all first."""
+        rows = np.flatnonzero(chosen)
+        rows = rows[np.argsort(-self.slower[rows], kind="stable")]
+        first = np.unique(self.place[rows], return_index=True)[1]
+        found: list[int] = rows[np.sort(first)].tolist()
+        return found
+
+    def context_at(self, row: int) -> Context:
+        """Those of the given columns that tell the contexts apart, and their values here."""
+        return tuple((name.removeprefix(TAG), text(column[row])) for name, column in self._telling.items())
+
+    def name_at(self, row: int) -> str:
+        return self._names[row]
+
+    @cached_property
+    def _telling(self) -> dict[str, list[object]]:
+        return {name: self.cases[name].tolist() for name in self.given if self.cases[name].nunique(dropna=False) > 1}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(case_names(self.cases))
+
+
+def _is_given(name: str, tunables: Sequence[str]) -> bool:
+    known = name in NAMES or name in _MACHINE or name.startswith(TAG)
+    return known and name not in tunables and name not in _OF_SETTINGS
+
+
+def _limit(cases: pd.DataFrame, name: str) -> Floats:
+    """A limit of the time over the time."""
+    return np.array(cases[name].astype(float) / cases["time_median_s"].astype(float), dtype=np.float64)

@@ -1,0 +1,113 @@
+"""hpcbench compare: whether one sweep is faster or slower than another, case by case."""
+
+from __future__ import annotations
+
+import click
+import pandas as pd
+
+from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, MARGIN, SLOWER
+from hpcbench.analysis.studies import comparison as words
+from hpcbench.analysis.studies.comparison import compare as compare_sweeps
+from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.commands.shared.context import (
+    archives_of_anybody,
+    json_option,
+    open_sweep,
+    sweep_argument,
+    tell_written,
+    workspace_of,
+)
+from hpcbench.errors import UserError
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.comparison_json import comparison_json
+from hpcbench.report.export.junit import junit
+from hpcbench.report.load.metrics import quantities_of
+from hpcbench.report.load.records import candidates, latest_records
+from hpcbench.report.terminal.comparison import print_comparison
+from hpcbench.util.console import err, out
+from hpcbench.util.gc_pause import without_garbage_collection
+
+FAILING = {
+    "slower": (SLOWER, words.WORSE),
+    "cannot-tell": (CANNOT_TELL,),
+    "missing": (words.MISSING,),
+    "not-compared": (words.NOT_COMPARED,),
+    "faster": (FASTER, words.BETTER),
+}
+
+EPILOG = """\b
+Examples:
+  hpcbench compare main latest                               what changed since the sweep main
+  hpcbench compare main latest --margin 2%                   2 % are the same to us
+  hpcbench compare main latest --fail-on slower --fail-on missing --junit compare.xml
+  hpcbench compare main latest --json | jq .verdicts
+
+A case is compared by its repetitions, of which five a side are the fewest for a verdict of faster or slower.
+
+Exit status: 0 all is well; 1 a verdict of --fail-on was given, or nothing could be compared; 2 a mistake.
+"""
+
+
+def _part(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """0.02 for `2%` and for `0.02`."""
+    try:
+        number = float(value.rstrip("% "))
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is no number; give 2% or 0.02") from None
+    part = number / 100 if "%" in value else number
+    if not 0 <= part < 1:
+        raise click.BadParameter(f"'{value}' is not between 0 and 100 %; give 2% or 0.02")
+    return part
+
+
+@click.command(epilog=EPILOG, short_help="Say of each case whether it is faster or slower than in another sweep.")
+@sweep_argument("base")
+@sweep_argument("new")
+@click.option(
+    "--margin", callback=_part, default=f"{MARGIN:.0%}", show_default=True, help="What counts as the same: 2% or 0.02."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(FAILING)),
+    multiple=True,
+    help="End with exit status 1 where this verdict is given; may be repeated. missing: BASE has it, NEW has not.",
+)
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
+@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE, or to stdout for -.")
+@json_option()
+@click.pass_context
+@without_garbage_collection()
+@archives_of_anybody()
+def compare(
+    context: click.Context,
+    base: str,
+    new: str,
+    margin: float,
+    fail_on: tuple[str, ...],
+    top: int,
+    junit_file: str | None,
+    json_file: str | None,
+) -> int:
+    """Say of each case of NEW whether it is faster, slower or the same as in BASE, or that one cannot tell."""
+    if junit_file == json_file == "-":
+        raise UserError("only one of them can be written to stdout", where="--junit - --json -")
+    workspace = workspace_of(context)
+    old, now = (open_sweep(context, workspace, name) for name in (base, new))
+    if old.name == now.name and (old.archive is None) == (now.archive is None) and old.archive == now.archive:
+        raise UserError(f"both are the sweep {old.name}", where="BASE NEW", hint="name two sweeps")
+    records = latest_records(old), latest_records(now)
+    tables = repetition_table(records[0]), repetition_table(records[1])
+    metrics = quantities_of(metric_columns([*records[0], *records[1]]))
+    describing = candidates(pd.concat(tables))
+    found = compare_sweeps(*tables, margin, metrics.values(), ["experiment", *describing])
+    failing = {word for name in fail_on for word in FAILING[name]}
+    if "-" not in (junit_file, json_file):
+        print_comparison(found, describing, metrics, top, out)
+    if junit_file:
+        write_text(junit(found, describing, metrics, failing | {SLOWER, words.WORSE}), junit_file)
+    if json_file:
+        write_text(comparison_json(found), json_file)
+    tell_written(f"{len(found.rows)} comparisons", junit_file, json_file)
+    if not found.compared:
+        err.print("nothing could be compared")
+    return int(not found.compared or bool(failing & set(found.rows["verdict"])))

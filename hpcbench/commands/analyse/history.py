@@ -1,0 +1,229 @@
+"""hpcbench history: an experiment over all its sweeps, and where it changed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from hpcbench.analysis.cases.labels import telling_apart
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short_column
+from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
+from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
+from hpcbench.collect.table import repetition_table
+from hpcbench.commands.shared.context import file_in, json_option, not_empty, tell_written, workspace_of
+from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.shared.progress_bar import shown_after_a_while
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.errors import UserError, nearest
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.csv_parquet import write_csv
+from hpcbench.report.export.history_json import history_json
+from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.report.load.records import candidates
+from hpcbench.report.terminal.history import History, history_table, print_history
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err, out
+from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.report.charts.components import Figure
+
+FOLLOWED = {each.column: each for each in (TIME, THROUGHPUT)}
+MOST_NAMED = 5
+
+EPILOG = """\b
+Examples:
+  hpcbench history nightly                          every sweep of the experiment `nightly`, and its changes
+  hpcbench history nightly.yaml --since 2026-05-01  the experiment that this file names
+  hpcbench history nightly --last 100 --fail-on slower
+  hpcbench history nightly --html history.html      a page: the plot with its changes, and every value
+  hpcbench history nightly --figures plots --format pdf --theme paper
+  hpcbench history nightly --csv history.csv        a row for each sweep and case, with what changed beside it
+  hpcbench history bench --metric rate:higher       a metric of commands
+
+Only the record files of the workspace are read. A change takes 10 sweeps of a case at least, 5 of them after it.
+
+Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was measured; 2 a mistake.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Follow an experiment over all its sweeps, and mark where it changed.")
+@click.argument("experiment")
+@click.option("--site", metavar="NAME", help="Sweeps on this site only.  [default: that of the latest sweep]")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    default=short_column(TIME.column),
+    show_default=True,
+    help=f"What to follow: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or :lower "
+    "where it is not known which is better.",
+)
+@click.option("--since", type=click.DateTime(), metavar="DATE", help="Sweeps from this day on, as 2026-05-01 (UTC).")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N sweeps only.")
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Cases and changes to print.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["slower"]),
+    help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
+)
+@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
+@json_option()
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    callback=not_empty,
+    help="Write a page that needs no network: answers, plot, changes, table.",
+)
+@figure_options
+@click.pass_context
+@without_garbage_collection()
+def history(
+    context: click.Context,
+    experiment: str,
+    site: str | None,
+    metric: str,
+    since: datetime.datetime | None,
+    last: int | None,
+    top: int,
+    fail_on: str | None,
+    csv_file: str | None,
+    json_file: str | None,
+    html_file: str | None,
+    figures: str | None,
+    formats: str,
+    theme: str,
+) -> int:
+    """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
+    its median, and what changed beside it. EXPERIMENT is its name, or its file.
+    """
+    wanted = formats_of(context, figures, formats)
+    files = {"--csv": csv_file, "--json": json_file, "--html": html_file}
+    to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
+    if len(to_stdout) > 1:
+        raise UserError("only one of them can be written to stdout", where=" ".join(to_stdout))
+    workspace = workspace_of(context)
+    name = _name(workspace, experiment)
+    all_heads = heads(workspace)
+    chosen = _limited(_on_one_site(_of_experiment(all_heads, name, workspace), site), since, last)
+    with shown_after_a_while("reading sweeps") as report:
+        past = read_past(chosen, report)
+    _tell_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
+    if not past.rows:
+        err.print("nothing was read")
+        return 1
+    quantity = named(metric, FOLLOWED, quantities_of(past.metrics), "--fail-on" if fail_on else None)
+    made = _history(past, chosen, quantity, intervals=bool(figures or any(files.values())))
+    if not to_stdout:
+        print_history(made, top, out)
+    if len(made.sweeps) == 1:
+        err.print("it is one sweep only: there is nothing yet that it could differ from")
+    if csv_file:
+        write_csv(history_table(made), csv_file)
+    if json_file:
+        write_text(history_json(made), json_file)
+    drawn = _figures(made) if figures or html_file else []
+    if figures:
+        write_figures(drawn, figures, wanted, theme, "nothing was measured")
+    if html_file:
+        _write_page(made, drawn, html_file)
+    tell_written(plural(len(made.sweeps), "sweep"), *files.values())
+    measured = any(each.compared for each in made.histories)
+    return int(not measured or bool(fail_on and made.got_worse))
+
+
+def _figures(made: History) -> list[Figure]:
+    from hpcbench.report.charts.history import figures_of_history
+
+    return figures_of_history(made)
+
+
+def _write_page(made: History, drawn: list[Figure], file: str) -> None:
+    from hpcbench.report.html.history import page_of_history
+    from hpcbench.report.html.render import render
+
+    write_text(render(page_of_history(made, drawn, datetime.datetime.now().astimezone())), file)
+
+
+def _name(workspace: Workspace, experiment: str) -> str:
+    """The name that stands in a file, or the argument itself."""
+    if not experiment.endswith((".yaml", ".yml")) and "/" not in experiment:
+        return experiment
+    document = load_yaml(file_in(workspace, "experiments", experiment))
+    if not isinstance(document.data.get("name"), str):
+        raise UserError("the file names no experiment: it has no key `name`", where=experiment)
+    return str(document.data["name"])
+
+
+def _of_experiment(all_heads: Heads, name: str, workspace: Workspace) -> list[Head]:
+    """Raises UserError where there is none."""
+    chosen = [head for head in all_heads.found if head.experiment == name]
+    if not chosen:
+        known = {head.experiment for head in all_heads.found}
+        hint = nearest(name, known) or f"there is no record yet: hpcbench sweep {name}"
+        raise UserError(f"no sweep of an experiment '{name}' has records", where=str(workspace.root), hint=hint)
+    return chosen
+
+
+def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
+    """Those on the site, or on that of the latest, which is told where there are others.
+
+    Raises UserError where there is none.
+    """
+    sites = dict.fromkeys(head.site for head in reversed(found))  # the latest first
+    if site is not None and site not in sites:
+        raise UserError(f"no sweep ran on the site '{site}'", where="--site", hint=nearest(site, sites))
+    chosen = site or next(iter(sites))
+    others = [name for name in sites if name != chosen]
+    if site is None and others:
+        told = f"sweeps on {chosen}, where the latest ran; there are others on {', '.join(others)}: --site NAME"
+        err.print(told, soft_wrap=True, markup=False)
+    return [head for head in found if head.site == chosen]
+
+
+def _limited(found: list[Head], since: datetime.datetime | None, last: int | None) -> list[Head]:
+    """Raises UserError where nothing is left."""
+    begin = since.isoformat() if since else ""
+    recent = [head for head in found if head.started_at >= begin]
+    if not recent:
+        hint = f"the latest began at {found[-1].started_at}"
+        raise UserError(f"no sweep has begun since {begin}", where="--since", hint=hint)
+    return recent[-last:] if last else recent
+
+
+def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
+    for sweep, reason in list(left_out.items())[:MOST_NAMED]:
+        err.print(f"left out: {sweep}: {reason}", soft_wrap=True, markup=False)
+    if len(left_out) > MOST_NAMED:
+        err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that cannot be read")
+    if damaged:
+        err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
+
+
+def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: bool) -> History:
+    found = case_histories(points(past.rows, quantity, intervals=intervals))
+    cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
+    order = {case: place for place, case in enumerate(cases["case"])}
+    found.sort(key=lambda each: order[each.case])
+    shown = telling_apart(cases, candidates(cases))
+    first = chosen[0]
+    read = dict.fromkeys(row["sweep"] for row in past.rows)
+    moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})
+    return History(first.experiment, first.site, list(read), quantity, found, moved, cases, shown)
+
+
+def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, Head]) -> list[Shift]:
+    """The latest first."""
+    around = {
+        each.compared[place].sweep
+        for each in found
+        for change in each.changes
+        for place in (change.place - 1, change.place)
+    }
+    versions = {name: drivers(sweeps[name].paths) for name in around}
+    made = [shift for each in found for shift in shifts(each, quantity, versions)]
+    return sorted(made, key=lambda shift: shift.after.started_at, reverse=True)

@@ -1,0 +1,247 @@
+"""hpcbench report: the results of one or more sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pandas as pd
+
+from hpcbench.analysis.cases.latency import with_latency
+from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.studies.reporting_rules import Evidence, check
+from hpcbench.collect.resource_usage import used
+from hpcbench.collect.table import sample_table
+from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
+from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
+from hpcbench.core import status
+from hpcbench.core.samples import SAMPLES
+from hpcbench.errors import UserError
+from hpcbench.report.export import csv_parquet
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.load.records import records_of, surveyed
+from hpcbench.report.load.results import results_of
+from hpcbench.report.load.tuning_results import Told, default_of_search, searches, told_of_searches
+from hpcbench.report.terminal.reporting_rules import print_findings, print_rules
+from hpcbench.report.terminal.results import print_insights, print_report
+from hpcbench.report.terminal.threads import print_threads
+from hpcbench.report.terminal.usage import use_in_words
+from hpcbench.report.text.insights import insights
+from hpcbench.status.progress import Progress
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err, out
+from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.report.charts.components import Figure
+
+EPILOG = """\b
+Examples:
+  hpcbench report                                   the latest sweep, best first
+  hpcbench report --html results.html               a page with figures, to look at and to pass on
+  hpcbench report --csv results.csv                 one row per case
+  hpcbench report --csv - --level sample            every sample, to stdout
+  hpcbench report --metric p99                      by tail latency
+  hpcbench report --figures plots --format pdf --theme paper
+  hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
+  hpcbench report --tables latex > results.tex      for a paper, with booktabs
+  hpcbench report lstm.tar.gz                       what `hpcbench archive` has made, on any machine
+  hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
+
+Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Print the results, best first; write a page, figures, tables.")
+@sweep_argument(nargs=-1)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help=f"What to rank by: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
+    f":lower where it is not known which is better.  [default: {short_column(THROUGHPUT.column)}; of commands, their "
+    "first metric]",
+)
+@click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
+@click.option(
+    "--level",
+    type=click.Choice(["case", "repetition", "sample"]),
+    default="case",
+    show_default=True,
+    help="What a row of the files stands for.",
+)
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
+@click.option(
+    "--rules", "all_rules", is_flag=True, help="Say of each rule for performance reports whether this one keeps it."
+)
+@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
+@click.option("--parquet", "parquet_file", metavar="FILE", callback=not_empty, help="Write Parquet to FILE.")
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    callback=not_empty,
+    help="Write a page that needs no network: answers, figures, table; - is stdout.",
+)
+@figure_options
+@click.option(
+    "--plot",
+    metavar="x=COLUMN,...",
+    help="The figure to draw instead of those that are chosen: x=, y=, color= and facet= are columns.",
+)
+@click.option(
+    "--tables", "tables_for", type=click.Choice(["latex", "markdown"]), help="Print the rankings as such tables."
+)
+@click.pass_context
+@without_garbage_collection()
+@archives_of_anybody()
+def report(
+    context: click.Context,
+    sweep: tuple[str, ...],
+    metric: str | None,
+    base: str | None,
+    level: str,
+    top: int,
+    all_rules: bool,
+    csv_file: str | None,
+    parquet_file: str | None,
+    html_file: str | None,
+    figures: str | None,
+    formats: str,
+    theme: str,
+    plot: str | None,
+    tables_for: str | None,
+) -> int:
+    """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together.
+
+    SWEEP may also be a file that `hpcbench archive` has made.
+    """
+    wanted = formats_of(context, figures, formats)
+    if parquet_file == "-":
+        raise UserError("Parquet is no text: name a file", where="--parquet -")
+    if level != "case" and not (csv_file or parquet_file):
+        raise UserError(
+            "it says what the rows of a file are", where=f"--level {level}", hint="add --csv - or --csv FILE"
+        )
+    if plot and not (figures or html_file):
+        raise UserError("it says what is drawn", where="--plot", hint="add --figures DIR or --html FILE")
+    to_stdout = _to_stdout(csv_file, html_file, tables_for)
+    if all_rules and to_stdout:
+        raise UserError("the rules are in what is printed else", where="--rules", hint=f"leave out {to_stdout[0]}")
+    workspace = workspace_of(context)
+    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
+    _check_different([paths.name for paths in found])
+    progresses = [surveyed(paths) for paths in found]
+    records = [record for progress in progresses for record in records_of(progress)]
+    if not any(record["status"] in status.STATUSES for record in records):
+        err.print("there are no records yet; see: hpcbench status")
+        return 1
+    results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))
+    searched = list(told_of_searches(progresses))
+    if tables_for:
+        _print_tables(results, tables_for, top)
+    elif not to_stdout:
+        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
+        _print_searched(searched)
+        print_report(results, top, out, answered=bool(searched))
+        print_threads(results, top, out)
+        print_insights(insights(results), out)
+        for progress in progresses:
+            out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
+        (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
+    _write_tables(results, level, csv_file, parquet_file)
+    drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
+    if figures:
+        write_figures(drawn, figures, wanted, theme, "a figure takes two cases that were measured")
+    if html_file:
+        _write_page(results, drawn, progresses, searched, html_file)
+    return int((results.cases["status"] != status.COMPLETED).any())
+
+
+def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None) -> list[str]:
+    """What is written there instead of the report, in words. Raises UserError for several at once."""
+    asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
+    found = [option for option, is_asked in asked.items() if is_asked]
+    if len(found) > 1:
+        raise UserError("only one of them can be written to stdout", where=" ".join(found))
+    return found
+
+
+def _print_searched(searched: list[Told]) -> None:
+    """What searches have found: the best of all their measurements, brief ones among them, may be another."""
+    for told in searched:
+        for line in (told.title or told.headline, *told.lines):
+            out.print(line, markup=False, soft_wrap=True)
+    if searched:
+        out.print("Every measurement of the search, brief ones among them:")
+
+
+def _print_tables(results: Results, kind: str, top: int) -> None:
+    from hpcbench.report.export.latex_markdown import FORMATS as KINDS
+
+    write_text(KINDS[kind](results, top), "-")
+    if not results.works:
+        _say("there is nothing to show: no case was measured")
+
+
+def _write_tables(results: Results, level: str, csv_file: str | None, parquet_file: str | None) -> None:
+    if not (csv_file or parquet_file):
+        return
+    frames: dict[str, Callable[[], pd.DataFrame]] = {
+        "case": lambda: results.cases.drop(columns="case_index"),
+        "repetition": lambda: with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"]),
+        "sample": lambda: sample_table(results.repetitions),
+    }
+    frame = frames[level]()
+    if csv_file:
+        csv_parquet.write_csv(frame, csv_file)
+    if parquet_file:
+        csv_parquet.write_parquet(frame, parquet_file)
+    for file in (csv_file, parquet_file):
+        if file and file != "-":
+            _say(f"wrote {plural(len(frame), 'row')} to {file}")
+
+
+def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
+    from hpcbench.report.charts.figures import chosen
+    from hpcbench.report.charts.resources import figures_of_resources
+    from hpcbench.report.load.case_details import observe
+
+    found = chosen(results, plot)
+    return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
+
+
+def _write_page(
+    results: Results, figures: list[Figure], progresses: list[Progress], searched: list[Told], file: str
+) -> None:
+    from hpcbench.report.html.write_page import write_page
+
+    write_page(results, figures, progresses, searched, file)
+    if file != "-":
+        _say(f"wrote {file}")
+
+
+def _say(words: str) -> None:
+    err.print(words, soft_wrap=True, markup=False)
+
+
+def _check_different(names: list[str]) -> None:
+    """Raises UserError for two sweeps of one name, of which one came in an archive: the table knows them by it."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        hint = "report each by itself, or put them side by side: hpcbench compare BASE NEW"
+        raise UserError(f"two of these are called {twice[0]}", where="SWEEP...", hint=hint)
+
+
+def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
+    """Which sweeps on which machines, and where they were read from if not in this workspace."""
+    sweeps = ", ".join(
+        f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
+    )
+    processors = "; ".join(repetitions["cpu_model"].dropna().unique())
+    files = ", ".join(str(file) for file in archives if file)
+    heading = f"{sweeps} ({processors})" if processors else sweeps
+    return f"{heading}, from the archive {files}" if files else heading

@@ -1,0 +1,87 @@
+"""hpcbench show: all about one case of a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import label, telling_apart
+from hpcbench.collect.table import PARAMETERS, repetition_table
+from hpcbench.commands.shared.context import archives_of_anybody, complete_sweep, open_sweep, workspace_of
+from hpcbench.config.parameters import TAG
+from hpcbench.errors import UserError
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.case_json import case_json
+from hpcbench.report.load.find_case import any_of, row_of_case
+from hpcbench.report.load.records import candidates, record_of, records_of, surveyed
+from hpcbench.report.terminal.case.printing import print_case
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.status.progress import Progress
+from hpcbench.util.console import out
+from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
+
+LINES = 10
+
+EPILOG = """\b
+Examples:
+  hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its id or the beginning of that
+  hpcbench show intra_op_threads=2 nodes=1      as `hpcbench report` names it
+  hpcbench show batch_size=64,nodes=2 --sweep lstm --lines 40
+  hpcbench show c1a2 --sweep lstm.tar.gz        in what `hpcbench archive` has made
+  hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
+
+Exit status: 0 the case has completed; 1 it has not, or not yet; 2 a mistake.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Tell all about one case: samples, interference, machine, script, log.")
+@click.argument("case", nargs=-1)
+@click.option(
+    "--sweep",
+    metavar="SWEEP",
+    default="latest",
+    show_default=True,
+    shell_complete=complete_sweep,
+    help="The sweep that it is of: a name, a unique prefix, or an archive.",
+)
+@click.option(
+    "--lines", type=click.IntRange(min=0), default=LINES, show_default=True, help="Lines from the end of the log."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the records of all attempts.")
+@click.pass_context
+@without_garbage_collection()
+@archives_of_anybody()
+def show(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
+    """Tell all about CASE: what it is, what it measured, its samples, who disturbed it, where it ran and how it ended.
+
+    CASE is its id, the beginning of that, or KEY=VALUE of its parameters and tags, until it is the only one; none is
+    needed where the sweep has no other.
+    """
+    view = _view(surveyed(open_sweep(context, workspace_of(context), sweep)), ",".join(case))
+    if as_json:
+        write_text(case_json(view), "-")
+    else:
+        print_case(view, lines, out)
+    return int(not view.completed)
+
+
+def _view(progress: Progress, words: str) -> CaseView:
+    """The one case that is meant. Raises UserError where it is none, or one of several."""
+    cases = _cases(progress)
+    if not words and len(cases) > 1:
+        raise UserError(f"say which of the {plural(len(cases), 'case')}", where="CASE", hint=any_of(cases))
+    row = cases.iloc[row_of_case(cases, words, "CASE")]
+    runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
+    alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
+    return CaseView(alone, records_of(alone), label(row, telling_apart(cases, candidates(cases))))
+
+
+def _cases(progress: Progress) -> pd.DataFrame:
+    """A row for each case, with what it may be called by."""
+    one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
+    table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
+    tags = [name for name in map(str, table) if name.startswith(TAG)]
+    return table[["sweep", "case", *PARAMETERS, *tags]]

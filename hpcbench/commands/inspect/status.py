@@ -1,0 +1,77 @@
+"""hpcbench status: how many repetitions are where, why, and what failed; once, or until nothing more happens."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import click
+from rich.markup import escape
+
+from hpcbench.commands.shared.context import sweep_argument, workspace_of
+from hpcbench.commands.shared.displays import JsonLines, display_on
+from hpcbench.commands.shared.watch import watch as watch_sweep
+from hpcbench.report.export.status_json import as_json as progress_as_json
+from hpcbench.report.terminal.status import counted, expected_in_words, follow_on_in_words, tried_again_in_words
+from hpcbench.report.terminal.status_groups import lines
+from hpcbench.status.progress import Progress
+from hpcbench.status.survey import survey_or_records
+from hpcbench.status.tuning_state import search_state
+from hpcbench.store.sweep import load
+from hpcbench.util.console import err, out
+
+EPILOG = """\b
+Examples:
+  hpcbench status                  the latest sweep
+  hpcbench status lstm --json      for a program: every repetition, axes, reasons, failures
+  hpcbench status --watch          a live view, until nothing more will happen
+  hpcbench status --watch | tee log           a line for each change and each failure
+  hpcbench status --watch --json   a line of JSON for each change of counts, nodes, reasons or failures
+
+Exit status: 0 all is well; 1 with --watch: some repetition did not complete, or a search
+has no answer; 2 a mistake; 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Count the repetitions of a sweep by state, and say why and where.")
+@sweep_argument(default="latest")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
+@click.pass_context
+def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
+    """Cases and repetitions by state, then a line for each state and reason.
+
+    With --watch also by value of each axis, with the nodes at work, the expected end and each failure as it comes.
+    Slurm is asked every 2 to 10 seconds while something happens, and every minute when nothing does.
+    """
+    found = load(workspace_of(context).find(sweep))
+    if watch:
+        return watch_sweep(found, JsonLines() if as_json else display_on(out))
+    progress = survey_or_records(found)
+    for warning in progress.warnings:
+        err.print(f"warning: {warning}", markup=False)
+    now = datetime.datetime.now().astimezone()
+    if as_json:
+        search = {"search": search_state(found).words} if found.tuning else {}
+        click.echo(json.dumps({**progress_as_json(progress, now), **search}, indent=1))
+    else:
+        _print(progress, now)
+    return 0
+
+
+def _print(progress: Progress, now: datetime.datetime) -> None:
+    site = escape(str(progress.sweep.description["site"]["name"]))
+    out.print(f"[bold]{progress.sweep.paths.name}[/bold] on {site}")
+    told = {
+        "cases": counted(progress.case_counts()),
+        "repetitions": counted(progress.counts()),
+        "tried again": tried_again_in_words(progress),
+        "expected end": expected_in_words(progress, now),
+        "follow-on": follow_on_in_words(progress),
+        "search": search_state(progress.sweep).words if progress.sweep.tuning else "",
+    }
+    for name, words in told.items():
+        if words:
+            out.print(f"  {name + ':':13} {words}", soft_wrap=True)
+    for line in lines(progress):
+        out.print(line, soft_wrap=True)

@@ -1,0 +1,60 @@
+"""hpcbench cancel: end what has not ended."""
+
+from __future__ import annotations
+
+import click
+
+from hpcbench.commands.shared.context import sweep_argument, workspace_of
+from hpcbench.slurm.queue import searching
+from hpcbench.status.survey import survey
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep, load
+from hpcbench.util.console import err
+from hpcbench.util.text import plural
+
+EPILOG = """\b
+Examples:
+  hpcbench cancel latest
+  hpcbench cancel lstm-threads-20260311-101500
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Cancel the jobs of a sweep that have not ended.")
+@sweep_argument()
+@click.pass_context
+def cancel(context: click.Context, sweep: str) -> int:
+    """Cancel every job of SWEEP that is pending or running. What has completed stays."""
+    found = load(workspace_of(context).find(sweep))
+    found.check_writable()
+    if found.tuning and found.tuning.get("scheduler") == "slurm":
+        return _cancel_search(found)
+    if found.scheduler == "local":
+        err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
+        return 0
+    from hpcbench.submit.slurm_executor import adopt_orphans
+    from hpcbench.submit.slurm_executor import cancel as cancel_arrays
+
+    with locked(found.paths.jobs):
+        journal = Journal.read(found.paths)
+        adopt_orphans(journal)
+        progress = survey(found)
+        active = [run for run in progress.runs if run.in_queue]
+        # What would submit the rest goes first.
+        arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
+        cancel_arrays(arrays, journal)
+    of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
+    err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
+    return 0
+
+
+def _cancel_search(sweep: Sweep) -> int:
+    from hpcbench.submit.slurm_executor import adopt_orphans
+    from hpcbench.submit.slurm_executor import cancel as cancel_arrays
+
+    # The job itself holds the sweep's lock while it searches: the journal is only added to.
+    journal = Journal.read(sweep.paths)
+    adopt_orphans(journal)
+    jobs = searching(sweep.paths.name, journal)
+    cancel_arrays(jobs, journal)
+    err.print(f"cancelled {plural(len(jobs), 'job')}")
+    return 0

@@ -1,0 +1,123 @@
+"""hpcbench resume: run again what is missing or failed, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hpcbench.commands.shared.context import resumable, sweep_argument, workspace_of
+from hpcbench.commands.shared.run_locally import run_here
+from hpcbench.commands.shared.watch import wait_for
+from hpcbench.config.slurm_options import time_text
+from hpcbench.core import status
+from hpcbench.environments.resolve import check_still_there
+from hpcbench.errors import UserError
+from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
+from hpcbench.status.durations import longest_s
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.survey import survey
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err
+from hpcbench.util.locking.lease import Lease
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.submit.slurm_executor import Array
+
+EPILOG = """\b
+Examples:
+  hpcbench resume latest
+  hpcbench resume lstm-threads-20260311-101500 --wait
+  hpcbench resume latest --disturbed      and what others disturbed
+
+Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mistake; 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
+@sweep_argument()
+@click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
+@click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
+@click.option("--wait", is_flag=True, help="Return when every job has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Of a search: print what it found as JSON.")
+@click.option("--here", is_flag=True, hidden=True)  # of the job that searches
+@click.pass_context
+def resume(
+    context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
+) -> int:
+    """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
+
+    What has completed, waits in the queue, runs, or cannot run here, is left alone.
+    """
+    if disturbed and missing:
+        raise UserError("what others disturbed is not missing", where="--missing --disturbed", hint="take one of them")
+    workspace = workspace_of(context)
+    found = load(workspace.find(sweep))
+    found.check_writable()
+    paths = found.paths
+    if found.tuning:
+        from hpcbench.commands.shared.tuning import go_on
+
+        if disturbed or missing:
+            what, hint = "a search decides by itself what it measures", "measure.quiet, and search anew: hpcbench tune"
+            raise UserError(what, where="--disturbed, --missing", hint=hint)
+        return go_on(found, workspace, here=here, wait=wait, in_json=as_json)
+    if as_json:
+        hint = f"hpcbench status {paths.name} --json tells how this sweep stands"
+        raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)
+    with locked(paths.jobs) as lease, resumable(paths.name):
+        if found.scheduler == "local":
+            return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)
+        _submit(found, workspace, disturbed, missing, lease)
+    return wait_for(found) if wait else 0
+
+
+def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, lease: Lease) -> None:
+    from hpcbench.commands.shared.submit import submit_with_progress
+    from hpcbench.submit.slurm_executor import adopt_orphans, check_available
+
+    check_available()
+    journal = Journal.read(sweep.paths)
+    adopt_orphans(journal)
+    progress = survey(sweep)
+    runs = _to_run(progress, workspace, disturbed, missing)
+    if runs:
+        submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
+
+
+def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool) -> list[RunProgress]:
+    """What is to run. Raises UserError where its environment is gone."""
+    sweep = progress.sweep
+    runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
+    err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
+    refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
+    if refused:
+        told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
+        err.print(told, soft_wrap=True)
+    too_large = len(progress.still_too_large)
+    if too_large:
+        err.print(f"left skipped: {plural(too_large, 'repetition')} larger than what ran out of memory", soft_wrap=True)
+    site = sweep.site
+    for name, python in sorted({sweep.environment(run.job) for run in runs}):
+        check_still_there(site, name, python, workspace)
+    return runs
+
+
+def _arrays(progress: Progress, runs: list[RunProgress]) -> list[Array]:
+    """What is to run as arrays, one for each job, packed by how long it took before."""
+    from hpcbench.submit.slurm_executor import Array
+
+    sweep, measured_s = progress.sweep, longest_s(progress)
+    most = min(MAX_PACKS, int(sweep.description["site"]["limits"]["max_array_size"]))
+    arrays = []
+    for job in dict.fromkeys(run.job for run in runs):
+        slurm, limit_s = sweep.slurm(job), sweep.limit_s(job)
+        cases = [(run.element, measured_s.get(run.planned.case_id)) for run in runs if run.job == job]
+        expected = [(element, estimated_s(seconds, limit_s)) for element, seconds in cases]
+        packs, time_s = repack(expected, slurm, sweep.width(job))
+        time = time_text(time_s) if slurm.pack_walltime else None
+        arrays += [Array(job, part, time) for part in cut(packs, most)]
+    return arrays

@@ -1,0 +1,178 @@
+"""hpcbench tune: search the best setting of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+from pydantic import ValidationError
+from rich.markup import escape
+from rich.text import Text
+
+from hpcbench.commands.shared.context import choose_site, file_in, workspace_of
+from hpcbench.commands.shared.planning import check_slurm, placed, planned
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.yaml_document import Document, first_message
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.errors import UserError
+from hpcbench.plan.plan import Plan
+from hpcbench.report.terminal.dry_run import show_search
+from hpcbench.report.terminal.tuning import in_words, time_in_words
+from hpcbench.report.text.counts import or_unset
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.submit.create_sweep import create
+from hpcbench.tuning.surrogate import ALL, check_there
+from hpcbench.util.console import err, out
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.tuning.search_space import Context
+
+EPILOG = """\b
+Examples:
+  hpcbench tune lstm-threads --set cpus_per_task=4   the best threads of four CPUs
+  hpcbench tune my.yaml --metric time                the shortest step, instead of the most items a second
+  hpcbench tune my.yaml --exhaustive                 measure the full grid, too, to check what was found
+  hpcbench tune my.yaml --dry-run                    what would be searched; write nothing
+  hpcbench tune my.yaml --json > best.json           for a program: what results/SWEEP/tuning.json holds
+
+Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Search the best setting, instead of measuring all of them.")
+@click.argument("experiment")
+@click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
+@click.option("--name", help="Name of the sweep that holds what is measured.  [default: EXPERIMENT-DATE-TIME]")
+@click.option(
+    "--metric",
+    metavar="METRIC",
+    help="What is to be best: throughput, time (of a step), or a metric of a command, as NAME:higher.  [default: "
+    "throughput; of commands, their first metric, else time]",
+)
+@click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
+@click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
+@click.option("--wait", is_flag=True, help="Return when the job has ended, with what it found.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be searched, what it may take, and the job; write nothing."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.pass_context
+def tune(
+    context: click.Context,
+    experiment: str,
+    site: str | None,
+    settings: tuple[str, ...],
+    name: str | None,
+    metric: str | None,
+    exhaustive: bool,
+    local: bool,
+    wait: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
+
+    Bad settings are measured briefly and dropped, good ones for longer; the best one is recommended if it is certainly
+    better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
+    """
+    from hpcbench.commands.shared.tuning import go_on
+    from hpcbench.tuning.objective import objective_of, usual_metric
+    from hpcbench.tuning.search_space import contexts
+
+    if dry_run and as_json:
+        raise UserError("a dry run finds nothing", where="--dry-run --json", hint="take one of them")
+    workspace = workspace_of(context)
+    source = file_in(workspace, "experiments", experiment)
+    asked = Asked(settings, None, local)
+    plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
+    checked = plan.experiment
+    metric = metric or usual_metric(plan.cases, checked)
+    searched = contexts(plan.cases, objective_of(metric, checked), document)
+    _check_choice(searched, checked, document)
+    for each in searched:
+        _check_shapes(each, checked, document)
+    if any(len(each.cases) > ALL for each in searched):
+        check_there()
+    paths, _, warnings = placed(plan, workspace, name, only_shown=dry_run)
+    for warning in warnings:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    if dry_run:
+        _show(searched, checked)
+        _show_most(plan, searched, exhaustive, workspace, paths)
+        return 0
+    check_slurm(plan)
+    how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
+    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
+    err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
+    return go_on(created, workspace, wait=wait, in_json=as_json)
+
+
+def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:
+    """Raises UserError, with file and line, where there is nothing to search, or held-out shapes are for nothing."""
+    dynamic = any(each.dynamic for each in searched)
+    if not dynamic and all(len(each.cases) == 1 for each in searched):
+        hint = "give the matrix an axis of settings, as intra_op_threads: [1, 2]"
+        raise document.error("there is one setting, and nothing to choose from", ("matrix",), hint)
+    if experiment.tune.held_out and not dynamic:
+        what = "held-out shapes are for threads by section, and no case has threads: dynamic"
+        raise document.error(what, ("tune", "held_out"), "leave them out, or add dynamic to an axis `threads`")
+
+
+def _check_shapes(context: Context, experiment: Experiment, document: Document) -> None:
+    """Raises UserError, with file and line, for a shape that makes no network: before the search, not after it."""
+    from hpcbench.tuning.thread_schedule_search import at_shape
+
+    for index, shape in enumerate(experiment.tune.held_out):
+        try:
+            at_shape(context.cases[context.default], shape)
+        except ValidationError as error:
+            raise document.error(first_message(error), ("tune", "held_out", index)) from error
+
+
+def _on_this_machine(plan: Plan) -> Plan:
+    """With scripts that one process starts, one after another: on a cluster, in one job that holds the node."""
+    return replace(plan, site=plan.site.model_copy(update={"scheduler": "local"}))
+
+
+def _show_most(
+    plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
+) -> None:
+    """What it may take; on a cluster also the job, with its script."""
+    from hpcbench.tuning.budget import most_measurements
+
+    experiment = plan.experiment
+    repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
+    most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+    told = f"In all about {plural(most, 'measurement')}, and what others disturb again"
+    if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
+        each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
+        told += f": about {time_in_words(most * each_s)} of measuring, and what it takes to start them"
+    out.print(f"{told}.", soft_wrap=True)
+    if plan.site.scheduler == "slurm":
+        show_search(plan, most, workspace, paths)
+
+
+def _show(searched: Sequence[Context], experiment: Experiment) -> None:
+    """What would be searched."""
+    for each in searched:
+        out.print(Text(each.title, style="bold"), soft_wrap=True)
+        points = each.points
+        levels = {name: dict.fromkeys(or_unset(point[name]) for point in points) for name in each.names}
+        for name, values in levels.items():
+            out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
+        default = in_words(each.values(each.cases[each.default]))
+        how = ": all of them briefly, the better ones for longer" if len(each.cases) > 1 else ""
+        if len(each.cases) > ALL:
+            how = ": those that a surrogate proposes, and their neighbours"
+        grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
+        out.print(Text(f"  default: {default}"), soft_wrap=True)
+        out.print(Text(f"  {plural(len(each.cases), 'setting')}{how}; the full grid is {grid}"), soft_wrap=True)
+        if each.dynamic:
+            shapes = experiment.tune.held_out
+            held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
+            out.print(Text(f"  threads by section: a schedule beside the best of them{held_out}"), soft_wrap=True)

@@ -1,0 +1,77 @@
+"""What `sweep` and `tune` do before anything is written: the plan of an experiment, and a name for its sweep."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.names import check_name
+from hpcbench.config.overrides import apply_settings
+from hpcbench.config.site import Site
+from hpcbench.config.yaml_document import Document, load_yaml
+from hpcbench.environments.resolve import Resolved
+from hpcbench.errors import UserError
+from hpcbench.plan.matrix import count_points
+from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.store.provenance.secret_check import refuse_secrets
+from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.workspace import SweepPaths, Workspace, check_root
+from hpcbench.submit.create_sweep import resolved
+
+MOST_POINTS = 100_000
+
+
+def planned(
+    source: Path, asked: Asked, site: Callable[[], Site], most: int | None = MOST_POINTS
+) -> tuple[Plan, Document]:
+    """The plan of an experiment file with what was asked for, and the document, by which mistakes in it are told.
+
+    The site is chosen once the experiment is known to be right: to ask for it may take a while. Raises UserError where
+    there is a mistake, a secret in what would be written, or more than `most` points.
+    """
+    document = apply_settings(load_yaml(source), list(asked.settings))
+    experiment = load_experiment(document)
+    if most is not None:
+        points = count_points(experiment)
+        check_size(min(points, asked.limit or points), most, document)
+    plan = make_plan(experiment, document, site(), asked.limit)
+    refuse_secrets([source.read_text(encoding="utf-8"), experiment.model_dump(mode="json")], document.name)
+    refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
+    return plan, document
+
+
+def placed(
+    plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool
+) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
+    """Where the sweep of a plan is going to be, its environments, and what to warn of. Raises UserError for a name that
+    is taken, or a workspace or environments that will not do."""
+    paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name))
+    check_root(workspace.root, plan.site.scheduler)
+    environments = resolved(plan, workspace, only_shown=only_shown)
+    return paths, environments, [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
+
+
+def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
+    """The name of a new sweep: the given one, or one of its own. Raises UserError for one that is taken, or none."""
+    if given is None:
+        return workspace.new_name(experiment, datetime.datetime.now())
+    if given == "latest":
+        raise UserError("this word stands for the latest sweep", where="--name latest", hint="choose another")
+    try:
+        check_name(given)
+    except ValueError as error:
+        raise UserError(str(error), where=f"--name {given}") from error
+    if workspace.paths(given).jobs.exists():
+        hint = f"choose another, or go on with that one: hpcbench resume {given}"
+        raise UserError("a sweep of this name exists", where=str(workspace.paths(given).jobs), hint=hint)
+    return given
+
+
+def check_slurm(plan: Plan) -> None:
+    """Raises UserError where the plan is for Slurm, and there is none to submit to."""
+    from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
+
+    if plan.site.scheduler == "slurm":
+        check_available()

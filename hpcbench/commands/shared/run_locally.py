@@ -1,0 +1,62 @@
+"""Running repetitions on this machine, with a progress bar: shared by sweep and resume."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from hpcbench.core import status
+from hpcbench.report.terminal.status_summary import named
+from hpcbench.status.progress import RunProgress
+from hpcbench.status.run_local import run_repetition
+from hpcbench.store.records import Record, disturbed_by, is_disturbed
+from hpcbench.store.sweep import Sweep
+from hpcbench.util.console import err
+from hpcbench.util.locking.lease import Lease
+from hpcbench.util.signals import ended_like_ctrl_c
+from hpcbench.util.text import plural
+
+
+def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
+    """Run these repetitions in their planned order; return 0 where every one completed, else 1."""
+    ordered = sorted(runs, key=lambda run: run.planned.order)
+    counts: Counter[str] = Counter()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    # Once a second: drawing more often would take time from what is being measured.
+    progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
+    if any(run.planned.measure["quiet"] == "wait" for run in ordered):
+        err.print("each waits until nobody else uses this machine, for up to half of its wall time", soft_wrap=True)
+    disturbed = 0
+    with ended_like_ctrl_c(), progress as bar:
+        task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
+        for run in ordered:
+            lease.check()
+            record, attempts = run_repetition(sweep, run, lease.fileno())
+            disturbed += is_disturbed(record)
+            counts[record["status"]] += 1
+            done = sum(counts.values())
+            failed = done - counts[status.COMPLETED]
+            bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
+            if not err.is_terminal or record["status"] != status.COMPLETED:
+                err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
+    if disturbed:
+        told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
+        err.print(f"{told} --disturbed", soft_wrap=True)
+    return int(counts[status.COMPLETED] != len(ordered))
+
+
+def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
+    causes = disturbed_by(record)
+    reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
+    again = f", measured {times} times" if times > 1 else ""
+    return Text(f"{place} {named(sweep, run.planned)}: {record['status']}{reason}{again}")

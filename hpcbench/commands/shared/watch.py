@@ -1,0 +1,158 @@
+"""Watching the jobs of a sweep until all is said: status --watch, sweep --wait and resume --wait."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hpcbench.commands.shared.displays import Display, display_on
+from hpcbench.core.status import COMPLETED, NEVER_STARTED
+from hpcbench.report.terminal.status import counted
+from hpcbench.slurm.client import NoAnswerError
+from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
+from hpcbench.status.survey import survey
+from hpcbench.status.tuning_state import SearchState, has_ended, search_state
+from hpcbench.store.journal import lock_of
+from hpcbench.store.sweep import Sweep
+from hpcbench.util.console import err
+from hpcbench.util.locking.lease import is_held
+from hpcbench.util.text import plural
+
+FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
+LATE = 0.1  # of the time since something happened, by which the next may be noticed late
+LAG_S = 300.0  # for which the accounting may not know yet how a job has ended
+SHARE = 0.1  # of the time that asking itself may take
+
+
+def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
+    """How long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
+
+    Where an answer has taken `asking_s`, Slurm is busy, and is asked less often.
+    """
+    busy_s = min(LATE * waited_s, BUSY_S)
+    return min(max(FIRST_S, busy_s, LATE * quiet_s, asking_s / SHARE), LONGEST_S)
+
+
+def wait_for(sweep: Sweep) -> int:
+    """Watch on stderr; return 0 when every repetition has completed, else 1."""
+    return watch(sweep, display_on(err))
+
+
+def watch(sweep: Sweep, display: Display) -> int:
+    """Show a sweep until nothing more will happen to it; return 0 where every repetition has completed, or the search
+    has an answer, else 1."""
+    with _farewell(sweep), display:
+        progress = _watch(sweep, display)
+    if sweep.tuning is not None:
+        err.print(f"{sweep.paths.name}: {_state(sweep).words}", soft_wrap=True, markup=False)
+        return int(not _is_answered(sweep))
+    status = int(any(run.state != COMPLETED for run in progress.runs))
+    if status:
+        err.print(_left(progress), soft_wrap=True, markup=False)
+    return status
+
+
+def wait_for_search(sweep: Sweep) -> None:
+    """Watch on stderr how its job gets on, until it has ended, or will never start."""
+    display = display_on(err)
+    with _farewell(sweep), display:
+        _watch(sweep, display)
+    if not has_ended(sweep):
+        err.print(_state(sweep).words, soft_wrap=True, markup=False)
+
+
+def _watch(sweep: Sweep, display: Display) -> Progress:
+    began_s = changed_s = time.monotonic()
+    counts: dict[str, int] = {}
+    told = ""
+    warned: set[str] = set()
+    idle = False
+    while True:
+        asked_s = time.monotonic()
+        progress = _survey(sweep, display)
+        now_s = time.monotonic()
+        if progress.counts() != counts:
+            counts, changed_s = progress.counts(), now_s
+        for warning in set(progress.warnings) - warned:
+            display.say(f"warning: {warning}")
+            warned.add(warning)
+        search = _state(sweep)
+        if search.goes_on and search.words != told:
+            told = search.words
+            display.say(told)
+        pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
+        display.show(progress, datetime.datetime.now().astimezone(), pause)
+        if all(run.ended for run in progress.runs) and has_ended(sweep):
+            return progress
+        under_way = search.goes_on or _is_under_way(progress, now_s - changed_s)
+        if idle and not under_way:
+            return progress
+        idle = not under_way  # asked once more: what another hpcbench has just submitted was not there yet
+        time.sleep(FIRST_S if idle else pause)
+
+
+def _is_under_way(progress: Progress, quiet_s: float) -> bool:
+    """Whether more will happen, after nothing has changed for `quiet_s`."""
+    states = {run.state for run in progress.runs}
+    lags = UNKNOWN in states and quiet_s < LAG_S
+    # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
+    follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {NEVER_STARTED}
+    held = is_held(lock_of(progress.sweep.paths.jobs))
+    return bool(lags or states & {*ACTIVE} or follows or held)
+
+
+def _is_answered(sweep: Sweep) -> bool:
+    from hpcbench.tuning.result_file import all_answered, read  # late: it brings numpy
+
+    found = read(sweep.paths)
+    return found is not None and all_answered(found)
+
+
+def _state(sweep: Sweep) -> SearchState:
+    """Of a search, which may go on and have no repetition yet; any other sweep has ended as such."""
+    try:
+        return search_state(sweep)
+    except NoAnswerError as error:
+        return SearchState(f"{error.what}; asking again", goes_on=True)
+
+
+def _survey(sweep: Sweep, display: Display) -> Progress:
+    """The answer of Slurm, however long it takes: a controller that restarts is no reason to stop watching."""
+    silent = False
+    while True:
+        try:
+            progress = survey(sweep)
+        except NoAnswerError as error:
+            if not silent:
+                display.say(f"{error.what}; asking again every {LONGEST_S:.0f} s")
+            silent = True
+            time.sleep(LONGEST_S)
+            continue
+        if silent:
+            display.say("Slurm answers again")
+        return progress
+
+
+def _left(progress: Progress) -> str:
+    """What did not complete, and the command that goes on."""
+    name = progress.sweep.paths.name
+    not_ended = Counter(run.state for run in progress.runs if not run.ended)
+    why = f"nothing is under way, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
+    to_do = len(progress.to_do())
+    if to_do:
+        return f"{name}: {why}; to run {plural(to_do, 'repetition')}: hpcbench resume {name}"
+    return f"{name}: {why}" + (f"; why: hpcbench status {name}" if not_ended else "")
+
+
+@contextmanager
+def _farewell(sweep: Sweep) -> Iterator[None]:
+    """Ctrl-C ends the view alone."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        name = sweep.paths.name
+        err.print(f"the jobs go on; see them again: hpcbench status {name} --watch", soft_wrap=True)
+        raise

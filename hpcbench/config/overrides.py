@@ -1,0 +1,68 @@
+"""`--set KEY=VALUE` on the command line: changes to an experiment before it is checked."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.yaml_document import Document, parse_value
+from hpcbench.errors import UserError
+
+
+def apply_settings(document: Document, settings: list[str]) -> Document:
+    """The document with `--set KEY=VALUE` applied: a bare KEY is a parameter, a dotted one a key of the file.
+
+    Setting a parameter that is an axis fixes it: the axis keeps this one value, in included points too.
+    """
+    data = deepcopy(document.data)
+    places = dict(document.places)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        where = f"--set {key}"
+        if not equals or not key:
+            raise UserError("a setting is written KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
+        value = parse_value(text, where)
+        path = tuple(key.split("."))
+        if path[0] not in Experiment.model_fields:
+            path = ("parameters", *path)
+        if len(path) == 2 and path[0] == "parameters":
+            _fix_included(data, path[1], value)
+            if _drop_axis(data, path[1]):
+                # Still an axis, of one value: without any axis, included points would be all there is.
+                path, value = ("matrix", path[1]), [value]
+        _put(data, path, value, where)
+        places = {place: name for place, name in places.items() if place[: len(path)] != path}
+        places[path] = where
+    return Document(document.name, data, places)
+
+
+def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:
+    included = data.get("include")
+    for point in included if isinstance(included, list) else ():
+        if isinstance(point, dict) and name in point:
+            point[name] = value
+
+
+def _drop_axis(data: dict[str, Any], name: str) -> bool:
+    """Take a parameter out of the matrix and the zip groups; return whether it was an axis."""
+    zipped = data.get("zip")
+    axes = [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]
+    found = [group for group in axes if isinstance(group, dict) and name in group]
+    for group in found:
+        del group[name]
+    if isinstance(zipped, list):
+        data["zip"] = [group for group in zipped if group]
+    for key in ("matrix", "zip"):
+        if key in data and not data[key]:
+            del data[key]
+    return bool(found)
+
+
+def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:
+    target: Any = data
+    for part in path[:-1]:
+        target = target.setdefault(part, {}) if isinstance(target, dict) else None
+    if not isinstance(target, dict):
+        raise UserError("no key of the experiment lies there", where=where)
+    target[path[-1]] = value

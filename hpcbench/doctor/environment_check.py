@@ -1,0 +1,111 @@
+"""What env check does: a sweep of one tiny case, by the very scripts of any other, and what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from rich.markup import escape
+
+from hpcbench.config.site import Site
+from hpcbench.core import status
+from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.doctor.trial import trial
+from hpcbench.environments.resolve import resolve
+from hpcbench.errors import UserError, nearest
+from hpcbench.store.records import Record
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err, out
+
+HOROVOD = "horovod-"
+TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
+LAST_LINES = 8  # of what a framework said
+TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
+
+
+def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None) -> int:
+    """Check these environments of a site on this machine; return 0 where all work. Raises UserError for a mistake."""
+    local = site.model_copy(update={"scheduler": "local"})
+    # A mistake in the last name is told before the first one runs.
+    warnings = [resolve(local, name, workspace).warning for name in names]
+    meanings = [framework_and_strategy(name, framework) for name in names]
+    for warning in filter(None, warnings):
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}")
+    works = [_check(workspace, local, name, *of) for name, of in zip(names, meanings, strict=True)]
+    return int(not all(works))
+
+
+def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
+    """Framework and strategy that an environment of this name is for: `horovod-pytorch-x` is for pytorch, horovod.
+
+    The framework is the one with the longest name that the environment's begins with, unless one is given. Raises
+    UserError where there is none.
+    """
+    strategy = "horovod" if name.startswith(HOROVOD) else "single"
+    if framework is not None:
+        if framework not in FRAMEWORKS:
+            hint = nearest(framework, FRAMEWORKS)
+            raise UserError(f"no framework is called '{framework}'", where="--framework", hint=hint)
+        return framework, strategy
+    own = name.removeprefix(HOROVOD)
+    found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
+    if found is None:
+        known = ", ".join(FRAMEWORKS)
+        what = f"the name of the environment '{name}' does not tell its framework"
+        raise UserError(what, hint=f"say which: --framework, one of {known}")
+    return found, strategy
+
+
+def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> bool:
+    start = time.monotonic()
+    what = f"{name}: training one step with {FRAMEWORKS[framework].description}"
+    with err.status(what) if err.is_terminal else contextlib.nullcontext():
+        if not err.is_terminal:
+            err.print(what, markup=False)
+        record, _ = trial(workspace, site, _experiment(name, framework, strategy))
+    seconds = time.monotonic() - start
+    if record["status"] != status.COMPLETED:
+        _complain(name, record)
+        return False
+    out.print(f"{name}: works: {_summary(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)
+    return True
+
+
+def _summary(record: Record, framework: str) -> str:
+    threads = record["threads"] or {}
+    parts = [
+        f"{FRAMEWORKS[framework].description} {record['framework_version']}",
+        f"Python {record['python']}",
+        *([f"{len(record['ranks'])} tasks"] if len(record["ranks"]) > 1 else []),
+        f"threads {threads.get('intra_op') or '?'} intra-op, {threads.get('inter_op') or '?'} inter-op",
+        f"a step of {min(record['samples']['times_s']) * 1000:.3g} ms",
+    ]
+    return ", ".join(parts)
+
+
+def _complain(name: str, record: Record) -> None:
+    error = record["error"] or {}
+    said = f"{name}: does not work: {record['status']}: {error.get('message')}"
+    err.print(said, style="red", markup=False, soft_wrap=True)
+    for line in (error.get("last_lines") or [])[-LAST_LINES:]:
+        err.print(f"  | {line}", markup=False, soft_wrap=True)
+
+
+def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
+    tasks = min(2, len(os.sched_getaffinity(0))) if strategy != "single" else 1
+    return {
+        "name": "check",
+        "parameters": {
+            "framework": framework,
+            "model": "mlp",
+            "model_options": TINY,
+            "strategy": strategy,
+            "batch_size": 2,
+            "tasks_per_node": tasks,
+            "environment": name,
+        },
+        "measure": {"max_warmup_s": 0.0, "min_time_s": 0.001, "max_time_s": 0.001, "repetitions": 1, "retries": 0},
+        "slurm": {"time": TIME},
+    }

@@ -1,0 +1,55 @@
+"""One repetition of one case on this machine, by the very scripts of any other sweep, which leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.site import Site
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.plan.plan import make_plan
+from hpcbench.status.run_local import run_repetition
+from hpcbench.status.survey import survey
+from hpcbench.store.records import Record
+from hpcbench.store.workspace import SweepPaths, Workspace, check_root
+from hpcbench.submit.create_sweep import create
+from hpcbench.util.signals import ended_like_ctrl_c
+
+
+def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple[Record, str]:
+    """The record of the one repetition that `experiment` asks for, and what it printed.
+
+    It runs in a hidden folder of the workspace, which containers mount.
+    """
+    check_root(workspace.root, "local")
+    with hidden_folder(workspace) as folder, ended_like_ctrl_c():
+        source = folder / "trial.yaml"
+        source.write_text(json.dumps(experiment), encoding="utf-8")
+        document = load_yaml(source)
+        plan = make_plan(load_experiment(document), document, site)
+        paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
+        sweep = create(workspace, paths, plan, source)
+        (run,) = survey(sweep).runs
+        record, _ = run_repetition(sweep, run)
+        return record, paths.log(run.job, run.element, None).read_text(encoding="utf-8", errors="replace")
+
+
+@contextmanager
+def hidden_folder(workspace: Workspace) -> Iterator[Path]:
+    """A folder under jobs/, which the nodes of a cluster see, too; removed at the end."""
+    jobs = workspace.root / "jobs"
+    jobs.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".trial-", dir=jobs))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it was there before
+            jobs.rmdir()

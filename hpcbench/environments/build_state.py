@@ -1,0 +1,80 @@
+"""What is known about an environment that was built: its marker, and the state that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcbench.config.recipe import Recipe
+from hpcbench.core.files import no_link
+from hpcbench.environments.locations import Place
+
+SCHEMA = 1
+BUILT, OUTDATED, INCOMPLETE, NOT_BUILT = "built", "outdated", "incomplete", "not built"
+
+
+@dataclass(frozen=True)
+class Built:
+    """The marker of a whole environment."""
+
+    name: str
+    recipe: str  # digest of the recipe that it was built by
+    python: str  # version
+    packages: dict[str, str]  # canonical name to version, of all that is installed
+    built_at: str
+    seconds: float  # that the last run of the build took
+    size_bytes: int
+    hpcbench_version: str
+
+
+def read_marker(place: Place) -> Built | None:
+    """The marker of an environment; None where it is not whole, or was built by another version's rules."""
+    try:
+        content = json.loads(place.marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+        return None
+    try:
+        return Built(**content)
+    except TypeError:
+        return None
+
+
+def write_marker(place: Place, built: Built) -> None:
+    """Declare an environment whole: the last thing that a build does."""
+    write_json(place.marker, {"schema": SCHEMA, **dataclasses.asdict(built)})
+    place.progress.unlink(missing_ok=True)
+
+
+def write_json(file: Path, content: dict[str, object]) -> None:
+    """Written whole or not at all."""
+    unfinished = file.with_name(f".{file.name}.part")
+    with open(unfinished, "w", encoding="utf-8", opener=no_link) as stream:
+        stream.write(json.dumps(content, indent=1) + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    unfinished.rename(file)
+
+
+def state_of(place: Place, recipe: Recipe | None) -> str:
+    """How far an environment is, and whether its recipe has changed since. One without a recipe is never outdated."""
+    built = read_marker(place)
+    if built is None or not place.python.exists():  # its base Python may be gone
+        return INCOMPLETE if place.exists else NOT_BUILT
+    return OUTDATED if recipe is not None and recipe.digest != built.recipe else BUILT
+
+
+def size_bytes(folder: Path) -> int:
+    """What the files under a folder take on the disk."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118 - tens of thousands
+            except OSError:
+                continue
+    return total

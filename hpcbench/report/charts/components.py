@@ -1,0 +1,261 @@
+"""What all charts are made of: a figure, axes with units, scales that fit the values, points with their intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import cell, label
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.theme import Place
+from hpcbench.report.text.ranking import header_of
+from hpcbench.report.text.units import apart
+from hpcbench.util.text import printable
+
+MOST_TICKS = 12
+LONGEST = 48  # characters of a name on an axis or in a legend
+LARGEST = 1e300  # numbers of users that are larger have no place on an axis
+_SPAN = 10.0  # values that lie further apart are drawn on a logarithmic scale
+_NARROWEST = 0.5  # of the largest value: how far intervals are followed at least
+_NARROWEST_FACTOR = 2.0  # the same on a logarithmic scale
+_UNITS = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+    "FLOP/s": ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
+    "J s": ((1.0, "J s"), (1e-3, "mJ s"), (1e-6, "uJ s"), (1e-9, "nJ s")),
+    "J": ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what is said of it: `caption` below it, `description` instead of it for who cannot see it."""
+
+    id: str  # of its file, and in the page: small letters, digits and hyphens
+    title: str
+    caption: str
+    description: str
+    draw: Callable[[Place], alt.TopLevelMixin]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Numbers on an axis in the unit that fits them: values are divided by `factor`."""
+
+    title: str
+    unit: str
+    factor: float
+    is_log: bool
+
+    @property
+    def scale(self) -> alt.Scale:
+        return alt.Scale(type="log", nice=False, padding=10) if self.is_log else alt.Scale(zero=False, nice=True)
+
+    def scale_of(self, values: pd.Series[float], low: pd.Series[float], high: pd.Series[float]) -> alt.Scale:
+        """As far as `reach` goes; the values are in the unit of the axis."""
+        scale = self.scale
+        scale.domain = reach(values, low, high, is_log=self.is_log)
+        return scale
+
+
+def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, log: bool | None = None) -> Measure:
+    """The axis of such values; logarithmic where they are all above 0 and far apart, unless it is said."""
+    known = np.asarray(pd.Series(values).dropna(), dtype=np.float64)
+    known = known[np.isfinite(known)]
+    typical = float(np.median(np.abs(known))) if known.size else 1.0
+    units = _UNITS.get(unit, ((1.0, unit),))
+    factor, shown = next((each for each in units if typical >= each[0]), units[-1])
+    positive = bool(known.size) and float(known.min()) > 0
+    is_log = positive and (float(known.max()) / float(known.min()) >= _SPAN if log is None else log)
+    name = shortened(title)
+    return Measure(f"{name} ({shown})" if shown else name, shown, factor, is_log)
+
+
+def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float], *, is_log: bool) -> list[float]:
+    """The ends of an axis that shows values and their intervals. An interval that goes further from all values than
+    these lie apart leaves the chart, where its rule is clipped: whole, it would leave no room for the rest."""
+    least, most = values.min(), values.max()
+    below, above = pd.concat([values, low]).min(), pd.concat([values, high]).max()
+    if is_log:
+        factor = max(most / least, _NARROWEST_FACTOR)
+        return [float(max(below, least / factor)), float(min(above, most * factor))]
+    span = max(most - least, _NARROWEST * max(abs(least), abs(most)))
+    return [float(max(below, least - span)), float(min(above, most + span))]
+
+
+def numbered(words: str, number: int) -> str:
+    """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
+    return f"{slug(words)}-{number}"
+
+
+def slug(words: str) -> str:
+    """As a file may be called."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].rstrip("-") or "figure"
+
+
+def measured(quantity: Quantity, frame: pd.DataFrame) -> Measure:
+    return measure(quantity.title, quantity.unit, frame[quantity.column])
+
+
+def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
+    """The values of a quantity in the unit of the axis as `value`, `low` and `high`; both limits where they are known
+    and finite, else none."""
+    low, high = (frame[name] if name in frame else pd.Series(np.nan, index=frame.index) for name in quantity.limits)
+    known = {"value": frame[quantity.column], "low": low, "high": high}
+    found = pd.DataFrame({name: _rounded(column.astype(float) / axis.factor) for name, column in known.items()})
+    found = found.replace([np.inf, -np.inf], np.nan)
+    return found.assign(
+        **{name: found[name].where(found[["low", "high"]].notna().all(axis=1)) for name in ("low", "high")}
+    )
+
+
+def _rounded(values: pd.Series[float]) -> pd.Series[float]:
+    """To nine digits: without what arithmetic leaves behind them, which would spread equal values over an axis."""
+    return values.map(lambda value: float(f"{value:.9g}"))
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """In one line that can be drawn. Names may hold anything."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def title_of(column: str) -> str:
+    """As an axis or a legend says it."""
+    return shortened(header_of(column))
+
+
+def names(values: pd.Series[Any]) -> pd.Series[str]:
+    """Values as words on an axis or in a legend, short enough to be drawn, and still different from each other: also
+    where a legend has no room for more than their beginnings."""
+    whole = values.map(cell)
+    short = whole.map(shortened)
+    numbered = {text: place for place, text in enumerate(dict.fromkeys(whole), 1)}
+    clashing = whole.groupby(short).transform("nunique") > 1
+    return short.where(~clashing, "#" + whole.map(numbered).astype(str) + " " + short)
+
+
+def case_names(cases: pd.DataFrame, shown: Sequence[str]) -> pd.Series[str]:
+    """What tells each case from the others, short enough to be drawn: the value alone, where it is one column."""
+    if len(shown) == 1:
+        return names(cases[shown[0]])
+    return names(pd.Series([label(case, list(shown)) for _, case in cases.iterrows()], index=cases.index))
+
+
+def in_order(values: pd.Series[str]) -> list[str]:
+    """The different ones: numbers by size, words as they come."""
+    distinct = list(dict.fromkeys(values))
+    try:
+        return sorted(distinct, key=float)
+    except ValueError:
+        return distinct
+
+
+def is_numeric(values: pd.Series[Any]) -> bool:
+    """Whether an axis of the experiment counts something."""
+    return all(map(_has_place, values))
+
+
+def _has_place(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and -LARGEST < value < LARGEST
+
+
+def is_geometric(values: pd.Series[Any]) -> bool:
+    """Whether numbers grow by about equal factors, as 1, 2, 4, 8 do."""
+    distinct = np.unique(np.asarray(values, dtype=np.float64))
+    if distinct.size < 3 or distinct[0] <= 0:
+        return False
+    logs, steps = np.diff(np.log(distinct)), np.diff(distinct)
+    return bool(logs.std() / logs.mean() < steps.std() / steps.mean())
+
+
+def measured_column(column: str, values: pd.Series[Any]) -> Measure:
+    """The axis of any column that is a number, in the unit that its name ends with, if any."""
+    return measure(*apart(column), values)
+
+
+def x_of_axis(across: Measure, values: pd.Series[Any]) -> alt.X:
+    """The horizontal axis of values in its unit, in the field `x`; each value of a parameter has a tick."""
+    if across.unit:
+        return alt.X("x:Q", title=across.title, scale=across.scale)
+    distinct = sorted(set(np.asarray(values, dtype=np.float64)))
+    ticks = alt.Axis(values=distinct, format="~r") if len(distinct) <= MOST_TICKS else alt.Axis(format="~r")
+    room: dict[str, Any] = {"nice": False, "padding": 12}
+    scale = alt.Scale(type="log", base=2, **room) if is_geometric(values) else alt.Scale(zero=False, **room)
+    return alt.X("x:Q", title=across.title, scale=scale, axis=ticks)
+
+
+def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:
+    """By the field `colour`; frameworks have their own. The legend has the `title`, else that of the column."""
+    domain = in_order(values)
+    shown = alt.Legend(title=title or title_of(column)) if legend else None
+    frameworks = [_framework_of(name) for name in domain]
+    if all(name in theme.OF_FRAMEWORK for name in frameworks):
+        scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in frameworks])
+    elif len(domain) <= len(theme.COLOURS):
+        scale = alt.Scale(domain=domain, range=list(theme.COLOURS[: len(domain)]))
+    else:
+        scale = alt.Scale(domain=domain, scheme="turbo")
+    return alt.Color("colour:N", scale=scale, legend=shown, sort=domain)
+
+
+def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.Shape:
+    """By the field `colour`, so that it can be told in grey, too."""
+    domain = in_order(values)
+    scale = alt.Scale(domain=domain, range=_for_each(domain, theme.SHAPE_OF_FRAMEWORK, theme.SHAPES))
+    legend = alt.Legend(title=title or title_of(column))
+    return alt.Shape("colour:N", scale=scale, legend=legend, sort=domain)
+
+
+def gradient() -> alt.Legend:
+    """The legend of numbers; its room is for what stands below its ends."""
+    return alt.Legend(padding=10, tickCount=4, labelOverlap="greedy", labelSeparation=8)
+
+
+def dashes(values: pd.Series[str]) -> alt.StrokeDash:
+    """By the field `colour`, beside `colour`. Backwards, since Vega-Lite puts what has one domain into one legend: its
+    symbols would have dashes around them."""
+    domain = in_order(values)
+    patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
+    return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain[::-1], range=patterns[::-1]), legend=None)
+
+
+def _framework_of(name: str) -> str:
+    """Of a name that is one, or that naming.phrase or naming.label has made."""
+    return name.split(" ")[0].removeprefix("framework=")
+
+
+def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:
+    """The one of its framework where each name is a framework; else they differ as far as they suffice."""
+    if set(domain) <= set(of_framework):
+        return [of_framework[name] for name in domain]
+    return [others[place % len(others)] for place in range(len(domain))]
+
+
+def known_limits(chart: Any) -> Any:
+    """Without the rows that have no interval, to which Vega would draw one to zero."""
+    return chart.transform_filter("isValid(datum.low) && isValid(datum.high)")
+
+
+def sized(chart: Any, place: Place, height: int | None = None) -> Any:
+    """As large as its place wants a single chart to be."""
+    chart = chart.properties(height=height or place.height, width="container" if place.fluid else place.width)
+    return chart if place.fluid else chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+
+
+def faceted(chart: Any, place: Place, column: str, values: pd.Series[str], columns: int = 3) -> Any:
+    """One chart for each value of the field `facet`, side by side, on equal scales."""
+    count = values.nunique()
+    columns = min(columns if place.theme == "screen" else 2, count)
+    width, height = place.facet(columns)
+    header = alt.Facet("facet:N", title=title_of(column), sort=in_order(values))
+    spacing = 12 if place.theme == "paper" else 20
+    return chart.properties(width=width, height=height).facet(header, columns=columns, spacing=spacing)

@@ -1,0 +1,112 @@
+"""What a case takes in time against what it takes in energy or money: who is on the Pareto front has a name."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import cell, varying
+from hpcbench.analysis.cases.pareto import FRONT, MAYBE
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.results import Work
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.components import Measure, case_names, measure, names, sized, with_limits
+from hpcbench.report.charts.encoding import MOST_POINTS
+from hpcbench.report.charts.theme import Place
+from hpcbench.report.text.numbers import formatter
+from hpcbench.report.text.ranking import header_of
+
+MILLION = 1e6
+STANDINGS = {FRONT: "on the front", MAYBE: "off it only within noise", "dominated": "dominated"}
+_COLOURS = {"on the front": theme.RED, "off it only within noise": theme.YELLOW, "dominated": theme.QUIET}
+_SHAPES = {"on the front": "circle", "off it only within noise": "diamond", "dominated": "cross"}
+_LINES = 16  # of names that have room above each other
+
+
+def draw(work: Work, quantity: Quantity, place: Place) -> Any:
+    """The time of a million items against another quantity of them; left and below is better. Of more cases than have
+    room, those on the front and the best of the others are drawn."""
+    cases = work.cases[work.cases[quantity.column].notna() & work.cases[THROUGHPUT.column].notna()]
+    cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MOST_POINTS)
+    across = measure("time of a million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
+    up = measure(quantity.title, quantity.unit, cases[quantity.column])
+    frame = _frame(cases, work.shown, quantity, across, up)
+    wide = across.scale_of(frame["x"], frame["x_low"], frame["x_high"])
+    high = up.scale_of(frame["value"], frame["low"], frame["high"])
+    x = alt.X("x:Q", title=across.title, scale=wide)
+    y = alt.Y("value:Q", title=up.title, scale=high)
+    shown = [standing for standing in _COLOURS if standing in set(frame["standing"])]
+    colours = alt.Scale(domain=shown, range=[_COLOURS[each] for each in shown])
+    shapes = alt.Scale(domain=shown, range=[_SHAPES[each] for each in shown])
+    named = " and ".join(map(header_of, _named_by(cases, work.shown)))
+    title = alt.Legend(title=f"case, by its {named}" if named else "case", symbolOpacity=1)
+    base = alt.Chart(frame).encode(color=alt.Color("standing:N", scale=colours, legend=title, sort=shown))
+    rules = base.mark_rule(opacity=0.6, clip=True)
+    upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=high), alt.Y2("high:Q"))
+    level = rules.encode(alt.X("x_low:Q", title=across.title, scale=wide), alt.X2("x_high:Q"), y)
+    tooltip = [
+        alt.Tooltip("name:N", title="case"),
+        alt.Tooltip("seconds:N", title="time of a million items"),
+        alt.Tooltip("shown:N", title=quantity.title),
+    ]
+    points = base.mark_point(opacity=1).encode(
+        x, y, alt.Shape("standing:N", scale=shapes, legend=title, sort=shown), tooltip=tooltip
+    )
+    layers = upright + level + points
+    front = frame[frame["standing"] == STANDINGS[FRONT]].sort_values("x")
+    if cases["pareto_of"].str.count(r"\+").max() == 1:  # of three quantities, two show no stairs
+        stairs = alt.Chart(front).mark_line(color=theme.RED, strokeWidth=1, interpolate="step-after")
+        layers = stairs.encode(x, y) + layers
+    return sized(sum(_names(front[front["named"]], x, y, place), layers), place)
+
+
+def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
+    """The columns by whose values the cases on the front are named: those in which they differ."""
+    return varying(cases[cases["pareto"] == FRONT], shown) or shown
+
+
+def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> list[Any]:
+    """Beside their points, towards the middle of the chart, so that none is cut. An empty layer makes Vega warn."""
+    middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
+    sides: tuple[tuple[pd.DataFrame, Literal["left", "right"], int], ...] = (
+        (named[named["x"] <= middle], "left", 8),
+        (named[named["x"] > middle], "right", -8),
+    )
+    return [
+        alt.Chart(rows).mark_text(align=align, dx=dx, dy=-8, limit=180, fontSize=size).encode(x, y, text="label:N")
+        for rows, align, dx in sides
+        if len(rows)
+    ]
+
+
+def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Measure, up: Measure) -> pd.DataFrame:
+    rates = {name: cases[name].astype(float) for name in (THROUGHPUT.column, *THROUGHPUT.limits)}
+    rate, low, high = rates.values()
+    values = cases[_named_by(cases, shown)].map(cell)
+    frame = with_limits(cases, quantity, up).assign(
+        x=MILLION / rate / across.factor,
+        x_low=MILLION / high / across.factor,
+        x_high=MILLION / low / across.factor,
+        standing=cases["pareto"].map(STANDINGS),
+        name=case_names(cases, shown),
+        label=names(pd.Series([", ".join(row) for row in values.to_numpy()], cases.index)),
+        shown=[formatter(quantity)(value) for value in cases[quantity.column]],
+        seconds=[f"{MILLION / value:.4g} s" for value in rate],
+    )
+    return frame.assign(named=_named(frame, up)).dropna(subset=["standing"])
+
+
+def _named(frame: pd.DataFrame, up: Measure) -> list[bool]:
+    """Who is on the front and has room for a name: a line above or below all others that have one."""
+    heights = np.log(frame["value"]) if up.is_log else frame["value"]
+    lines = (heights - heights.min()) / ((heights.max() - heights.min()) or 1.0) * _LINES
+    taken: list[float] = []
+    found = []
+    for line, standing in zip(lines, frame["standing"], strict=True):
+        free = standing == STANDINGS[FRONT] and all(abs(line - other) >= 1 for other in taken)
+        taken += [line] if free else []
+        found.append(free)
+    return found

@@ -1,0 +1,24 @@
+"""A case for programs: every record of it."""
+
+from __future__ import annotations
+
+from hpcbench.report.export.json_text import json_text
+from hpcbench.report.export.status_json import run_as_json
+from hpcbench.report.terminal.case.view import CaseView
+
+
+def case_json(view: CaseView) -> str:
+    """The repetitions with the record that counts of each and those of all attempts, the oldest first; no NaN."""
+    document = {
+        "sweep": view.sweep.paths.name,
+        "case": view.planned.case_id,
+        "status": view.status,
+        "label": view.label,
+        "parameters": view.planned.parameters,
+        "tags": view.planned.tags,
+        "repetitions": [
+            {**run_as_json(run), "record": run.record and record, "attempts": list(run.attempts)}
+            for run, record in zip(view.runs, view.records, strict=True)
+        ],
+    }
+    return json_text(document)

@@ -1,0 +1,106 @@
+"""The rankings as tables for a paper or a wiki: LaTeX with booktabs, Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.studies.best_case import answers
+from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.ranking import columns_of
+from hpcbench.report.text.text_columns import Column
+from hpcbench.util.text import printable
+
+_OF_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\symbol{34}",
+    "`": r"\symbol{96}",
+    "[": "{[}",  # at the beginning of a row these would belong to the command that ends the one before
+    "*": "{*}",
+}
+_DASHES = re.compile("-(?=-)")  # which LaTeX would make one of
+_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
+
+
+def latex(results: Results, top: int) -> str:
+    r"""A `table` for each kind of work, the first `top` cases of each; needs `\usepackage{booktabs}`."""
+    tables = [_latex_table(work, columns, said) for work, columns, said in _tables(results, top)]
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
+
+
+def markdown(results: Results, top: int) -> str:
+    """A table for each kind of work, the first `top` cases of each, as GitHub and most wikis take it."""
+    return "\n".join(_markdown_table(work, columns, said) for work, columns, said in _tables(results, top))
+
+
+FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown": markdown}
+
+
+def _tables(results: Results, top: int) -> Iterator[tuple[Work, list[Column], str]]:
+    """Each kind of work with its columns and its answer; nothing is said where the quantity was not measured."""
+    found = answers(results)
+    for work in results.works:
+        said = next((sentence(answer) for answer in found if answer.work is work), "")
+        best = replace(work, cases=work.cases.head(top))
+        yield work, columns_of(best, results.quantity, results.metrics), said
+
+
+def _latex_table(work: Work, columns: list[Column], said: str) -> str:
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{_in_latex(f'{work.title}. {said}')}}}",
+        rf"  \begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in columns)}}}",
+        r"    \toprule",
+        "    " + " & ".join(_in_latex(column.header) for column in columns) + r" \\",
+        r"    \midrule",
+        *("    " + " & ".join(map(_in_latex, cells)) + r" \\" for cells in _rows(columns)),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(work: Work, columns: list[Column], said: str) -> str:
+    lines = [
+        f"**{_in_markdown(work.title)}**",
+        "",
+        *([_in_markdown(said), ""] if said else []),
+        "| " + " | ".join(_in_markdown(column.header) for column in columns) + " |",
+        "|" + "|".join(" --- " if column.is_text else " ---: " for column in columns) + "|",
+        *("| " + " | ".join(map(_in_markdown, cells)) + " |" for cells in _rows(columns)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(columns: list[Column]) -> Iterator[tuple[str, ...]]:
+    yield from zip(*(column.cells for column in columns), strict=True)
+
+
+def _in_latex(text: str) -> str:
+    """What LaTeX would take for a command stands for itself; an interval has a dash between its limits."""
+    escaped = "".join(_OF_LATEX.get(letter, letter) for letter in _one_line(text))
+    return _DASHES.sub("-{}", escaped).replace(" - ", " -- ")
+
+
+def _in_markdown(text: str) -> str:
+    return _OF_MARKDOWN.sub(r"\\\1", _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))

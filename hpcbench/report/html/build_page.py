@@ -1,0 +1,199 @@
+"""From results to what the page says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.studies.best_case import Answer, answers, key_of
+from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, Finding, check
+from hpcbench.core.samples import DISTURBED
+from hpcbench.core.status import COMPLETED
+from hpcbench.report.charts import components
+from hpcbench.report.html import page_model
+from hpcbench.report.html.figure import on_page
+from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
+from hpcbench.report.html.table import table_of
+from hpcbench.report.html.threads import threads_of
+from hpcbench.report.terminal.threads import gains
+from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.failures import failures_of
+from hpcbench.report.text.ranking import columns_of
+from hpcbench.util.text import plural
+
+TOP = 10  # places of a ranking on the page
+MOST_WORKS = 12  # rankings
+MOST_FAILURES = 50  # kinds
+MOST_NAMED = 20  # cases of each
+OF_SEARCH = (
+    "What follows is every measurement of the search, brief ones among them: what leads there has not been confirmed."
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the results cannot tell: where they come from, and how they are made again."""
+
+    sweeps: Sequence[str]  # in words, with their sites
+    use: Sequence[str]  # what each sweep has used, in words
+    commands: Sequence[page_model.Command]
+    created_at: datetime
+
+
+def page_of(
+    results: Results,
+    figures: Iterable[components.Figure],
+    insights: Sequence[str],
+    origin: Origin,
+    found: Sequence[page_model.Answer] = (),
+) -> page_model.Page:
+    """The page, top to bottom. What searches have `found` are its answers: the best of all that they measured may be
+    another one, by luck or by a brief measurement."""
+    said = [] if found else answers(results)
+    cut = is_large(results)
+    return page_model.Page(
+        title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
+        subtitle=tuple(origin.sweeps),
+        created_at=origin.created_at,
+        answers=tuple(found) or _answers(said, results),
+        notices=(*([OF_SEARCH] if found else []), *_notices(results)),
+        rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
+        insights=tuple(insights),
+        figures=tuple(map(on_page, figures)),
+        threads=threads_of(results),
+        aggregates=aggregates_of(results) if cut else None,
+        table=table_of(best_of_each(results.cases) if cut else results.cases, results),
+        failures=tuple(_failures(results)),
+        trust=_trust(results, origin.use),
+        machines=tuple(_machines(results.repetitions)),
+        again=page_model.Again(tuple(origin.commands), _versions(results.repetitions)),
+    )
+
+
+def _answers(said: list[Answer], results: Results) -> tuple[page_model.Answer, ...]:
+    """What threads gain comes first, where they were set in several ways: that is what such a study asks."""
+    ways = tuple(gains(results))
+    of_threads = [page_model.Answer(ways[0], about="Threads by way", details=ways[1:])] if ways else []
+    several = len(results.works) > 1 or bool(of_threads)
+    return (*of_threads, *(_answer(each, several=several) for each in said))
+
+
+def _answer(answer: Answer, *, several: bool) -> page_model.Answer:
+    runs = f"{answer.cases:,} cases" if answer.cases > 1 else "1 case"
+    rests = f"Of {runs}; the intervals are of 95 %, over {answer.runs} or more repetitions."
+    return page_model.Answer(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
+
+
+def _notices(results: Results) -> Iterable[str]:
+    if is_large(results):
+        yield notice(results)
+    if len(results.works) > MOST_WORKS:
+        told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
+        yield f"{told}; the table has all."
+    if not results.works:
+        yield "No case was measured: the failures below say why."
+
+
+def _ranking(work: Work, said: list[Answer], results: Results) -> page_model.Ranking:
+    columns = columns_of(work, results.quantity, results.metrics)
+    headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
+    rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
+    answer = next((each for each in said if each.work is work), None)
+    best = work.cases.head(TOP)
+    standings = [_standing(case, place, answer) for place, (_, case) in enumerate(best.iterrows())]
+    places = tuple(
+        page_model.Place(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
+    )
+    left = len(work.cases) - TOP
+    return page_model.Ranking(
+        work.title, headings, places, f"and {left:,} more, in the table below" if left > 0 else ""
+    )
+
+
+def _bars(cases: pd.DataFrame, quantity: Quantity) -> list[page_model.Bar | None]:
+    """The quantity itself, with its interval, as parts of the longest."""
+    columns = [quantity.column, *quantity.limits]
+    known = np.array([cases[name] if name in cases else [np.nan] * len(cases) for name in columns], dtype=np.float64).T
+    finite = known[np.isfinite(known)]
+    if not finite.size or finite.max() <= 0:
+        return [None] * len(cases)
+    return [_bar(*row) for row in (known / finite.max()).tolist()]
+
+
+def _bar(share: float, low: float, high: float) -> page_model.Bar | None:
+    if not share >= 0:
+        return None
+    return page_model.Bar(share, max(low, 0.0), min(high, 1.0)) if low <= high else page_model.Bar(share)
+
+
+def _standing(case: pd.Series[Any], place: int, answer: Answer | None) -> page_model.Standing:
+    if answer is None or pd.isna(case["time_median_s"]):
+        return page_model.BEHIND
+    if place == 0:
+        return page_model.BEST
+    return page_model.WITHIN_NOISE if key_of(case) in {each.key for each in answer.alike} else page_model.BEHIND
+
+
+def _failures(results: Results) -> Iterable[page_model.Failure]:
+    found = failures_of(results)
+    for failure in found[:MOST_FAILURES]:
+        named = failure.cases[:MOST_NAMED]
+        yield page_model.Failure(failure.status, failure.error or "", len(failure.cases), named, failure.log or "")
+    more = found[MOST_FAILURES:]
+    if more:
+        count = sum(len(failure.cases) for failure in more)
+        yield page_model.Failure("others", f"{plural(len(more), 'more reason')}; the file of --csv names each", count)
+
+
+def _trust(results: Results, use: Sequence[str]) -> page_model.Trust:
+    rows = results.repetitions
+    completed = rows[rows["status"] == COMPLETED]
+    disturbed = int((completed["interference"] == DISTURBED).sum())
+    unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - or not known
+    facts = [
+        page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
+        page_model.Fact("disturbed by others", f"{disturbed:,} of {len(completed):,}"),
+        page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
+    ]
+    found = check(Evidence(results))
+    rules = tuple(_rule(number, [each for each in found if each.rule == number]) for number in RULES)
+    warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
+    return page_model.Trust(tuple(facts), rules, (*use, *warnings))
+
+
+def _rule(number: int, broken: list[Finding]) -> page_model.RuleKept:
+    rule = RULES[number]
+    said = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
+    return page_model.RuleKept(number, rule.name, not broken, said)
+
+
+def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.Machine]:
+    """One for each processor, with what runs of it differ in."""
+    known = repetitions[repetitions["cpu_model"].notna()]
+    for (site, processor), rows in known.groupby(["site", "cpu_model"], sort=False):
+        told = {
+            "GPUs": rows["gpu_model"],
+            "nodes": rows["nodes_used"].str.split(",").explode(),
+            "kernel": rows["kernel"],
+            "CPU frequency governor": rows["cpu_governor"],
+            "turbo": rows["cpu_turbo"],
+        }
+        facts = [page_model.Fact(name, _joined(values)) for name, values in told.items() if values.notna().any()]
+        yield page_model.Machine(f"{site}: {processor}", tuple(facts))
+
+
+def _versions(repetitions: pd.DataFrame) -> tuple[page_model.Fact, ...]:
+    named = {"hpcbench": "hpcbench_version", "git commit": "git_commit", "software": "software"}
+    told = {name: repetitions[column] for name, column in named.items()}
+    return tuple(page_model.Fact(name, _joined(values, "; ")) for name, values in told.items() if values.notna().any())
+
+
+def _joined(values: pd.Series[Any], separator: str = ", ") -> str:
+    return separator.join(map(str, dict.fromkeys(values.dropna())))

@@ -1,0 +1,86 @@
+"""What is too large for a page: which cases its table keeps, and what all of them did by the values of their axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+import pandas as pd
+
+from hpcbench.analysis.cases.case_table import work_groups
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.studies.aggregate import Aggregate, Level, aggregates
+from hpcbench.report.html import page_model
+from hpcbench.report.text.numbers import formatter
+from hpcbench.report.text.ranking import header_of, heading
+from hpcbench.util.text import plural
+
+MOST_ROWS = 5000  # of the table
+MOST_TABLES = 12  # kinds of work with one
+_COUNTS = ("cases", "measured", "failed or skipped")
+_ABOUT = (
+    "Each case stands once below each axis. Quartiles are of the cases that were measured; an axis of very many values "
+    "is told by ranges of them. Bars end at the median, and their lines go from the lower quartile to the upper one."
+)
+
+
+def is_large(results: Results) -> bool:
+    return len(results.cases) > MOST_ROWS
+
+
+def notice(results: Results) -> str:
+    told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them, as many of each kind"
+    return f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
+
+
+def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
+    """As many cases as the table has room for, in their order: the best ones of each kind of work, as many of each as
+    there are; what was not measured comes last."""
+    groups = work_groups(cases)
+    places = cases.groupby(groups).cumcount().where(groups >= 0, len(cases))
+    return cases.loc[places.sort_values(kind="stable").index[:MOST_ROWS].sort_values()]
+
+
+def aggregates_of(results: Results) -> page_model.Aggregates:
+    """A table for each kind of work, as far as there is room for them."""
+    found = aggregates(results)[:MOST_TABLES]
+    tables = tuple(_table(each) for each in found if each.levels)
+    return page_model.Aggregates(f"All {len(results.cases):,} cases by axis", _ABOUT, tables)
+
+
+def _table(aggregate: Aggregate) -> page_model.Ranking:
+    work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, of no known kind of work: "
+    quantity = aggregate.quantity
+    measured = ("best", "lower quartile", "median", "upper quartile")
+    words = (*_COUNTS, *(f"{each} {heading(quantity)}" for each in measured))
+    columns = (
+        page_model.Heading("axis", numeric=False),
+        page_model.Heading("value", numeric=False),
+        *map(page_model.Heading, words),
+    )
+    levels = [list(alike) for _, alike in groupby(aggregate.levels, key=lambda level: level.axis)]
+    places = tuple(place for alike in levels for place in _places(alike, quantity))
+    bars = "Bar of the median, with a line between the quartiles"
+    return page_model.Ranking(f"{work}{plural(aggregate.cases, 'case')}", columns, places, bars=bars)
+
+
+def _places(levels: Sequence[Level], quantity: Quantity) -> list[page_model.Place]:
+    """Of one axis, which is named once. Bars are as parts of what is longest on it."""
+    longest = max((level.high for level in levels if level.high is not None), default=math.nan)
+    written = formatter(quantity)
+    found = []
+    for number, level in enumerate(levels):
+        counts = (f"{count:,}" for count in (level.cases, level.measured, level.incomplete))
+        values = (level.best, level.low, level.median, level.high)
+        cells = ("-" if value is None else written(value) for value in values)
+        axis = header_of(level.axis) if number == 0 else ""
+        found.append(page_model.Place((axis, level.value, *counts, *cells), _bar(level, longest)))
+    return found
+
+
+def _bar(level: Level, longest: float) -> page_model.Bar | None:
+    if level.low is None or level.median is None or level.high is None or not longest > 0 or level.low < 0:
+        return None
+    return page_model.Bar(level.median / longest, level.low / longest, level.high / longest)

@@ -1,0 +1,50 @@
+"""Writing the report page: what the results cannot tell, and the file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+
+from hpcbench.analysis.results import Results
+from hpcbench.collect.resource_usage import used
+from hpcbench.report.charts.components import Figure
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.html.build_page import Origin, page_of
+from hpcbench.report.html.page_model import Answer, Command
+from hpcbench.report.html.render import render
+from hpcbench.report.load.tuning_results import Told
+from hpcbench.report.terminal.usage import use_in_words
+from hpcbench.report.text.insights import insights
+from hpcbench.status.progress import Progress
+from hpcbench.submit.template import quoted
+
+
+def write_page(
+    results: Results, figures: Sequence[Figure], progresses: Sequence[Progress], searched: Sequence[Told], file: str
+) -> None:
+    """Raises UserError where the file cannot be written."""
+    origin = Origin(
+        tuple(_sweep_in_words(progress) for progress in progresses),
+        tuple(use_in_words(used(progress)) for progress in progresses),
+        tuple(command for progress in progresses for command in _again(progress)),
+        datetime.datetime.now().astimezone(),
+    )
+    found = [Answer(told.headline, about=told.title, text=told.text) for told in searched]
+    write_text(render(page_of(results, figures, insights(results), origin, found)), file)
+
+
+def _sweep_in_words(progress: Progress) -> str:
+    described = progress.sweep.description
+    what = described["experiment"]["description"] or described["experiment"]["name"]
+    return f"{what}; {progress.sweep.paths.name} on {described['site']['name']}, planned {described['created_at'][:10]}"
+
+
+def _again(progress: Progress) -> Iterator[Command]:
+    """From a checkout of the same commit, or of a later one: what differs then is said."""
+    name, git = quoted(progress.sweep.paths.name), progress.sweep.description["git"] or {}
+    if git.get("commit"):
+        yield Command(f"git checkout {quoted(git['commit'])}", "the workspace as it was")
+    yield Command(f"hpcbench sweep --from {name}", "the same cases again; warns of what is not as it was")
+    yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
+    if progress.to_do():
+        yield Command(f"hpcbench resume {name}", "what is missing or failed, and nothing else")

@@ -1,0 +1,39 @@
+"""What the figures of a report show of single cases and of machines: from records, timelines and checkups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.markup import escape
+
+from hpcbench.analysis.cases.labels import label
+from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.results import Results
+from hpcbench.collect.power import power_over_time
+from hpcbench.collect.windows import disturbed_windows, samples_over_time
+from hpcbench.status.progress import Progress
+from hpcbench.store.machine_peaks import read_peaks
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err
+
+
+def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observed:
+    """The best case of the first kind of work, repetition by repetition, and the peaks of all machines that are known.
+
+    What cannot be read is left out, after a word on it where somebody could mend that.
+    """
+    peaks = read_peaks(workspace, lambda told: err.print(f"[yellow]warning:[/yellow] {escape(told)}", soft_wrap=True))
+    if not results.works:
+        return Observed(peaks=peaks)
+    work = results.works[0]
+    case = work.cases.iloc[0]
+    progress = next(progress for progress in progresses if progress.sweep.description["name"] == case["sweep"])
+    runs = [run for run in progress.runs if run.planned.case_id == case["case"]]
+    records = [run.record for run in sorted(runs, key=lambda run: run.planned.repetition) if run.record]
+    return Observed(
+        label(case, work.shown),
+        samples_over_time(records),
+        disturbed_windows(records),
+        power_over_time(progress.sweep.paths, records),
+        peaks,
+    )

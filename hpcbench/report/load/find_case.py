@@ -1,0 +1,73 @@
+"""Finding the one case that a user means: by its id, or by its parameters as reports print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import cell, label, telling_apart
+from hpcbench.config.parameters import TAG
+from hpcbench.errors import UserError, nearest
+from hpcbench.report.load.records import candidates
+
+MOST_NAMED = 5
+_PART = re.compile(r",(?=\w[\w.]*=)")  # a comma that a key follows: a value may hold others
+
+
+def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
+    """The row of the case that `words` name, in a table with a row for each: its id, the beginning of that, or
+    KEY=VALUE[,KEY=VALUE...], where a key is a column or a tag, and a value is written as reports do.
+
+    Raises UserError, which blames `where`, unless it is exactly one.
+    """
+    rows = _with_values(cases, words, where) if "=" in words else _with_id(cases, words, where)
+    if len(rows) == 1:
+        return int(rows[0])
+    raise UserError(f"'{words}' names {len(rows):,} cases, and it takes one", where=where, hint=any_of(cases.loc[rows]))
+
+
+def any_of(cases: pd.DataFrame) -> str:
+    """A hint that names these cases, or the first of them, in words that find them."""
+    shown = telling_apart(cases, candidates(cases))
+    several_sweeps = cases["sweep"].nunique() > 1
+    named = []
+    for _, case in cases.head(MOST_NAMED).iterrows():
+        name = f"sweep={case['sweep']},case={case['case']}" if several_sweeps else str(case["case"])
+        named.append(f"{name} ({label(case, shown)})" if shown else name)
+    more = f"; and {len(cases) - MOST_NAMED:,} more" if len(cases) > MOST_NAMED else ""
+    return f"it could be {'; '.join(named)}{more}"
+
+
+def _with_id(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
+    found = cases.index[cases["case"].eq(words)]
+    found = found if len(found) else cases.index[cases["case"].str.startswith(words)]
+    if found.empty:
+        hint = _near(words, list(dict.fromkeys(cases["case"]))) or any_of(cases)
+        raise UserError(f"no case has an id that begins with '{words}'", where=where, hint=hint)
+    return found
+
+
+def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
+    found = cases
+    for part in _PART.split(words):
+        key, _, value = part.partition("=")
+        name = key if key in cases else TAG + key  # tags are printed without
+        if name not in cases:
+            known = [column.removeprefix(TAG) for column in map(str, cases)]
+            raise UserError(f"no column is called '{key}'", where=where, hint=nearest(key, known))
+        written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
+        if not written.eq(value).any():
+            among = "no case has" if found is cases else "none of the cases with the rest has"
+            values = list(dict.fromkeys(written))
+            hint = _near(value, values) or f"it has {', '.join(values[:MOST_NAMED])}, ..."
+            raise UserError(f"{among} {key}={value}", where=where, hint=hint)
+        found = found[written == value]
+    return found.index
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    """A hint that names what is close to a word, or all, where these are few; empty where it would name too many."""
+    hint = nearest(word, known)
+    return hint if len(known) <= MOST_NAMED or hint.startswith("did you mean") else ""

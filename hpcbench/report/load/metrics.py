@@ -1,0 +1,47 @@
+"""Metrics of commands as quantities, and the quantity that `--metric NAME[:higher|:lower]` names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hpcbench.analysis.cases.quantities import Quantity, short_column
+from hpcbench.collect.table import MetricColumn
+from hpcbench.errors import UserError, nearest
+
+HIGHER, LOWER = "higher", "lower"
+
+
+def quantities_of(metrics: Mapping[str, MetricColumn]) -> dict[str, Quantity]:
+    """Metrics of commands, by their columns."""
+    return {column: Quantity(column, each.name, each.unit, _more(each.better)) for column, each in metrics.items()}
+
+
+def named(
+    asked: str, known: Mapping[str, Quantity], metrics: Mapping[str, Quantity], needed_by: str | None = "--metric"
+) -> Quantity:
+    """The quantity that `asked` names, one of the known ones or a metric of commands, by its column or in short.
+
+    `needed_by` is the option that has to know which way is better, if one has. Raises UserError for a name that is none
+    of them, or of several, and where nobody said which way is better.
+    """
+    name, _, way = asked.partition(":")
+    if all(metric.title != name for metric in metrics.values()):
+        name = next((column for column in known if short_column(column) == name), name)
+    if name in known and way in ("", HIGHER if known[name].more_is_better else LOWER):
+        return known[name]
+    found = [metric for metric in metrics.values() if name in (metric.title, metric.column)]
+    if len(found) != 1 or way not in ("", HIGHER, LOWER):
+        columns = [metric.column for metric in found]
+        names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]
+        hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, names)
+        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
+    quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
+    if quantity.more_is_better is None and needed_by:
+        hint = f"say it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
+        raise UserError(f"whether more or less of '{name}' is better is not known", where=needed_by, hint=hint)
+    return quantity
+
+
+def _more(way: str | None) -> bool | None:
+    return None if way is None else way == HIGHER

@@ -1,0 +1,82 @@
+"""What the commands that read results share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+from rich.markup import escape
+
+from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
+from hpcbench.collect.resource_usage import Charges
+from hpcbench.collect.table import PARAMETERS
+from hpcbench.config.parameters import TAG
+from hpcbench.core import status
+from hpcbench.errors import UserError
+from hpcbench.slurm.job_energy import energy_of
+from hpcbench.slurm.queue import Element
+from hpcbench.status.progress import Progress, RunProgress, unfinished_record
+from hpcbench.status.survey import survey, survey_or_records
+from hpcbench.store.records import Record
+from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.console import err
+
+Energies = dict[Element, dict[str, Any]]
+SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
+
+
+def latest_records(paths: SweepPaths) -> list[Record]:
+    """The latest record of each repetition, after a word on what is still missing."""
+    return records_of(surveyed(paths))
+
+
+def surveyed(paths: SweepPaths) -> Progress:
+    """Where each repetition stands, after a word on what is still missing."""
+    # The Slurm that may be here knows nothing of what is in an archive.
+    progress = survey(load(paths), ask_slurm=False) if paths.archive else survey_or_records(load(paths))
+    for warning in progress.warnings:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    missing = sum(not run.ended for run in progress.runs)
+    if missing:
+        err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
+    return progress
+
+
+def records_of(progress: Progress) -> list[Record]:
+    """The record of each repetition that counts, with what Slurm has counted of it and what the site charges for it."""
+    energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
+    charges = Charges(progress.sweep)
+    records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
+    return [{**record, **energies.get(_place(run), {}), **charges.columns(run.job, record)} for run, record in records]
+
+
+def record_of(sweep: Sweep, run: RunProgress) -> Record:
+    """The record of a repetition that counts; of one that has not ended, one in which nothing was measured."""
+    return run.record or unfinished_record(sweep, run)
+
+
+def _slurm_energies(progress: Progress) -> Energies:
+    """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
+    alone = [run for run in progress.runs if run.state == status.COMPLETED and progress.sweep.is_exclusive(run.job)]
+    measured: Counter[Element] = Counter()  # how often by each job
+    for run in alone:
+        if run.slurm_id:
+            measured[_place(run)] += run.attempts_of_job
+    again = {place: {SLURM_REASON: SEVERAL % count} for place, count in measured.items() if count > 1}
+    try:
+        counted = energy_of(measured.keys() - again.keys())
+    except UserError as error:
+        err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
+        counted = {}
+    return {**again, **{place: {OF_SLURM: joules} for place, joules in counted.items()}}
+
+
+def _place(run: RunProgress) -> Element:
+    return run.slurm_id or "", run.index or 0
+
+
+def candidates(table: pd.DataFrame) -> list[str]:
+    """The columns that may tell the cases of a sweep apart."""
+    return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

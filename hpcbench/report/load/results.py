@@ -1,0 +1,67 @@
+"""From records to the results that a report is made of: tables, a ranking, a base case."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.cost import add_costs, incomparable
+from hpcbench.analysis.cases.labels import telling_apart
+from hpcbench.analysis.cases.pareto import pareto
+from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
+from hpcbench.analysis.cases.speedup import add_speedup
+from hpcbench.analysis.results import Results
+from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.errors import UserError
+from hpcbench.report.load.find_case import row_of_case
+from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.report.load.records import candidates
+from hpcbench.store.records import Record
+
+
+def results_of(
+    records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
+) -> Results:
+    """The tables of these records, ranked; which sweeps among them are `searches` changes what is made of them. Raises
+    UserError for a metric or a base case that is not there."""
+    repetitions = repetition_table(records)
+    grouped = by_case(repetitions)
+    replicates = Replicates(grouped)
+    cases = add_costs(case_table(repetitions, grouped), repetitions)
+    cases = cases.assign(**pareto(cases))
+    cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
+    columns = metric_columns(records)
+    metrics = quantities_of(columns)
+    quantity = _ranking(metric, metrics, cases)
+    cases = ranked(cases, quantity, metrics.values())
+    means = tuple(found.name for found in columns.values() if found.averages_rates)
+    shown = telling_apart(cases, ["sweep", *candidates(cases)])
+    return Results(repetitions, cases, quantity, shown, replicates, base is not None, metrics, means, searches)
+
+
+def _base_row(cases: pd.DataFrame, base: str) -> int:
+    row = row_of_case(cases, base, "--base")
+    if cases[TIME.column].isna()[row]:
+        raise UserError(f"the base case '{base}' was not measured", where="--base")
+    return row
+
+
+def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataFrame) -> Quantity:
+    """What to rank by. Raises UserError for a name that is no such column."""
+    if asked is not None:
+        return _comparable(named(asked, QUANTITIES, metrics), cases)
+    known = [metric for metric in metrics.values() if metric.more_is_better is not None]
+    return known[0] if known and cases[THROUGHPUT.column].isna().all() else THROUGHPUT
+
+
+def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
+    """In the currency of these cases. Raises UserError where what they cost is not to be compared."""
+    if quantity not in (PRICE, ENERGY):
+        return quantity
+    if reason := incomparable(cases, quantity.column):
+        what = f"cases cannot be ranked by {quantity.column}: {reason}"
+        raise UserError(what, where="--metric", hint="see docs/cost.md")
+    return price_of(cases) if quantity == PRICE else quantity

@@ -1,0 +1,32 @@
+"""Why a case has not completed: what is said of each repetition, and the last lines of the latest that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hpcbench.core import status
+from hpcbench.report.terminal import status_groups, status_summary
+from hpcbench.report.terminal.case.facts import Facts
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.status.progress import Progress
+
+
+def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
+    """Nothing where all have completed."""
+    left = tuple(run for run in view.runs if run.state != status.COMPLETED)
+    yield from status_groups.lines(replace(view.progress, runs=left)) if left else ()
+    last = last_words(view.progress)[-lines:] if lines else []
+    if last:
+        yield Text("its last lines", style="dim")
+        yield Facts([("", "\n".join(last))], indent=2)
+
+
+def last_words(progress: Progress) -> list[str]:
+    """The last lines of the latest repetition that failed, as its record keeps them."""
+    failed = status_summary.failures(progress.runs)
+    error = (failed[-1].record or {}).get("error") if failed else None
+    return [str(line) for line in (error or {}).get("last_lines", ())]

@@ -1,0 +1,78 @@
+"""What a case is: where it stands, what was planned, what Slurm was asked for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.core.status import COMPLETED, STATUSES
+from hpcbench.report.terminal.case.facts import Fact, Facts
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.report.terminal.status import counted
+from hpcbench.util.text import plural
+
+_OWN_LINE = "command"  # a program of several lines
+
+
+def title(view: CaseView) -> Text:
+    """`c98abd9891da7 completed: task=training intra_op_threads=1`."""
+    named = "" if view.label == view.planned.case_id else f": {view.label}"
+    return Text.assemble((view.planned.case_id, "bold"), " ", status(view.status), named)
+
+
+def status(word: str) -> Text:
+    """How something ended, in the colour of that."""
+    good = word == COMPLETED
+    return Text(word, style="green" if good else "red" if word in STATUSES else "yellow")
+
+
+def plan(view: CaseView) -> Facts:
+    """Parameters that differ from their defaults come first."""
+    planned = view.planned.parameters
+    usual = {name: field.default for name, field in Parameters.model_fields.items()}
+    usual["model_options"] = {}
+    given = {name: value for name, value in planned.items() if value is not None}
+    own = {name: value for name, value in given.items() if value != usual.get(name)}
+    rest = {name: value for name, value in given.items() if name not in own}
+    own.pop(_OWN_LINE, None)
+    site, paths = view.sweep.description["site"]["name"], view.sweep.paths
+    facts: list[Fact] = [
+        ("sweep", f"{paths.name} on {site}" + (f", from the archive {paths.archive}" if paths.archive else "")),
+        ("repetitions", counted(view.progress.counts())),
+        ("command", planned.get(_OWN_LINE)),
+        ("parameters", assigned(own)),
+        ("tags", assigned(view.planned.tags)),
+        ("defaults", Text(assigned(rest), style="dim")),
+        ("measure", "; ".join(_measures(view))),
+        ("asked for", "; ".join(_asked(view))),
+    ]
+    return Facts(facts)
+
+
+def _measures(view: CaseView) -> Iterable[str]:
+    """Each way in which it is measured: a search measures briefly at first."""
+    ways = Counter(assigned(run.planned.measure) for run in view.runs)
+    for way, times in ways.items():
+        yield way if len(ways) == 1 else f"{plural(times, 'repetition')} with {way}"
+
+
+def _asked(view: CaseView) -> Iterable[str]:
+    """What Slurm was asked for, or what limits a local run."""
+    jobs = {run.job: view.sweep.description["jobs"][run.job]["slurm"] for run in view.runs}
+    return dict.fromkeys(assigned({"time": view.sweep.slurm(job).time, **asked}) for job, asked in jobs.items())
+
+
+def assigned(values: Mapping[str, Any]) -> str:
+    """`nodes=2 data={"npz": "digits.npz"}`."""
+    return " ".join(f"{name}={_written(value)}" for name, value in values.items())
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps({name: each for name, each in value.items() if each is not None}, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else str(value)

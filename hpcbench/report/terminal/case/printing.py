@@ -1,0 +1,48 @@
+"""A case on a terminal: what it is first, or what failed, then what was measured, and at last where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from hpcbench.report.terminal.case.environment import environment
+from hpcbench.report.terminal.case.failure import failure
+from hpcbench.report.terminal.case.interference import interference
+from hpcbench.report.terminal.case.log import log
+from hpcbench.report.terminal.case.plan import plan, title
+from hpcbench.report.terminal.case.repetitions import repetitions
+from hpcbench.report.terminal.case.result import result
+from hpcbench.report.terminal.case.samples import distribution
+from hpcbench.report.terminal.case.script import script
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.report.text.bars import shows_blocks
+
+WIDTH = 80  # of what would be drawn as wide as the console is, where that is a pipe
+
+
+def print_case(view: CaseView, lines: int, console: Console) -> None:
+    """Print all parts that have something to tell, with so many lines of the log."""
+    console.print(title(view), soft_wrap=True)
+    for name, parts in _parts(view, lines, console):
+        shown = [part for part in parts if part]
+        if shown:
+            console.print(Text(f"\n{name}", style="bold"))
+        for part in shown:  # a pipe has no margin
+            console.print(part, soft_wrap=not console.is_terminal)
+
+
+def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, Iterable[RenderableType]]]:
+    plain = not shows_blocks(console)
+    width = console.width if console.is_terminal else WIDTH
+    if not view.completed:
+        yield "why it has not completed", failure(view, lines)
+    yield "plan", [plan(view)]
+    yield "result", [result(view)]
+    yield "samples", distribution(view, width, plain=plain)
+    yield "repetitions", repetitions(view, console, plain=plain) if view.ended else []
+    yield "interference", [interference(view)]
+    yield "environment", [environment(view)]
+    yield "script", [script(view)]
+    yield "log", log(view, lines)

@@ -1,0 +1,110 @@
+"""A line for each repetition of a case: how it ended, what it measured, who disturbed it, where and when it ran."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hpcbench.analysis.stats.intervals import median_of
+from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED
+from hpcbench.node.worker.warmup import medians_of_parts
+from hpcbench.report.terminal.case.facts import Facts
+from hpcbench.report.terminal.case.plan import status
+from hpcbench.report.terminal.case.view import CaseView, Row
+from hpcbench.report.text.bars import sparkline
+from hpcbench.report.text.numbers import duration
+
+_PARTS = 16  # characters that tell the samples of a repetition in the order of time
+_COURSE = "over time"
+_WORDS = ("attempt", "status", "stopped", "interference", "node")  # that may be the same of all repetitions
+_UNWATCHED = "not watched"
+
+Columns = dict[str, list[Text]]
+
+
+def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[RenderableType]:
+    """As much as fits: where there is no room, what is the same of all repetitions is told in a line of its own, and
+    then the course of the samples is left out. So are columns that would be empty."""
+    full = _columns(view, _courses(view, plain))
+    common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
+    tried = [_without(full, left) for left in (set(), common, {_COURSE}, {_COURSE, *common})]
+    shown = next((columns for columns in tried if _fits(columns, console)), tried[-1])
+    told = [Text.assemble(f"{name} ", full[name][0]) for name in _WORDS if name in common - shown.keys()]
+    if told:
+        yield Facts([("all of them", Text(", ").join(told))])
+    yield _table(shown)
+
+
+def _without(columns: Columns, names: set[str]) -> Columns:
+    return {name: cells for name, cells in columns.items() if name not in names}
+
+
+def _fits(columns: Columns, console: Console) -> bool:
+    """Whether no word has to be broken."""
+    wide = console.options.update(max_width=10 * console.width)
+    return console.measure(_table(columns), options=wide).maximum <= console.width
+
+
+def _table(columns: Columns) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in columns:
+        left = name == _COURSE or name in _WORDS
+        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+    for line in zip(*columns.values(), strict=True):
+        table.add_row(*line)
+    return table
+
+
+def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
+    """What is told of each repetition, in their order."""
+    used = {row["repetition"] for row in view.speaking}
+    several = any(len(run.attempts) > 1 for run in view.runs)
+    told: dict[str, list[Text]] = {}
+    for row in view.repetitions:
+        number, times = row["repetition"], row[SAMPLES]
+        line = {
+            "#": Text(str(number)),
+            "attempt": Text(_attempt(row) if several else ""),
+            "status": status(str(row["status"])),
+            "median": Text(duration(median_of(times)) if times.size else ""),
+            "samples": Text(f"{times.size:,}" if times.size else ""),
+            _COURSE: Text(courses.get(number, ""), style="cyan"),
+            "drift": Text("" if row["drift"] is None else f"{100 * row['drift']:+.1f} %"),
+            "steady": Text({True: "yes", False: "no"}.get(row["steady"], "")),
+            "stopped": Text(row["stopped"] or ""),
+            "interference": _interference(row, number in used),
+            "node": Text(row["nodes_used"] or ""),
+            "started": Text(_local(row["started_at"])),
+        }
+        for name, cell in line.items():
+            told.setdefault(name, []).append(cell)
+    return {name: cells for name, cells in told.items() if any(cells)}
+
+
+def _attempt(row: Row) -> str:
+    """Which of how many speaks for the repetition."""
+    return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
+
+
+def _interference(row: Row, used: bool) -> Text:
+    verdict = row["interference"] or ""
+    if verdict == DISTURBED:
+        return Text(f"{row['disturbed_by']}{'' if used else ': left out'}", style="yellow")
+    return Text(_UNWATCHED if verdict == UNMONITORED else verdict)
+
+
+def _local(time: str | None) -> str:
+    """In the time of this machine, as `status` tells it."""
+    return f"{datetime.datetime.fromisoformat(time).astimezone():%m-%d %H:%M:%S}" if time else ""
+
+
+def _courses(view: CaseView, plain: bool) -> dict[int, str]:
+    """The samples of each repetition in the order of time, all on one scale."""
+    parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
+    known = [value for values in parts.values() for value in values]
+    limits = (min(known), max(known)) if known else None
+    return {number: sparkline(values, limits, plain=plain) for number, values in parts.items() if len(values) > 1}

@@ -1,0 +1,191 @@
+"""What was measured of a case: time with its interval, rates, percentiles, memory, energy, what comes before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
+from hpcbench.analysis.stats.intervals import Interval, fewest_samples
+from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.collect.table import EFFECTIVE
+from hpcbench.config.metrics import interval_columns
+from hpcbench.core.energy import KINDS
+from hpcbench.core.frameworks import NONE
+from hpcbench.core.samples import DISTURBED
+from hpcbench.report.terminal.case.facts import Fact, Facts
+from hpcbench.report.terminal.case.view import CaseView, Row
+from hpcbench.report.text.numbers import duration, figure, memory
+from hpcbench.util.text import plural
+
+_BEFORE = {
+    "import_s": "import",
+    "build_s": "build",
+    "first_step_s": "first step",
+    "compile_s": "of which compile",
+    "threads_search_s": "search for threads",
+}
+
+
+def result(view: CaseView) -> Facts:
+    """Empty where nothing was measured."""
+    row = view.row
+    if row["time_median_s"] is None:
+        return Facts([])
+    facts: list[Fact] = [
+        ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
+        ("", _of(row)),
+        ("items/s", _rate(row)),
+        ("percentiles", _percentiles(row)),
+        *_metrics(view),
+        ("learning", _learning(row)),
+        ("threads", _threads(view)),
+        ("by section", _by_section(view)),
+        ("computing", _computing(view)),
+        ("settings", _settings(row)),
+        ("memory", _memory(row)),
+        ("energy", _energy(view)),
+        (
+            "before",
+            ", ".join(f"{name} {duration(row[each])}" for each, name in _BEFORE.items() if row[each] is not None),
+        ),
+        ("work", _work(row)),
+        ("warnings", row["warnings"]),
+    ]
+    return Facts(facts)
+
+
+def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) -> str:
+    return f" (95 %: {written(row[low])} - {written(row[high])})" if row[low] is not None else ""
+
+
+def _of(row: Row) -> str:
+    """What the median is of."""
+    correlated = row["effective_samples"] < row["samples"]
+    worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
+    told = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
+    if not row["disturbed"]:
+        return told
+    used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
+    return f"{told}; {row['disturbed']} that others disturbed {used}"
+
+
+def _rate(row: Row) -> str:
+    if row["throughput_items_per_s"] is None:
+        return ""
+    items, low, high = row["items_per_step"], row["time_ci_low_s"], row["time_ci_high_s"]
+    interval = f" (95 %: {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
+    return f"{row['throughput_items_per_s']:,.1f}{interval}"
+
+
+def _percentiles(row: Row) -> str:
+    """Those that are known, and why others are not."""
+    if row[AVERAGED_OVER]:
+        return f"not known: samples are means over {row[AVERAGED_OVER]}"
+    known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
+    unknown = next((name for name in PERCENTILES if row[name] is None), None)
+    lacking = f"{short_name(unknown)} takes {fewest_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
+    return "; ".join(filter(None, [", ".join(known), lacking]))
+
+
+def _metrics(view: CaseView) -> Iterator[Fact]:
+    for column, metric in view.metrics.items():
+        if view.row[column] is not None:
+            interval = _interval(view.row, *interval_columns(column), figure)
+            yield metric.name, f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
+
+
+def _learning(row: Row) -> str:
+    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs" if row["accuracy"] is not None else ""
+
+
+def _threads(view: CaseView) -> str:
+    """Asked for and in effect."""
+    told = []
+    for kind in ("intra_op_threads", "inter_op_threads"):
+        effective, asked = view.row[f"effective_{kind}"], view.row[kind]
+        if effective is not None:
+            differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
+            told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
+    setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
+    by = f"; by {', '.join(setters)}" if setters else ""
+    if view.planned.parameters["threads"] == NONE:
+        by = "; the experiment sets none"
+    return ", ".join(told) + (by if told else "")
+
+
+def _dynamic(view: CaseView) -> dict[str, Any] | None:
+    """What the last repetition with threads by section has found."""
+    return next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+
+
+def _computing(view: CaseView) -> str:
+    """How many threads were seen to compute in each section, with the most threads everywhere."""
+    sections = (_dynamic(view) or {}).get("sections") or []
+    if not sections:
+        return ""
+    most = max(sections[0]["busy"], key=int)
+    seen = (f"{_place(section)} {section['busy'][most]}" for section in sections)
+    return f"{', '.join(seen)}; where {most} were set"
+
+
+def _by_section(view: CaseView) -> str:
+    """The schedule and its gain, or why there is none."""
+    found = _dynamic(view)
+    if found is None or found["schedule"] is None:
+        return f"one count: {found['why']}" if found else ""
+    counts = (_section(section) for section in found["schedule"]["sections"])
+    gain = ""
+    if found.get("measured"):  # a schedule of a file is not proved anew
+        gain = f"{in_brackets(Interval(*found['measured']['gain']))} faster than {found['fixed_threads']} for all"
+    return "; ".join(filter(None, [", ".join(counts), gain]))
+
+
+def _place(section: dict[str, Any]) -> str:
+    return f"{section['module'] or 'all'}{' backward' if section['phase'] == 'backward' else ''}"
+
+
+def _section(section: dict[str, Any]) -> str:
+    branches = f" for {len(section['branches'])} branches side by side" if section.get("branches") else ""
+    return f"{_place(section)} {section['threads']}{branches}"
+
+
+def _settings(row: Row) -> str:
+    """Those that can be read back, as they were in effect."""
+    told = {name: row[f"effective_{name}"] for name in EFFECTIVE}
+    return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
+
+
+def _memory(row: Row) -> str:
+    sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
+    return ", ".join(f"{name} {memory(size)} at most" for name, size in sizes.items() if size is not None)
+
+
+def _energy(view: CaseView) -> str:
+    """What was measured, or why nothing was."""
+    row, told = view.row, []
+    for kind in KINDS:
+        joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
+        if joules is not None:
+            per_item = f", {figure(each)} J an item" if each is not None else ""
+            told.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
+    if row["energy_slurm_j"] is not None:
+        told.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
+    return "; ".join(told) or _why_no_energy(view)
+
+
+def _why_no_energy(view: CaseView) -> str:
+    """What the sensors said, each once."""
+    reasons: dict[str, dict[str, None]] = {}
+    for part in (part for record in view.ended for node in record["watched"] for part in node["energy"]):
+        if part["joules"] is None and (part["kind"] != "gpu" or view.planned.on_gpus):
+            reasons.setdefault(part["reason"], {})[part["domain"]] = None
+    told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
+    return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
+
+
+def _work(row: Row) -> str:
+    if row["parameter_count"] is None:
+        return ""
+    told = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
+    return told + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"

@@ -1,0 +1,78 @@
+"""The samples that speak for a case as a histogram of text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from rich.text import Text
+
+from hpcbench.analysis.stats.histogram import Histogram, histogram
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import SAMPLES
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.report.text.bars import bar
+from hpcbench.report.text.numbers import duration, figure
+
+_UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+WIDEST, NARROWEST = 40, 10  # of a bar, in characters
+_DECIMALS = 9
+
+
+def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
+    """A line for each bin, of so many characters where that suffices; nothing where there are no samples."""
+    if not view.speaking:
+        return
+    pooled = np.concatenate([row[SAMPLES] for row in view.speaking])
+    found = histogram(pooled)
+    middle = float(view.row["time_median_s"])
+    factor, unit = _scale(middle)
+    yield Text(f"{_what(view)}, in {unit}{', on a logarithmic axis' if found.logarithmic else ''}", style="dim")
+    names, marked, most = _names(found, factor), found.bin_of(middle), max(found.counts)
+    counts = [f"{count:,}" for count in found.counts]
+    longest = len(max(counts, key=len))
+    mark = f"  < median {duration(middle)}"
+    rest = len(names[0]) + 2 + 2 + longest + len(mark)
+    widest = min(WIDEST, max(NARROWEST, width - rest))
+    for place, count in enumerate(found.counts):
+        drawn = bar(count / most, widest, plain=plain)
+        yield Text.assemble(
+            f"{names[place]}  ",
+            (f"{drawn:{widest}}", "cyan"),
+            f"  {counts[place]:>{longest}}",
+            (mark if place == marked else "", "bold"),
+        )
+
+
+def _what(view: CaseView) -> str:
+    """What a sample is."""
+    rows = view.speaking
+    steps = max(row["steps_per_sample"] for row in rows)
+    each = f"means of {steps} steps" if steps > 1 else "steps"
+    each = "runs of the command" if view.planned.parameters["framework"] == COMMAND else each
+    numbers = ", ".join(str(row["repetition"]) for row in rows)
+    return f"times of {each}, of repetition{'s' * (len(rows) > 1)} {numbers}"
+
+
+def _scale(seconds: float) -> tuple[float, str]:
+    """The unit of all bins, in seconds, and its name: the one in which the median is 1 or more, or the smallest."""
+    return next(((factor, unit) for factor, unit in reversed(_UNITS) if seconds >= factor), _UNITS[0])
+
+
+def _names(found: Histogram, factor: float) -> list[str]:
+    """`9.6 - 10.4`, as many decimals as tell the edges apart."""
+    edges = [edge / factor for edge in found.edges]
+    if found.logarithmic:
+        written = [figure(edge) for edge in edges]
+    else:
+        decimals = max(0, 1 - _magnitude(edges[1] - edges[0]), 2 - _magnitude(edges[-1]))
+        written = [f"{edge:,.{min(decimals, _DECIMALS)}f}" for edge in edges]
+    longest = max(map(len, written))
+    return [f"{low:>{longest}} - {high:>{longest}}" for low, high in pairwise(written)]
+
+
+def _magnitude(value: float) -> int:
+    """1 of 12.3, -1 of 0.618."""
+    return math.floor(math.log10(value)) if value > 0 else 0

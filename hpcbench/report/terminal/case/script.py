@@ -1,0 +1,65 @@
+"""Which job scripts run a case, by which of their lines, and how to run it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from hpcbench.core import ranges
+from hpcbench.report.terminal.case.facts import Fact, Facts
+from hpcbench.report.terminal.case.view import CaseView
+from hpcbench.report.terminal.status_summary import from_workspace
+from hpcbench.store import packs
+from hpcbench.util.text import plural
+
+
+def script(view: CaseView) -> Facts:
+    facts: list[Fact] = []
+    for job in dict.fromkeys(run.job for run in view.runs):
+        facts += _of_job(view, job)
+    return Facts([*facts, ("run again", "\n".join(_again(view)))])
+
+
+def _of_job(view: CaseView, job: str) -> Iterator[Fact]:
+    batches = dict.fromkeys(record["batch"] for record in view.ended if record["job"] == job)
+    yield "script", from_workspace(view.sweep, view.sweep.paths.script(job))
+    planned = from_workspace(view.sweep, view.sweep.paths.runs(job))
+    elements = _elements(view, job)
+    lines = ranges.compact(element + 1 for element in elements)
+    yield "elements", f"{ranges.compact(elements)}, in lines {lines} of {planned}"
+    yield "submitted as", ", ".join(batch for batch in batches if batch != job)
+
+
+def _elements(view: CaseView, job: str) -> list[int]:
+    return [run.element for run in view.runs if run.job == job]
+
+
+def _again(view: CaseView) -> Iterator[str]:
+    """Commands, the one that runs no more than is missing first."""
+    paths = view.sweep.paths
+    if paths.archive:
+        yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
+        return
+    if not view.completed:
+        yield f"hpcbench resume {shlex.quote(paths.name)}"
+    elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
+        yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"
+    for job in dict.fromkeys(run.job for run in view.runs):
+        file = shlex.quote(from_workspace(view.sweep, paths.script(job)))
+        yield _by_slurm(view, job, file) if view.sweep.scheduler == "slurm" else _here(view, job, file)
+
+
+def _here(view: CaseView, job: str, file: str) -> str:
+    elements = [str(element) for element in _elements(view, job)]
+    if len(elements) == 1:
+        return f"bash {file} {elements[0]}"
+    return f"for element in {' '.join(elements)}; do bash {file} $element; done"
+
+
+def _by_slurm(view: CaseView, job: str, file: str) -> str:
+    """The indices of the array that run the case, and how many others they run beside it."""
+    elements = set(_elements(view, job))
+    packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
+    others = sum(len(pack) for pack in packed.values()) - len(elements)
+    beside = f"    # and {plural(others, 'repetition')} of other cases, which share a job with it" if others else ""
+    return f"sbatch --array={ranges.compact(packed)} {file}{beside}"

@@ -1,0 +1,112 @@
+"""A comparison of two sweeps on a terminal: worst first, one summary, plain text in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.cases.labels import label, telling_apart
+from hpcbench.analysis.cases.quantities import TIME, Quantity
+from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
+from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
+from hpcbench.report.text.numbers import factor, formatter, percent
+from hpcbench.report.text.omitted_rows import say_more
+from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
+from hpcbench.report.text.text_columns import Column, as_table
+
+Metrics = Mapping[str, Quantity]  # of commands, by their columns
+
+_STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
+
+
+def print_comparison(
+    comparison: Comparison,
+    candidates: list[str],
+    metrics: Metrics,
+    top: int,
+    console: Console,
+) -> None:
+    """Print the first `top` comparisons, and as many of the doubts; `candidates` are what may tell the cases apart."""
+    rows = comparison.rows
+    shown = telling_apart(rows, candidates)
+    console.print(Text(f"{comparison.new} (NEW) beside {comparison.base} (BASE)", style="italic"), soft_wrap=True)
+    compared = rows[rows["ratio"].notna()]
+    if len(compared):
+        _print_table(compared.head(top), shown, metrics, console)
+        say_more(len(compared) - top, console, "--json")
+    doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
+    for _, row in doubtful.head(top).iterrows():
+        quantity = quantity_of(row, metrics)
+        name = label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
+        word = (row["verdict"], _STYLES.get(row["verdict"], ""))
+        console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
+    say_more(len(doubtful) - top, console, "--json")
+    _print_settings(comparison, console)
+    console.print(summary(comparison), soft_wrap=True)
+
+
+def summary(comparison: Comparison) -> str:
+    """In one line: how many comparisons came out how, and by which rule."""
+    counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
+    rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
+    tests = int(comparison.rows["p_value"].notna().sum())
+    over = "1 comparison" if tests == 1 else f"{tests:,} comparisons"
+    return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
+
+
+def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
+    """`29.1 ms in BASE, 30.1 ms in NEW, ratio 1.034 (1.021 - 1.047)`, and the reason if there is one."""
+    if pd.isna(row["ratio"]):
+        return str(row["reason"])
+    base, new = (_written(row, name, metrics) for name in ("base_median", "new_median"))
+    said = f"{base} in BASE, {new} in NEW, ratio {factor(row['ratio'])}"
+    said += f" ({_interval(row)})" if _interval(row) else ""
+    return said if pd.isna(row["reason"]) else f"{said}; {row['reason']}"
+
+
+def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
+    """The metric of this row, or the time."""
+    return metrics.get(row["quantity"], TIME)
+
+
+def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console: Console) -> None:
+    columns = columns_in_words(rows, shown)
+    each = [row for _, row in rows.iterrows()]
+    quantities = [quantity_of(row, metrics) for row in each]
+    if any(quantity != TIME for quantity in quantities):
+        columns.append(Column("quantity", tuple(map(heading, quantities)), is_text=True))
+    columns += [
+        Column(side.upper(), tuple(_written(row, f"{side}_median", metrics) for row in each))
+        for side in ("base", "new")
+    ]
+    columns += [Column("ratio", tuple(map(factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
+    counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
+    same = all(old == new for old, new in counts)
+    told = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
+    columns.append(Column("n" if same else "n BASE, NEW", told))
+    styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
+    columns.append(Column("verdict", tuple(rows["verdict"]), is_text=True, styles=styles))
+    console.print(as_table(columns))
+
+
+def _written(row: pd.Series[Any], name: str, metrics: Metrics) -> str:
+    return formatter(quantity_of(row, metrics))(row[name])
+
+
+def _interval(row: pd.Series[Any]) -> str:
+    limits = row["ratio_ci_low"], row["ratio_ci_high"]
+    return "" if pd.isna(limits[0]) else " - ".join(map(factor, limits))
+
+
+def _print_settings(comparison: Comparison, console: Console) -> None:
+    for name, (base, new) in comparison.versions.items():
+        console.print(Text(f"{name}: {base} in BASE, {new} in NEW"), soft_wrap=True)
+    for name, (base, new) in comparison.machines.items():
+        said = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
+        console.print(Text.assemble(("warning", "yellow"), said), soft_wrap=True)
+    for warning in comparison.warnings:
+        console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)

@@ -1,0 +1,153 @@
+"""What sweep --dry-run prints: cases, commands, jobs, the most they can use, one script, and your own follow-on; and
+the job of a search, for tune --dry-run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.pricing import Price, has_prices
+from hpcbench.config.site import Cost, Site
+from hpcbench.environments.resolve import Resolved
+from hpcbench.plan.case import Case
+from hpcbench.plan.packing import Job
+from hpcbench.plan.plan import Plan, budget
+from hpcbench.report.text.counts import jobs_in_words, or_unset
+from hpcbench.slurm.queue import SEARCH
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.submit.script import ScriptWriter
+from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
+from hpcbench.util.console import out
+from hpcbench.util.text import plural, printable
+
+MOST_ROWS = 20
+MOST_COMMANDS = 20
+
+
+def show(
+    plan: Plan,
+    workspace: Workspace,
+    paths: SweepPaths,
+    environments: Mapping[str, Resolved],
+    template: Path | None = None,
+) -> None:
+    """Print the plan, with a script by `template` or the usual one; nothing is written or submitted."""
+    out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
+    out.print(_cases(plan))
+    _commands(plan.cases)
+    out.print(_jobs(plan))
+    _most(plan.jobs, plan.site)
+    job = plan.jobs[0]
+    writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
+    script = writer.render(job, environments[job.resources.environment].python)
+    _script(f"{job.name}.sh", writer.template, script)
+    _own_follow_on(plan, workspace, paths)
+
+
+def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths) -> None:
+    """Print the job that searches, with so many measurements at most: what it can use, and its script."""
+    from hpcbench.submit.tuning_job import job_of, render  # submitit, which a dry run does not need else
+
+    _most((job_of(plan, measurements),), plan.site)
+    _script(f"{SEARCH}.sh", Template.find(workspace, OF_SEARCH), render(plan, measurements, paths, workspace))
+
+
+def _most(jobs: tuple[Job, ...], site: Site) -> None:
+    most = budget(jobs, site)
+    out.print(
+        f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
+        f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
+    )
+    _price(site.cost, most.price)
+
+
+def _script(name: str, template: Template, script: str) -> None:
+    out.print(f"\n[bold]{name}[/bold], from {escape(str(template.file))}:", soft_wrap=True)
+    sys.stdout.write(printable(script))
+
+
+def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
+    """The script that submits the rest, where it may be submitted and its template is the workspace's own."""
+    template, slurm = Template.find(workspace, OF_FOLLOW_ON), plan.follow_on
+    if template.is_own and slurm is not None:
+        from hpcbench.submit.continuation_job import render  # submitit, which a dry run does not need else
+
+        _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm, plan.site))
+
+
+def _commands(cases: tuple[Case, ...]) -> None:
+    """Each as it will be run, with all of its lines."""
+    commands = list(dict.fromkeys(case.parameters.command for case in cases if case.parameters.command is not None))
+    if not commands:
+        return
+    out.print(f"\n[italic]{plural(len(commands), 'command')}[/italic]")
+    for command in commands[:MOST_COMMANDS]:
+        out.print(Text(command), soft_wrap=True)
+    if len(commands) > MOST_COMMANDS:
+        out.print(f"... and {len(commands) - MOST_COMMANDS:,} more")
+    out.print()
+
+
+def _price(cost: Cost, price: Price) -> None:
+    if price.amount is not None:
+        out.print(f"At the site's prices that is at most {price.amount:,.2f} {cost.currency}.")
+    elif has_prices(cost):
+        out.print(f"What it costs is not known: {price.reason}.", soft_wrap=True)
+
+
+def _cases(plan: Plan) -> Table:
+    names = list(dict.fromkeys([*plan.experiment.axis_names, *_derived(plan.cases)]))
+    table = Table(title=plural(len(plan.cases), "case"), title_justify="left", box=None, pad_edge=False)
+    for name in ("case", *names):
+        table.add_column(name, justify="right" if name != "case" else "left")
+    for case in plan.cases[:MOST_ROWS]:
+        values = {**case.parameters.model_dump(), **case.tags}
+        table.add_row(case.id, *(escape(or_unset(values.get(name))) for name in names))
+    if len(plan.cases) > MOST_ROWS:
+        table.caption = f"... and {len(plan.cases) - MOST_ROWS} more"
+    return table
+
+
+def _derived(cases: tuple[Case, ...]) -> list[str]:
+    """Parameters that are no axis, and yet differ between the cases."""
+
+    def values(name: str) -> set[Any]:
+        return {str(getattr(case.parameters, name)) for case in cases}
+
+    return [name for name in Parameters.model_fields if len(values(name)) > 1]
+
+
+def _jobs(plan: Plan) -> Table:
+    jobs = plan.jobs
+    table = Table(title=jobs_in_words(plan), title_justify="left", box=None, pad_edge=False)
+    for name in (
+        "job",
+        "repetitions",
+        "in array",
+        "nodes",
+        "tasks per node",
+        "CPUs per task",
+        "GPUs per task",
+        "time",
+        "environment",
+    ):
+        table.add_column(name, justify="left" if name in ("job", "environment") else "right")
+    for job in jobs[:MOST_ROWS]:
+        r = job.resources
+        sizes = (len(job.runs), len(job.packs))
+        numbers = (r.nodes, job.width * r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
+        table.add_row(job.name, *map(str, sizes + numbers), job.time, r.environment)
+    if len(jobs) > MOST_ROWS:
+        table.caption = f"... and {len(jobs) - MOST_ROWS} more"
+    return table
+
+
+def _time(seconds: int) -> str:
+    return f"{seconds // 3600}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"

@@ -1,0 +1,206 @@
+"""The history of an experiment on a terminal and as a table: a row for each case, a line for each change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.cases.labels import label
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.stats.change_points import FEWEST, LEVEL
+from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SLOWER
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.analysis.studies.comparison import BETTER, WORSE
+from hpcbench.analysis.studies.history import CaseHistory, Point, Shift, history_points
+from hpcbench.node.worker.warmup import medians_of_parts
+from hpcbench.report.text.bars import around, shows_blocks, sparkline
+from hpcbench.report.text.numbers import factor, formatter, percent
+from hpcbench.report.text.omitted_rows import say_more
+from hpcbench.report.text.ranking import columns_in_words, heading
+from hpcbench.report.text.text_columns import Column, as_table, fitting
+from hpcbench.util.text import plural
+
+TREND = 20  # characters
+NARROWEST = 0.1  # of the median: the least that a trend shows as a rise from the lowest character to the highest
+# Which column gives way first, where there is no room for all: the one with the highest number.
+_TREND, _FIRST, _SWEEPS = 1, 2, 3
+_STYLES = {SLOWER: "red", WORSE: "red", FASTER: "green", BETTER: "green"}
+_COMMIT = 10  # characters that tell one from another
+
+
+@dataclass(frozen=True)
+class History:
+    """All that is told of an experiment: `cases` has a row for each case, whose columns `shown` tell them apart."""
+
+    experiment: str
+    site: str
+    sweeps: list[str]  # the oldest first
+    quantity: Quantity
+    histories: list[CaseHistory]
+    shifts: list[Shift]  # the latest first
+    cases: pd.DataFrame
+    shown: list[str]
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The cases in words; nothing where there is only one."""
+        rows = self.cases.iterrows()
+        return {row["case"]: label(row, self.shown) if self.shown else "" for _, row in rows}
+
+    @property
+    def gone(self) -> list[str]:
+        """Cases that the latest sweep has not."""
+        return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
+
+    @property
+    def judged(self) -> list[str]:
+        """Cases long enough to look for changes."""
+        return [each.case for each in self.histories if len(each.compared) >= FEWEST and each.has_ratios]
+
+    @property
+    def latest_shifts(self) -> dict[str, Shift]:
+        """The latest change of each case that has one, the latest first."""
+        latest: dict[str, Shift] = {}
+        for shift in self.shifts:
+            latest.setdefault(shift.case, shift)
+        return latest
+
+    @property
+    def numbered(self) -> list[tuple[int, Shift]]:
+        """The changes from 1 on, the oldest first: what a plot marks them by."""
+        return list(enumerate(sorted(self.shifts, key=lambda shift: shift.after.started_at), 1))
+
+    @property
+    def got_worse(self) -> list[Shift]:
+        """The latest change of each case of the latest sweep, where that made it worse."""
+        gone = set(self.gone)
+        return [each for case, each in self.latest_shifts.items() if case not in gone and each.word in (SLOWER, WORSE)]
+
+
+def print_history(history: History, top: int, console: Console) -> None:
+    """Print the first `top` cases, the latest `top` changes, and what else to know."""
+    console.print(Text(title(history), style="italic"), soft_wrap=True)
+    console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
+    say_more(len(history.histories) - top, console, "--csv", "case")
+    for shift in history.shifts[:top]:
+        console.print(line(history, shift), soft_wrap=True)
+    say_more(len(history.shifts) - top, console, "--csv", "change")
+    for remark in remarks(history):
+        console.print(Text(remark), soft_wrap=True)
+    console.print(summary(history), soft_wrap=True)
+
+
+def title(history: History) -> str:
+    """Of what, where, how long, and which quantity."""
+    sweeps = plural(len(history.sweeps), "sweep")
+    begin = min(each.points[0].started_at for each in history.histories)[:10]
+    return f"{history.experiment} on {history.site}: {sweeps} from {begin} on, {heading(history.quantity)}"
+
+
+def columns(history: History, top: int, *, plain: bool) -> list[Column]:
+    """What tells the cases apart, and of those that did the same work the first value, the latest and the trend."""
+    written = formatter(history.quantity)
+    shown = history.histories[:top]
+    known = [[point.value for point in each.compared if point.value is not None] for each in shown]
+    ratios = [
+        values[-1] / values[0] if values and each.has_ratios else math.nan
+        for each, values in zip(shown, known, strict=True)
+    ]
+    return [
+        *columns_in_words(history.cases.head(top), history.shown),
+        Column("sweeps", tuple(f"{len(values):,}" for values in known), _SWEEPS),
+        Column("first", tuple(written(values[0]) if values else "-" for values in known), _FIRST),
+        Column("latest", tuple(written(values[-1]) if values else "-" for values in known)),
+        Column("ratio", tuple(map(factor, ratios))),
+        Column("trend", tuple(_trend(values, plain=plain) for values in known), _TREND),
+    ]
+
+
+def _trend(values: list[float], *, plain: bool) -> str:
+    parts = medians_of_parts(values, TREND)
+    return sparkline(parts, around(parts, NARROWEST), plain=plain) if parts else ""
+
+
+def line(history: History, shift: Shift) -> Text:
+    """A change: since when, of which case, how large, and what is beside it."""
+    name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
+    text = Text(f"{shift.after.started_at[:10]} {name}: ")
+    text.append(size(shift), style=_STYLES.get(shift.word, ""))
+    return text.append(f"; beside it: {beside(shift)}" if shift.beside else "")
+
+
+def size(shift: Shift) -> str:
+    """`1.12x [1.10, 1.14] slower`, or of a metric `1.12x [1.10, 1.14] as much, worse`: the limits are of 95 %."""
+    ratio = Interval(*shift.ratio[:3])
+    if shift.word not in (SLOWER, FASTER):
+        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
+    if ratio.estimate < 1:
+        ratio = Interval(1 / ratio.estimate, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
+    return f"{in_brackets(ratio)} {shift.word}"
+
+
+def beside(shift: Shift) -> str:
+    """`torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
+    return ", ".join(f"{name} {_short(name, old)} -> {_short(name, new)}" for name, (old, new) in shift.beside.items())
+
+
+def _short(name: str, value: str) -> str:
+    return value[:_COMMIT] if name == "git_commit" else value
+
+
+def note(shift: Shift) -> str:
+    """What a plot says at a change."""
+    return f"{size(shift)}; {beside(shift)}" if shift.beside else size(shift)
+
+
+def notes(history: History) -> dict[tuple[str, str], str]:
+    """By the first sweep after a change, and its case."""
+    return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
+
+
+def remarks(history: History) -> list[str]:
+    """What is not compared, and why."""
+    said = []
+    for each in history.histories:
+        last, name = each.points[-1], history.labels[each.case] or history.experiment
+        if last.value is None:
+            said.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
+        if each.other_work:
+            said.append(
+                f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
+            )
+        if not each.has_ratios:
+            said.append(f"no changes are looked for of {name}: a value is not above 0, so that there is no ratio")
+    if history.gone:
+        names = ", ".join(history.labels[case] for case in history.gone)
+        said.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
+    return said
+
+
+def summary(history: History) -> str:
+    """In one line: how many changes were found, and by which rule."""
+    judged = len(history.judged)
+    if not judged:
+        return f"too few sweeps to tell a change from noise: it takes {FEWEST} of a case"
+    count = len(history.shifts)
+    rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
+    return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"
+
+
+def history_table(history: History) -> pd.DataFrame:
+    """A row for each sweep and case: the points of the plot, and how each came about."""
+    frame = history_points(history.histories, notes(history), history.labels)
+    more: list[dict[str, Any]] = [_more(point) for each in history.histories for point in each.points]
+    frame.insert(4, "quantity", history.quantity.column)
+    return pd.concat([frame, pd.DataFrame(more, index=frame.index)], axis=1)
+
+
+def _more(point: Point) -> dict[str, Any]:
+    return {name: getattr(point, name) for name in ("repetitions", "disturbed", "status", "error")}

@@ -1,0 +1,237 @@
+"""How far a sweep is, on a terminal: in no more lines than it has."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from hpcbench.core import status
+from hpcbench.report.terminal import status_summary
+from hpcbench.slurm import reasons, states
+from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
+
+MOST_VALUES = 8  # of an axis
+MOST_REASONS = 6
+MOST_FAILURES = 5
+UNBOUNDED = 1000  # lines
+_BAR = 30  # characters
+
+# Columns of the table by axis, and their states. What is in none of them has failed.
+_COLUMNS = {
+    "completed": (status.COMPLETED,),
+    "running": (states.RUNNING,),
+    "pending": (states.PENDING,),
+    "planned": (PLANNED,),
+    "unknown": (UNKNOWN,),
+    "never started": (status.NEVER_STARTED,),
+    "skipped": (status.SKIPPED,),
+    "unsupported": (status.UNSUPPORTED,),
+}
+_FAILED = "failed"
+
+
+class Section(NamedTuple):
+    """A part of the view that can be shown in part: of `most` of its entries at most, each with so many rows."""
+
+    entries: int
+    most: int
+    cost: int = 1
+    title: int = 0
+
+    def rows(self, shown: int) -> int:
+        """With a row for the title, where it has one, and one for what is left out."""
+        return self.title + shown * self.cost + (shown < self.entries) if shown else 0
+
+
+def view(progress: Progress, now: datetime.datetime, footer: str = "", rows: int = UNBOUNDED) -> Group:
+    """The state of a sweep in at most this many rows: counts, nodes, expected end, axes, reasons, failures."""
+    axes = status_summary.by_axis(progress)
+    waiting = status_summary.waiting(progress.runs)
+    failed = status_summary.failures(progress.runs)[::-1]
+    head = _head(progress, now)
+    sections = [
+        Section(len(waiting), MOST_REASONS, cost=2, title=1),
+        Section(len(failed), MOST_FAILURES, cost=2, title=1),
+        *(Section(len(values), MOST_VALUES) for values in axes.values()),
+    ]
+    of_reasons, of_failures, *of_axes = shares(sections, rows - len(head) - bool(axes) - bool(footer))
+    parts = [*map(_line, head)]
+    if any(of_axes):
+        parts.append(_axes(axes, of_axes))
+    if of_reasons:
+        parts += _reasons(waiting, of_reasons)
+    if of_failures:
+        parts += _failures(progress, failed, of_failures)
+    return Group(*parts, *([_line(Text(footer, style="dim"))] if footer else []))
+
+
+def shares(sections: Sequence[Section], rows: int) -> list[int]:
+    """How many entries of each section are shown: by turns one more of each, while there are rows."""
+    shown = [0] * len(sections)
+    while True:
+        before = list(shown)
+        for place, section in enumerate(sections):
+            more = section.rows(shown[place] + 1) - section.rows(shown[place])
+            if shown[place] < min(section.most, section.entries) and more <= rows:
+                shown[place] += 1
+                rows -= more
+        if shown == before:
+            return shown
+
+
+def counted(counts: dict[str, int]) -> str:
+    """`7,000 pending, 1 running`."""
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items())
+
+
+def nodes_in_words(runs: Sequence[RunProgress]) -> str:
+    """`n[1-3] (2 each), n4`; empty where nothing runs, or nobody knows where."""
+    return ", ".join(
+        nodes if count == 1 else f"{nodes} ({count}{' each' if ',' in nodes or '[' in nodes else ''})"
+        for count, nodes in status_summary.running_on(runs).items()
+    )
+
+
+def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
+    """`Sun 16:40, in 2 h 31 min`; empty where that cannot be known. What is not submitted is no part of it."""
+    end = status_summary.expected_end(progress, now)
+    if end is None:
+        return ""
+    day = "" if end.date() == now.date() else f"{end:%a} " if end - now < datetime.timedelta(days=6) else f"{end:%F} "
+    more = progress.sweep.scheduler == "slurm" and PLANNED in progress.counts()
+    of = " (of what is submitted)" if more else ""
+    return f"{day}{end:%H:%M}, in {length(max(0.0, (end - now).total_seconds()))}{of}"
+
+
+def follow_on_in_words(progress: Progress) -> str:
+    """Which job submits what did not fit into the queue, or why it does not start; empty where there is none."""
+    told = {"": "submits what is left"}
+    return "; ".join(
+        f"job {job} {told.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
+    )
+
+
+def tried_again_in_words(progress: Progress) -> str:
+    """`3 times, after 2 node_failure, 1 disturbed`; empty where every attempt counts."""
+    earlier = status_summary.tried_again(progress.runs)
+    times = sum(earlier.values())
+    return f"{times:,} time{'s' * (times != 1)}, after {counted(earlier)}" if earlier else ""
+
+
+def length(seconds: float) -> str:
+    """A time span in whole minutes, or hours, or days: `under a minute`, `5 min`, `2 h 31 min`, `3 d 4 h`."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "under a minute"
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
+def failure(progress: Progress, run: RunProgress) -> Text:
+    """What failed and how, in one line."""
+    what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'nothing is known of it'}"
+    return Text.assemble((run.state, "red"), " ", plain(what))
+
+
+def plain(text: str) -> str:
+    """One line without control characters: nothing that a program printed may move the cursor."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
+    """One row each. What matters most comes first: a narrow terminal cuts the rest."""
+    counts = progress.counts()
+    cases = progress.case_counts()
+    ended = sum(run.ended for run in progress.runs)
+    total = len(progress.runs)
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(_label("repetitions"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
+    told = {
+        "": counted(dict(reversed(counts.items()))),
+        "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",
+        "running on": nodes_in_words(progress.runs),
+        "tried again": tried_again_in_words(progress),
+        "expected end": expected_in_words(progress, now),
+        "follow-on": follow_on_in_words(progress),
+    }
+    name, site = progress.sweep.paths.name, progress.sweep.description["site"]["name"]
+    title = Text.assemble((name, "bold"), f" on {site} at {now:%H:%M:%S}")
+    return [title, bar, *(Text(f"{_label(name)} {words}") for name, words in told.items() if words)]
+
+
+def _label(name: str) -> str:
+    return f"{name:12}"
+
+
+def _axes(axes: dict[str, list[status_summary.AxisValue]], shown: list[int]) -> Table:
+    by_value = [_by_column(value.states) for values in axes.values() for value in values]
+    columns = [name for name in (*_COLUMNS, _FAILED) if any(column[name] for column in by_value)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("axis", no_wrap=True, overflow="ellipsis")
+    table.add_column("value", no_wrap=True, overflow="ellipsis", justify="right")
+    for name in (*columns, "of"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for (name, values), most in zip(axes.items(), shown, strict=True):
+        unfinished_first = sorted(values, key=lambda value: value.done) if len(values) > most else values
+        for place, value in enumerate(unfinished_first[:most]):
+            counts = _by_column(value.states)
+            cells = (_figure(counts[column], column) for column in columns)
+            table.add_row(Text(name if place == 0 else ""), Text(_cell(value.value)), *cells, f"{counts.total():,}")
+        if 0 < most < len(values):
+            table.add_row("", Text(f"... {len(values) - most:,} more", style="dim"))
+    return table
+
+
+def _by_column(counts: Counter[str]) -> Counter[str]:
+    columns = {state: column for column, of_column in _COLUMNS.items() for state in of_column}
+    found: Counter[str] = Counter()
+    for state, count in counts.items():
+        found[columns.get(state, _FAILED)] += count
+    return found
+
+
+def _figure(count: int, column: str) -> Text:
+    return Text(f"{count:,}" if count else "-", style="red" if count and column == _FAILED else "")
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else plain(str(value))
+
+
+def _reasons(waiting: dict[str, int], shown: int) -> list[RenderableType]:
+    lines = [Text("waiting because", style="bold")]
+    for reason, count in list(waiting.items())[:shown]:
+        lines.append(Text(f"  {count:,}  {plain(reason)}"))
+        to_do = reasons.hint(reason)
+        lines += [Text(f"     {to_do}", style="dim")] if to_do else []
+    return [*map(_line, lines), *_more(len(waiting) - shown)]
+
+
+def _failures(progress: Progress, failed: list[RunProgress], shown: int) -> list[RenderableType]:
+    lines = [Text("latest failures", style="bold")]
+    for run in failed[:shown]:
+        lines.append(Text("  ") + failure(progress, run))
+        log = status_summary.log_of(progress.sweep, run)
+        lines += [Text(f"    {log}", style="dim")] if log else []
+    return [*map(_line, lines), *_more(len(failed) - shown)]
+
+
+def _more(count: int) -> list[RenderableType]:
+    return [_line(Text(f"  ... and {count:,} more", style="dim"))] if count > 0 else []
+
+
+def _line(part: RenderableType) -> RenderableType:
+    """One that takes one row, whatever its length."""
+    if isinstance(part, Text):
+        part.no_wrap, part.overflow = True, "ellipsis"
+    return part

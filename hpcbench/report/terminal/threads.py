@@ -1,0 +1,202 @@
+"""Threads in three ways as sentences and as a table, a row for each context: the same on a terminal and on a page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
+from hpcbench.analysis.studies.guideline_transfer import Transfer
+from hpcbench.analysis.studies.guidelines import TOLERANCE
+from hpcbench.analysis.studies.threads import (
+    GAINS,
+    WAYS,
+    Compared,
+    Overall,
+    Way,
+    kept_as_unset,
+    overall,
+    schedules_kept,
+)
+from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
+from hpcbench.report.text.numbers import between, duration, figure
+from hpcbench.report.text.omitted_rows import say_more
+from hpcbench.report.text.ranking import INTERVAL, header_of
+from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
+from hpcbench.util.text import plural
+
+NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
+# Which column gives way first, where there is no room for all: the one with the highest number.
+_OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
+
+
+def print_threads(results: Results, top: int, console: Console) -> None:
+    """Nothing where threads were not set in several ways."""
+    contexts = results.thread_contexts
+    if not contexts:
+        return
+    console.print(Text("threads by way", style="italic"))
+    console.print(as_table(fitting(columns_of(contexts[:top], results.guideline_test), console.width)))
+    say_more(len(contexts) - top, console, "--html", "context")
+    for sentence in (*gains(results), *sentences(results)):
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def gains(results: Results) -> Iterator[str]:
+    """What the ways gain over each other, over all contexts; dynamic over none first."""
+    for slower, faster in GAINS[::-1]:
+        gain = overall(results.thread_contexts, slower, faster)
+        if gain:
+            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {_in_words(gain)}"
+            yield said + _of_one_setting(results) if (slower, faster) == (NONE, DYNAMIC) else said
+
+
+def _in_words(gain: Overall) -> str:
+    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; certainly faster in "
+    said += f"{gain.above:,}, certainly slower in {gain.below:,}"
+    chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
+    return f"{said}{chance if gain.by_chance else ''}."
+
+
+def _of_one_setting(results: Results) -> str:
+    """Where what is compared is mostly the same."""
+    same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
+    if 2 * same <= of:
+        return ""
+    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the very count that nobody set"
+    return f"{said}: both are the same setting then, and differ by noise, or by how they were measured."
+
+
+def sentences(results: Results) -> Iterator[str]:
+    """How often a schedule was kept, how guidelines do on other networks, and what the numbers rest on."""
+    contexts, test = results.thread_contexts, results.guideline_test
+    kept, others = schedules_kept(results.planned_repetitions)
+    if kept or others:
+        yield _of_schedules(kept, others)
+    if test:
+        yield _of_guidelines(test)
+    elif contexts:
+        yield "No guideline was tested: that takes several networks, and a rule that holds on the others."
+    yield from _remarks([way for each in contexts for way in each.ways.values()])
+
+
+def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
+    """What tells the contexts apart; the times and gains of the ways, the shares that they beat, and their energy."""
+    told = [name for name, _ in contexts[0].context]
+    rows = [dict(each.context) for each in contexts]
+    columns = [_of_context(name, [row[name] for row in rows]) for name in told]
+    for name in WAYS:
+        ways = [each.ways.get(name) for each in contexts]
+        if any(ways):
+            columns += _of_way(name, ways)
+    for pair in GAINS[::-1]:
+        ratios = [each.gains.get(pair) for each in contexts]
+        if any(ratios):
+            columns += _of_gain(*pair, ratios)
+    return [*columns, *_shares(contexts, test), *_energies(contexts)]
+
+
+def _of_context(name: str, values: list[str]) -> Column:
+    return Column(header_of(name), tuple(values), is_text=not all(map(_is_number, values)))
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _of_way(name: str, ways: Sequence[Way | None]) -> list[Column]:
+    time = tuple(duration(way.time_s.estimate) if way else "-" for way in ways)
+    limits = tuple(between(way.time_s.low, way.time_s.high, duration) if way else "" for way in ways)
+    columns = [Column(NAMES[name], time), Column(INTERVAL, limits, _OF_TIME)]
+    if name == FIXED:
+        columns.append(Column("its threads", tuple(_setting(way) for way in ways), _SETTING, is_text=True))
+    return columns
+
+
+def _setting(way: Way | None) -> str:
+    """`2 intra, 1 inter`."""
+    return ", ".join(f"{count} {name.split('_')[0]}" for name, count in way.setting.items()) if way else "-"
+
+
+def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> list[Column]:
+    told = tuple(times(ratio.estimate) if ratio else "-" for ratio in ratios)
+    limits = tuple(between(ratio.low, ratio.high, times) if ratio else "" for ratio in ratios)
+    gives_way = _OF_FIXED if faster == FIXED else NEVER
+    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", told, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
+
+
+def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
+    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does, of
+    those without dynamic threads (see transfer.py)."""
+    shares = {name: [each.ways[name].beats if name in each.ways else math.nan for each in contexts] for name in WAYS}
+    followed = {each.case: each.beats for each in test.followed} if test else {}
+    told = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
+    told["guideline beats, of none and fixed"] = [
+        next((followed[case] for case in each.shares if case in followed), math.nan) for each in contexts
+    ]
+    return [
+        Column(header, tuple("-" if math.isnan(share) else percent(share) for share in values), _SHARES)
+        for header, values in told.items()
+        if not all(map(math.isnan, values))
+    ]
+
+
+def _energies(contexts: Sequence[Compared]) -> list[Column]:
+    found = []
+    for name in WAYS:
+        energies = [each.ways[name].energy_j if name in each.ways else None for each in contexts]
+        if any(energies):
+            cells = tuple(figure(energy.estimate) if energy else "-" for energy in energies)
+            found.append(Column(f"{NAMES[name]} J a step", cells, _ENERGY))
+    return found
+
+
+def _of_schedules(kept: int, others: Counter[str]) -> str:
+    said = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
+    if not others:
+        return f"{said}."
+    ((why, often),) = others.most_common(1)
+    return f"{said}; the others kept the best one count, {often:,} of them for this reason: {why}."
+
+
+def _of_guidelines(test: Transfer) -> str:
+    rules = Counter(each.words for each in test.followed)
+    (rule, _), *others = rules.most_common()
+    said = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
+    said += f": beats {_share(test.beats)} of the other configurations without dynamic threads, the median of"
+    said += (
+        f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
+    )
+    within = sum(each.is_within for each in test.followed)
+    said += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
+    unclear = sum(each.is_unclear for each in test.followed)
+    said += f", in {unclear:,} of them as far as noise lets one tell." if unclear else "."
+    none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
+    return said + none if test.without_rule else said
+
+
+def _share(share: Interval) -> str:
+    """`83 % [70 %, 91 %]`."""
+    if share.low is None or share.high is None:
+        return percent(share.estimate)
+    return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
+
+
+def _remarks(ways: Sequence[Way]) -> Iterator[str]:
+    """How far luck has part in what is told, and why there is no energy."""
+    for name in WAYS:
+        chosen = [way for way in ways if way.name == name and way.chosen_of > 1]
+        best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
+        if any(way.is_lucky for way in chosen):
+            yield f"Of single repetitions the {best} setting is partly the luckiest: take more to know what it gains."
+        elif chosen:
+            yield f"What the {best} setting takes is told by repetitions that did not choose it."
+    reasons = dict.fromkeys(way.no_energy for way in ways if way.no_energy)
+    if reasons and not any(way.energy_j for way in ways):
+        yield f"The energy of a step is not known: {next(iter(reasons))}."

@@ -1,0 +1,232 @@
+"""What a search has found, for people."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.ratio_text import in_brackets, percent
+from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.node.launch.command import SHELL
+from hpcbench.report.text.numbers import between, formatter, value_in_words
+from hpcbench.tuning.paired_comparison import NEGLIGIBLE
+from hpcbench.tuning.result import Answer, AtShape, BySection, Finding, Grid, Setting
+from hpcbench.util.text import plural
+
+NOTHING_SET = "nothing set"
+# A program with its arguments, of which no shell makes anything else.
+_PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
+
+
+def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
+    """The finding, line by line; the first is its title."""
+    yield finding.title
+    if finding.answer is None:
+        yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
+    else:
+        yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
+    if finding.by_section:
+        yield from _by_section(finding.by_section, finding.answer, quantity)
+    yield f"  measuring  {_measuring(finding)}"
+    if finding.disturbed:
+        how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
+        again = "what was not measured again makes the intervals wider"
+        yield f"  disturbed  {how_many} by others on this machine: {again}"
+    if finding.grid and finding.answer:
+        yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
+    for each in finding.failed:
+        yield f"  failed     {in_words(each.parameters)}: {each.why}"
+    if finding.failed and finding.answer:
+        yield "             when it is mended, search anew: hpcbench tune"
+    if finding.answer:
+        yield from _usage(finding.answer)
+
+
+def headline(finding: Finding, quantity: Quantity) -> str:
+    """The finding in a sentence."""
+    answer = finding.answer
+    if answer is None:
+        return "No setting could be measured"
+    best = in_words(answer.best.parameters)
+    if answer.winner == answer.default:
+        return f"The default is best: {best}"
+    if not answer.certain:
+        return f"Stay with the default, {best}: no gain is certain"
+    return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
+
+
+def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]:
+    known = answer.certain or answer.winner == answer.default
+    yield f"  {'best      ' if known else 'stay with '} {_of(answer, answer.best, quantity)}"
+    if answer.best != answer.default:
+        yield f"  default    {_of(answer, answer.default, quantity)}"
+    if not alone:
+        yield f"  gain       {_gain(answer, quantity)}"
+    if answer.differs:
+        told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
+        yield f"  other work {'; '.join(told)}: this is no gain of a setting alone"
+    if answer.share_beaten is not None:
+        others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
+        yield f"  it beats   {others} ({percent(answer.share_beaten)})"
+
+
+def _of(answer: Answer, setting: Setting, quantity: Quantity) -> str:
+    """A setting; with the default, what was set of it all the same, from outside."""
+    words = in_words(setting.parameters)
+    if setting == answer.default and answer.inherited:
+        but = "but" if words == NOTHING_SET else "with"
+        words += f", {but} {_assigned(answer.inherited)} of the environment"
+    return _measured(words, setting, quantity)
+
+
+def _setting(setting: Setting, quantity: Quantity) -> str:
+    return _measured(in_words(setting.parameters), setting, quantity)
+
+
+def _measured(words: str, setting: Setting, quantity: Quantity) -> str:
+    value = setting.value
+    if value is None:
+        return words
+    limits = between(value.low, value.high, formatter(quantity))
+    return f"{words}: {value_in_words(quantity, value.estimate)}{f' [{limits}]' if limits else ''}"
+
+
+def in_words(parameters: Mapping[str, Any]) -> str:
+    """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
+    usual = {name: Parameters.model_fields[name].default for name in CHOICES}
+    told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
+    return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
+
+
+def _gain(answer: Answer, quantity: Quantity) -> str:
+    if not answer.of:
+        return "not known: no other setting could be measured"
+    if answer.winner == answer.default:
+        return "none: nothing seemed better than the default"
+    if answer.gain is None:
+        failed = "the default could not be measured" if answer.certain else "the default or what seemed best failed"
+        return f"not known: {failed}"
+    if answer.certain:
+        return f"{in_brackets(answer.gain)} {quantity.better} than the default"
+    seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
+    few = "; so few pairs may seem so by chance" if answer.gain.low and answer.gain.low > 1 else ""
+    more = f"{few}; more of them, by more measure.repetitions, may tell" if _may_gain(answer.gain) else ""
+    return f"none that is certain: {seemed} was {in_brackets(answer.gain)} as good{more}"
+
+
+def _may_gain(gain: Interval) -> bool:
+    return gain.high is None or gain.high >= 1 + NEGLIGIBLE
+
+
+def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> Iterator[str]:
+    if not found.certain or found.gain is None:
+        which = "" if found.fixed_threads is None else f", {found.fixed_threads} at best"
+        yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
+        if found.held_out_left:
+            shapes = plural(found.held_out_left, "held-out shape")
+            yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
+        return
+    gain = f"{in_brackets(found.gain)} {quantity.better}"
+    yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
+    yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
+    for each in found.held_out:
+        yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
+
+
+def _at_shape(found: AtShape) -> str:
+    if found.gain is None:
+        return f"could not be measured{f': {found.why}' if found.why else ''}"
+    return f"{in_brackets(found.gain)}{'' if found.certain else ', not certain'}"
+
+
+def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) -> str:
+    if found.gain is None:
+        return str(found.why)
+    instances = answer.best.parameters.get("instances") or 1 if answer else 1
+    beside = f"; it is of one process, and the best setting of {instances}" if instances > 1 else ""
+    return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}{beside}"
+
+
+def _measuring(finding: Finding) -> str:
+    return f"{_beside_grid(finding)}{_for_sections(finding.by_section)}"
+
+
+def _for_sections(found: BySection | None) -> str:
+    return f"; threads by section: {time_in_words(found.seconds)} more" if found and found.seconds else ""
+
+
+def _beside_grid(finding: Finding) -> str:
+    if not finding.grid_seconds:
+        return time_in_words(finding.seconds)
+    grid = f"the full grid {'took' if finding.grid else 'would take about'} {time_in_words(finding.grid_seconds)}"
+    return f"{time_in_words(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
+
+
+def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
+    if grid.best.case == found.case:
+        return f"its best is the same: {_setting(grid.best, quantity)}"
+    if grid.slower is None:
+        failed, once = "the setting that was found failed in it", "of one repetition nothing is left to check by"
+        return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
+    took = f"what was found takes {in_brackets(grid.slower)} the cost of what the grid chooses"
+    beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} in it"
+    return f"{took}, and {beats}; its best, by all that it measured, is {_setting(grid.best, quantity)}"
+
+
+def _usage(answer: Answer) -> Iterator[str]:
+    usage = answer.usage
+    if answer.best == answer.default or not any(usage):
+        return
+    yield "  outside hpcbench:"
+    start = f"env {_assigned(usage.variables)}" if usage.variables else ""
+    program = _program(usage.command) if usage.command else "python your_program.py"
+    together = " &" if len(usage.cpus) > 1 else ""
+    for cpus in usage.cpus or ((),):
+        placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
+        yield f"    {' '.join(filter(None, (start, placed, program)))}{together}"
+    if usage.cpus:
+        yield "    (CPUs of this machine as they were for it: those of another job may have other numbers)"
+    if usage.lines:
+        yield f"    in it, before its first operation: {'; '.join(usage.lines)}"
+    if usage.others:
+        yield f"    by its own means: {in_words(usage.others)}"
+    inexact = _inexact(answer)
+    if inexact:
+        yield f"    results may differ by {' and '.join(inexact)}: check the accuracy"
+
+
+def _program(command: str) -> str:
+    """A command in one line that env and taskset can start: by the shell of a repetition, where it needs one."""
+    command = command.strip()
+    return command if _PLAIN.fullmatch(command) else f"{' '.join(SHELL)} {_one_word(command)}"
+
+
+def _one_word(text: str) -> str:
+    """For bash, in one line."""
+    if "\n" not in text:
+        return shlex.quote(text)
+    escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
+    return f"$'{escaped}'"
+
+
+def _assigned(variables: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def _inexact(answer: Answer) -> list[str]:
+    """What the best sets otherwise than the default, and what may change more than the speed."""
+    best, default = answer.best.parameters, answer.default.parameters
+    return [name for name in ("dtype", "flush_denormals") if (best.get(name) or False) != (default.get(name) or False)]
+
+
+def time_in_words(seconds: float) -> str:
+    """`5 min 32 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

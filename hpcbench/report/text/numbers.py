@@ -1,0 +1,76 @@
+"""Numbers as a reader wants them, the same on the terminal, on a page and in a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.stats.ratio_text import UNKNOWN, says_nothing, times
+
+SCALED = ("s", "B", "")  # units that are written beside each number, where there is one
+
+
+def figure(value: float) -> str:
+    """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
+    if pd.isna(value):
+        return "-"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`; a dash where they are not known."""
+    if pd.isna(seconds):
+        return "-"
+    for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
+        if seconds < 999.5 * factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
+
+
+def memory(size: Any) -> str:
+    """Bytes with the unit that fits: `8 GiB`, `512 MiB`; a dash where they are not known."""
+    if pd.isna(size):
+        return "-"
+    for power, unit in ((20, "MiB"), (30, "GiB")):
+        if size < 1023.5 * 2**power:
+            return _of_memory(size / 2**power, unit)
+    return _of_memory(size / 2**40, "TiB")
+
+
+def _of_memory(count: float, unit: str) -> str:
+    return f"{count:.3g} {unit}" if count < 999.5 else f"{count:.0f} {unit}"
+
+
+def factor(ratio: float) -> str:
+    """`1.034`: of what may differ by little."""
+    return "-" if pd.isna(ratio) else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
+
+
+def percent(part: float) -> str:
+    """`2 %`, `0.5 %`."""
+    return f"{100 * part:g} %"
+
+
+def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
+    """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where there are none."""
+    if pd.isna(low) or pd.isna(high):
+        return ""
+    return UNKNOWN if says_nothing(low, high) else f"{written(low)} - {written(high)}"
+
+
+def formatter(quantity: Quantity) -> Callable[[float], str]:
+    """How values of a quantity are written, with their unit where it is not that of the column."""
+    if quantity.unit == "s":
+        return duration
+    if quantity.unit == "B":
+        return memory
+    return times if quantity.column == "speedup" else figure
+
+
+def value_in_words(quantity: Quantity, value: float) -> str:
+    """With its unit: `4.35 ms`, `30,266 items/s`."""
+    written = formatter(quantity)(value)
+    return written if quantity.unit in SCALED else f"{written} {quantity.unit}"

@@ -1,0 +1,122 @@
+"""The ranking of one kind of work as columns of text: the same on a terminal, on a page and in a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import cell, plain
+from hpcbench.analysis.cases.latency import INFERENCE, PERCENTILES, short_name
+from hpcbench.analysis.cases.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.results import Work
+from hpcbench.analysis.stats.ratio_text import times
+from hpcbench.core.frameworks import TIME_TO_ACCURACY
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import DISTURBED
+from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
+from hpcbench.report.text.text_columns import NEVER, Column
+
+TAIL = "time_p99_s"  # of inference, beside the median
+INTERVAL = "95 % interval"
+_MEMORY = ("peak_memory_bytes", "peak_device_bytes")
+# Which column gives way first, where there is no room for all: the one with the highest number.
+_TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
+
+
+def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
+    """What tells the cases apart, what they are ranked by, their times with intervals, and of how many runs."""
+    cases = work.cases
+    of_commands = cases.iloc[0]["framework"] == COMMAND
+    measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
+    if quantity not in OF_TIME and quantity.column not in metrics:
+        measured = [*_measured(cases, quantity), *measured]
+    return [*columns_in_words(cases, work.shown), *measured, *_counts(cases)]
+
+
+def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
+    """What tells the cases apart."""
+    return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=_is_text(rows[name])) for name in shown]
+
+
+def heading(quantity: Quantity) -> str:
+    """A quantity as a table heads it, with its unit where that does not stand beside each number: `rate it/s`."""
+    if quantity == TIME:
+        return "time"
+    name = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
+    return name if quantity.unit in SCALED else f"{name} {quantity.unit}"
+
+
+def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
+    learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
+    columns = _measured(cases, TIME)
+    if cases.iloc[0]["task"] == INFERENCE and quantity.column != TAIL and cases[TAIL].notna().any():
+        columns.append(Column(short_name(TAIL), _cells(cases[TAIL], duration), _TAIL))
+    if learning:
+        columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
+        columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
+    else:
+        columns.append(Column("items/s", _cells(cases["throughput_items_per_s"], "{:,.1f}".format), _ITEMS))
+    columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"])))
+    return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times, _OF_SPEEDUP)
+
+
+def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:
+    """Their metrics and the time that they took; nothing is said of work that nobody knows."""
+    known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
+    columns = [column for metric in known for column in _measured(cases, metric)]
+    if known:
+        return [*columns, Column("time", _cells(cases["time_median_s"], duration), _TIME_OF_COMMANDS)]
+    return _measured(cases, TIME)
+
+
+def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
+    """A quantity, and its interval where it has one."""
+    written = formatter(quantity)
+    return [
+        Column(heading(quantity), _cells(cases[quantity.column], written)),
+        *_interval(cases, quantity.limits, written),
+    ]
+
+
+def _interval(
+    cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[float], str], gives_way: int = NEVER
+) -> list[Column]:
+    low, high = limits
+    if low not in cases or cases[low].isna().all():
+        return []
+    cells = tuple(between(*pair, written) for pair in zip(cases[low], cases[high], strict=True))
+    return [Column(INTERVAL, cells, gives_way)]
+
+
+def _counts(cases: pd.DataFrame) -> list[Column]:
+    """The repetitions that the numbers are of, and the disturbed ones, where there are any: `2 left out`, or `6 used`
+    where nothing else was measured."""
+    columns = [Column("n", _cells(cases["repetitions"], str))]
+    if (cases["disturbed"] > 0).any():
+        pairs = zip(cases["disturbed"], cases["interference"], strict=True)
+        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs)))
+    return columns
+
+
+def _disturbed(count: int, interference: str) -> str:
+    return f"{count} {'used' if interference == DISTURBED else 'left out'}" if count else ""
+
+
+def header_of(column: str) -> str:
+    """A column as a table heads it."""
+    header = plain(column).replace("_", " ")
+    return header.removesuffix(" bytes") if column in _MEMORY else header
+
+
+def _is_text(values: pd.Series[Any]) -> bool:
+    return pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values)
+
+
+def _writer(column: str) -> Callable[[Any], str]:
+    return memory if column in _MEMORY else cell
+
+
+def _cells(values: pd.Series[Any], written: Callable[[Any], str]) -> tuple[str, ...]:
+    return tuple("-" if pd.isna(value) else written(value) for value in values)

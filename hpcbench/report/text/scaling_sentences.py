@@ -1,0 +1,85 @@
+"""A scaling series in sentences: what was held constant, over which base, how far it pays, which law fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.analysis.studies.scaling import Scaling, Series, series_of
+from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, peak
+
+FEWEST_SIZES = 3  # numbers of processors; of two, the ranking says all
+WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
+
+
+def long_series(results: Results) -> list[Series]:
+    """Those over enough numbers of processors to tell how they scale."""
+    return [each for each in series_of(results) if each.cases["processors"].nunique() >= FEWEST_SIZES]
+
+
+def sentences(scaling: Scaling) -> list[str]:
+    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws, where it scales."""
+    laws = () if scaling.best["is_base"] else scaling.fits
+    return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
+
+
+def _measured(scaling: Scaling) -> str:
+    best, base = scaling.best, scaling.base
+    names = ", ".join(filter(None, (scaling.work, scaling.series)))
+    named = f" of {names}" if names else ""
+    said = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
+    if best["is_base"]:
+        return said + f"no number of {scaling.unit} does more than {base['processors']:,} did."
+    gain = in_brackets(_interval(best, "speedup"))
+    part = _percent(_interval(best, "efficiency"))
+    most = int(scaling.points["processors"].max())
+    said += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
+    if scaling.points["rate_low"].isna().any():
+        return said + "; how far it pays is not certain, since some of it rests on one run."
+    if scaling.pays_until < most:
+        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number certainly does more."
+    if scaling.always_pays:
+        return said + f"; up to {most}, the most that were tried, each step does more."
+    return said + f"; {most}, the most that were tried, still do more than any fewer, though not each step does."
+
+
+def _fitted(fit: Fit, unit: str) -> str:
+    if fit.error > WRONG:
+        return f"{fit.law.name} does not fit: it is {100 * fit.error:.0f} % off."
+    if fit.law in (AMDAHL, GUSTAFSON):
+        return f"By {fit.law.name} {_percent(fit.parameters['serial_fraction'])} of the work is serial."
+    contention, coherency = (fit.parameters[name] for name in USL.parameters)
+    said = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
+    most = fit.interval(peak)
+    if most.estimate == float("inf"):
+        return f"{said}: it has no peak."
+    return f"{said}: the peak is at {_whole(most)} {unit}."
+
+
+def _count(point: pd.Series[Any], scaling: Scaling) -> str:
+    return f"{point['processors']:,} {scaling.unit}"
+
+
+def _interval(point: pd.Series[Any], name: str) -> Interval:
+    low, high = (None if pd.isna(point[f"{name}_{end}"]) else float(point[f"{name}_{end}"]) for end in ("low", "high"))
+    return Interval(float(point[name]), low, high)
+
+
+def _percent(interval: Interval) -> str:
+    """`29 % [28, 30]`."""
+    estimate, low, high = (None if value is None else f"{100 * value:.3g}" for value in interval)
+    return f"{estimate} %" if low is None else f"{estimate} % [{low}, {high}]"
+
+
+def _small(interval: Interval) -> str:
+    estimate, low, high = (None if value is None else f"{value:.2g}" for value in interval)
+    return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"
+
+
+def _whole(interval: Interval) -> str:
+    estimate, low, high = (None if value is None else f"{value:,.0f}" for value in interval)
+    return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"

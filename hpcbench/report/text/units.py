@@ -1,0 +1,29 @@
+"""The units that stand at the end of the names of columns."""
+
+from __future__ import annotations
+
+from hpcbench.analysis.cases.labels import plain
+from hpcbench.config.metrics import PREFIX
+from hpcbench.config.parameters import TAG
+
+_ENDINGS = {
+    "_items_per_s": "items/s",
+    "_flops_per_s": "FLOP/s",
+    "_bytes_per_s": "B/s",
+    "_j_per_item": "J/item",
+    "_j_s_per_item2": "J s/item\u00b2",
+    "_kwh_per_million_items": "kWh/million items",
+    "_kwh_per_run": "kWh/run",
+    "_j": "J",
+    "_s": "s",
+    "_bytes": "B",
+}
+
+
+def apart(column: str) -> tuple[str, str]:
+    """What a column is called without its unit, and the unit: `peak memory` and `B` for peak_memory_bytes. What tags
+    count, nobody knows; metrics have a unit of their own."""
+    ending = next((each for each in _ENDINGS if column.endswith(each)), "")
+    if not ending or column.startswith((TAG, PREFIX)):
+        return plain(column).replace("_", " "), ""
+    return column.removesuffix(ending).replace("_", " "), _ENDINGS[ending]

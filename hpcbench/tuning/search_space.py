@@ -1,0 +1,221 @@
+"""The cases of an experiment as settings of equal work, with the default of a plain user among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.config.yaml_document import Document
+from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.errors import UserError
+from hpcbench.plan.case import Case, case_id, where_written
+from hpcbench.plan.packing import Resources, resources_of
+from hpcbench.tuning.objective import Objective
+
+# What one may choose without doing other work; the batch size only where what counts is the throughput.
+_PERMISSION = "oversubscribe"
+_CHOICES = (*CHOICES, "framework", "environment", "dtype", _PERMISSION)
+# Often, from tags, the framework and counts of threads.
+_FOLLOWING = ("command", "environment", "execution", "threads", _PERMISSION)
+_USUAL_DTYPE = Parameters.model_fields["dtype"].default
+_TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is tuned: `cases` of equal work, also with no setting set. `default` is the place of what a plain user gets.
+
+    `names` are the parameters and tags in which they differ; `dynamic` is a case of threads by section, where these are
+    wanted, too; `apart` is what tells the work from that of other contexts, besides what any title says.
+    """
+
+    cases: tuple[Case, ...]
+    default: int
+    names: tuple[str, ...]
+    dynamic: Case | None = None
+    apart: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self, case: Case) -> dict[str, Any]:
+        """What tells a case from the others."""
+        return _named(case, self.names)
+
+    @property
+    def title(self) -> str:
+        """What all of them work on."""
+        parameters = self.cases[0].parameters
+        if parameters.framework == COMMAND:
+            lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
+            return next(iter(lines)) if len(lines) == 1 else "commands"
+        words = [str(getattr(parameters, name)) for name in _TITLE[:-1] if name not in self.names]
+        told = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
+        if "batch_size" not in self.names:
+            told.insert(1, f"batch size {parameters.batch_size}")
+        return ", ".join(told)
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The same of all cases."""
+        return [self.values(case) for case in self.cases]
+
+
+def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
+    """The cases by what they work on, each with its default. Raises UserError where they need several
+    nodes, one of them other resources than another, or have no such objective."""
+    _check_resources(cases, document)
+    _check_throughput(cases, objective)
+    _check_dynamic([case for case in cases if case.parameters.threads == DYNAMIC], document)
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(_work_of(case, objective), []).append(case)
+    found = [_context(group) for group in groups.values()]
+    names = _apart([context.cases[0] for context in found])
+    return [replace(context, apart=_named(context.cases[0], names)) for context in found]
+
+
+def _work_of(case: Case, objective: Objective) -> str:
+    """What cases of equal work agree in; of commands nothing is known, and what differs is what is tuned."""
+    if case.parameters.framework == COMMAND:
+        return COMMAND
+    chosen = {*_CHOICES, *(("batch_size",) if objective.is_throughput else ())}
+    return case.parameters.model_dump_json(exclude=chosen)
+
+
+def _apart(cases: Sequence[Case]) -> list[str]:
+    """In what one case of each context differs: tags, and without them parameters, that no title says anyway."""
+    names = [name for name in _differing(cases) if name not in (*_TITLE, *_CHOICES)] if len(cases) > 1 else []
+    return [name for name in names if name in cases[0].tags] or names
+
+
+def _named(case: Case, names: Iterable[str]) -> dict[str, Any]:
+    every = {**case.parameters.model_dump(mode="json"), **case.tags}
+    return {name: every[name] for name in names}
+
+
+def _check_resources(cases: Sequence[Case], document: Document) -> None:
+    for case in cases:
+        if case.parameters.nodes > 1:
+            what = f"a search measures on one node, and a case asks for {case.parameters.nodes}"
+            hint = "hpcbench sweep measures cases of several nodes"
+            raise document.error(what, where_written("nodes", document), hint)
+        if _asked(case) != _asked(cases[0]):
+            raise document.error(
+                "settings are compared on the same nodes and CPUs, and the cases ask for others: "
+                f"{_difference(cases[0], case)}",
+                ("matrix",),
+                f"ask for the same in every case{_set_for_all(cases, case)}",
+            )
+
+
+def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
+    if objective.is_throughput and any(case.parameters.framework == COMMAND for case in cases):
+        what = "commands have no throughput: nothing says how many items they work on"
+        raise UserError(what, where="--metric throughput", hint="--metric time, or a metric of the experiment")
+
+
+def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
+    if any(case.parameters.schedule is not None for case in cases):
+        what = "a search finds a schedule itself, and a case follows one of a file"
+        raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
+    depths = dict.fromkeys(case.parameters.section_depth for case in cases)
+    if len(depths) > 1:
+        told = " and ".join(str(depth) for depth in depths)
+        what = f"threads by section are searched at one section_depth, and the cases ask for {told}"
+        raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
+
+
+def _context(cases: Sequence[Case]) -> Context:
+    fixed = [case for case in cases if case.parameters.threads != DYNAMIC]
+    dynamic = max((case for case in cases if case.parameters.threads == DYNAMIC), key=_limit, default=None)
+    first = next((case for case in cases if case.parameters.dtype == _USUAL_DTYPE), cases[0])
+    every = {case_id(case.parameters, {}): case for case in (*_plain_cases([first, *fixed]), *fixed)}
+    return Context(tuple(every.values()), 0, _differing(list(every.values()), _idle_tags(fixed)), dynamic)
+
+
+def _idle_tags(cases: Sequence[Case]) -> set[str]:
+    """Tags that change nothing: cases differ in them alone."""
+    first: dict[str, Case] = {}
+    pairs = [(first.setdefault(case_id(case.parameters, {}), case), case) for case in cases]
+    return {name for one, other in pairs for name, value in other.tags.items() if one.tags[name] != value}
+
+
+def _limit(dynamic: Case) -> float:
+    """How many threads a section may have; a search with more of them tries fewer, too."""
+    return dynamic.parameters.intra_op_threads or math.inf
+
+
+def _asked(case: Case) -> Resources:
+    """For which resources, wherever the framework is."""
+    return replace(resources_of(case), environment="")
+
+
+def _set_for_all(cases: Sequence[Case], other: Case) -> str:
+    """The option that gives every case what the largest of them asks for, where it is a number."""
+    name = _differs_in(cases[0], other)
+    if name == "slurm":
+        return ""
+    return f", as what the largest of them needs: --set {name}={max(getattr(_asked(case), name) for case in cases)}"
+
+
+def _difference(one: Case, other: Case) -> str:
+    name = _differs_in(one, other)
+    return f"{name} is {getattr(_asked(one), name)} and {getattr(_asked(other), name)}"
+
+
+def _differs_in(one: Case, other: Case) -> str:
+    asked, also = _asked(one), _asked(other)
+    names = ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
+    return next(name for name in names if getattr(asked, name) != getattr(also, name))
+
+
+def _plain_cases(cases: Sequence[Case]) -> list[Case]:
+    """The same with nothing set, nor tagged but by what all have: a tag may follow from a setting."""
+    common = {
+        name: value if all(each.tags[name] == value for each in cases) else None
+        for name, value in cases[0].tags.items()
+    }
+    return [replace(each, id=case_id(each.parameters, common), tags=common) for each in map(plain, cases)]
+
+
+def plain(case: Case) -> Case:
+    """The same with no setting set: what a plain user gets; a command as it is."""
+    if case.parameters.framework == COMMAND:
+        return case
+    return changed(case, dict.fromkeys((*CHOICES, _PERMISSION)))
+
+
+def changed(case: Case, values: Mapping[str, Any]) -> Case:
+    """The case with these parameters, null for the default. Raises ValueError where they do not fit together.
+
+    How it compares in what the experiment is `monotone` in is not known.
+    """
+    kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
+    given = {name: value for name, value in values.items() if value is not None}
+    usual = _usual(case.parameters.framework, {**kept, **given})
+    parameters = Parameters.model_validate({**usual, **kept, **given})
+    return replace(case, id=case_id(parameters, case.tags), parameters=parameters, size=None)
+
+
+def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What follows from the others where nothing is said."""
+    counts = (given.get(name) for name in ("intra_op_threads", "inter_op_threads"))
+    threads = "fixed" if any(counts) else "none"
+    return {"execution": FRAMEWORKS[framework].executions[0], "threads": threads}
+
+
+def _differing(cases: Sequence[Case], idle: Collection[str] = ()) -> tuple[str, ...]:
+    """In what they differ, without what follows from it, and without `idle` tags."""
+    every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
+
+    def distinct(names: Sequence[str]) -> int:
+        return len({str([each[name] for name in names]) for each in every})
+
+    names = [name for name in every[0] if name not in idle and distinct([name]) > 1]
+    for name in _FOLLOWING:
+        rest = [other for other in names if other != name]
+        if distinct(rest) == distinct(names):
+            names = rest
+    return tuple(names)

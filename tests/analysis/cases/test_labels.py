@@ -1,0 +1,190 @@
+"""Cases in words: what tells them apart, and what they share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hpcbench.analysis.cases.labels import (
+    LONGEST,
+    MOST_NAMED,
+    cell,
+    label,
+    phrase,
+    plain,
+    short_titles,
+    telling_apart,
+    title,
+    varying,
+)
+
+USUAL: dict[str, Any] = {
+    "case": "c1",
+    "experiment": "study",
+    "framework": "pytorch",
+    "framework_version": "2.13.0",
+    "command": None,
+    "environment": None,
+    "model": "lstm",
+    "task": "training",
+    "device": "cpu",
+    "dtype": "float32",
+    "batch_size": 32,
+    "nodes": 1,
+    "cpus_per_task": 1,
+    "intra_op_threads": None,
+    "data": None,
+    "target_accuracy": None,
+    "math_mode": "highest",
+    "parameter_count": 1234567,
+    "flops_per_item": 10,
+    "held_out": None,
+    "time_median_s": 0.1,
+    "tag_kind": None,
+}
+ALL = [name for name in USUAL if name not in ("case", "time_median_s")]
+
+
+def cases(*changes: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame([{**USUAL, **each} for each in changes])
+
+
+def told(*changes: dict[str, Any]) -> list[str]:
+    return telling_apart(cases(*changes), ALL)
+
+
+def test_what_differs_tells_apart_and_nothing_else() -> None:
+    assert told({"nodes": 1}, {"nodes": 2}) == ["nodes"]
+    assert told({}, {}) == []
+    assert varying(cases({"nodes": 1}, {"nodes": 2}), ["nodes", "batch_size", "no such column"]) == ["nodes"]
+
+
+def test_nothing_is_a_value_too() -> None:
+    assert told({"intra_op_threads": None}, {"intra_op_threads": 2}) == ["intra_op_threads"]
+
+
+def test_values_that_cannot_be_hashed_tell_apart() -> None:
+    assert varying(cases({"tag_kind": {"a": 1}}, {"tag_kind": [1]}), ["tag_kind"]) == ["tag_kind"]
+
+
+def test_what_follows_from_something_else_says_nothing_new() -> None:
+    pairs = [{"framework": name, "environment": name} for name in ("pytorch", "jax")]
+    assert told(*pairs) == ["framework"]
+    shared = [{"nodes": nodes, "batch_size": 64 // nodes} for nodes in (1, 2, 4)]
+    assert told(*shared) == ["nodes"]
+
+
+def test_what_differs_for_equal_values_of_the_other_does_not_follow_from_it() -> None:
+    crossed = [{"nodes": nodes, "batch_size": size} for nodes in (1, 2) for size in (32, 64)]
+    assert sorted(told(*crossed)) == ["batch_size", "nodes"]
+
+
+def test_of_two_that_follow_from_each_other_one_is_left() -> None:
+    both = [{"cpus_per_task": count, "batch_size": 32 * count} for count in (1, 2)]
+    assert len(told(*both)) == 1
+
+
+def test_the_version_of_a_framework_is_not_shown_beside_it() -> None:
+    pairs = [{"framework": "pytorch", "framework_version": "2"}, {"framework": "jax", "framework_version": "0.10"}]
+    assert told(*pairs) == ["framework"]
+
+
+def test_what_a_command_was_made_of_stands_for_it() -> None:
+    made = [{"framework": "command", "command": f"./b --n {n}", "nodes": n} for n in (1, 2)]
+    assert told(*made) == ["nodes"]
+    assert told(*({"framework": "command", "command": each} for each in ("./a", "./b"))) == ["command"]
+
+
+def test_a_label_has_each_column_as_its_user_wrote_it() -> None:
+    row = cases({"nodes": 2, "tag_kind": "a b"}).iloc[0]
+    assert label(row, ["nodes", "tag_kind", "intra_op_threads"]) == "nodes=2 kind=a b intra_op_threads=-"
+    assert label(row, []) == "c1"
+
+
+def test_a_phrase_begins_with_the_framework() -> None:
+    row = cases({"nodes": 2}).iloc[0]
+    assert phrase(row, ["nodes", "framework", "batch_size"]) == "pytorch with nodes=2, batch_size=32"
+    assert phrase(row, ["framework"]) == "pytorch"
+    assert phrase(row, ["nodes"]) == "nodes=2"
+    assert phrase(row, []) == "c1"
+
+
+def test_a_long_value_is_cut_in_a_phrase() -> None:
+    row = cases({"tag_kind": "x" * 200}).iloc[0]
+    assert phrase(row, ["tag_kind"]) == f"kind={'x' * 28}...{'x' * 29}"
+    paths = cases(*({"tag_kind": f"/scratch/{'x' * 100}/{end}"} for end in ("base", "tuned")))
+    assert phrase(paths.iloc[0], ["tag_kind"]) != phrase(paths.iloc[1], ["tag_kind"])
+    assert len(phrase(row, ["tag_kind"])) == len("kind=") + LONGEST
+
+
+def test_of_many_columns_a_phrase_names_the_first_and_the_case() -> None:
+    row = pd.Series({"case": "c1", **{f"tag_{n}": n for n in range(50)}})
+    said = ", ".join(f"{n}={n}" for n in range(MOST_NAMED))
+    assert phrase(row, [f"tag_{n}" for n in range(50)]) == f"{said}, and {50 - MOST_NAMED} more (case c1)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (float("nan"), "-"), (pd.NA, "-"), (0, "0"), (False, "False"), ("", ""), (1.5, "1.5")],
+)
+def test_what_is_not_known_is_a_dash(value: Any, text: str) -> None:
+    assert cell(value) == text
+
+
+def test_only_the_mark_of_a_tag_is_left_out() -> None:
+    assert plain("tag_nodes") == "nodes"
+    assert plain("tag_tag_x") == "tag_x"
+    assert plain("stage_tag_x") == "stage_tag_x"
+
+
+def test_a_title_says_what_cases_share() -> None:
+    same, others = cases({}, {"nodes": 2}), cases({}, {"framework": "jax", "batch_size": 64})
+    assert title(same) == "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters"
+    assert title(others) == "lstm training float32 cpu, 1,234,567 parameters"
+
+
+def test_commands_have_the_title_of_their_experiment() -> None:
+    one, two = ({"framework": "command", "command": each} for each in ("./a", "./b"))
+    assert title(cases(one, one)) == "study: ./a"
+    assert title(cases(one, two)) == "study: commands"
+    assert short_titles([cases(one), cases({})]) == ["study", ""]
+
+
+def test_a_short_title_says_in_what_work_differs() -> None:
+    assert short_titles([cases({}), cases({"task": "inference"}), cases({"model": "mlp"})]) == [
+        "lstm training",
+        "lstm inference",
+        "mlp training",
+    ]
+    assert short_titles([cases({}, {"nodes": 2})]) == [""]
+    assert short_titles([]) == []
+
+
+def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
+    wide, narrow = ({"tag_kind": kind, "parameter_count": count} for kind, count in (("wide", 300), ("narrow", 100)))
+    assert short_titles([cases(wide, wide), cases(narrow)]) == ["kind=wide", "kind=narrow"]
+    inference = {**wide, "task": "inference"}
+    assert short_titles([cases(wide), cases(narrow), cases(inference)]) == [
+        "training with kind=wide",
+        "training with kind=narrow",
+        "inference with kind=wide",
+    ]
+    assert short_titles([cases(wide, {**wide, "tag_kind": "other"}), cases(narrow)]) == [
+        "300 parameters",
+        "100 parameters",
+    ]  # where the tag is a choice among the cases
+
+
+def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
+    works = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
+    assert short_titles(works) == [
+        "100 parameters and 100 operations an item",
+        "100 parameters and 200 operations an item",
+        "300 parameters",
+    ]
+    learning = [
+        cases({"model": model, "held_out": part}) for model, part in (("mlp", 0.2), ("mlp", 0.5), ("lstm", 0.2))
+    ]
+    assert short_titles(learning) == ["mlp with 0.2 of the data held out", "mlp with 0.5 of the data held out", "lstm"]

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.doctor import slurm_checks
+from hpcbench.doctor.cluster import Association, Nodes
+
+FREE = (Association("proj1", "", (), None), Association("proj2", "", (), None))
+SHARED = {"cpu": Nodes(4, 4, "NO"), "gpu": Nodes(2, 2, "EXCLUSIVE")}
+
+
+def bad(found: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.subject, finding.level) for finding in found if finding.level != OK]
+
+
+def test_a_cluster_that_agrees_with_its_site_file_is_ok(cluster, site) -> None:
+    found = slurm_checks.look(cluster(), site())
+    assert bad(found) == []
+    told = {finding.subject: finding.found for finding in found}
+    assert told["Slurm"] == "24.05.1 answers, cluster big"
+    assert told["nodes that take jobs"] == "cpu 9 of 10, gpu 2 of 2"
+    assert told["accounting"] == "sacct answers; your account: proj1"
+    assert (told["MaxArraySize"], told["MaxSubmitJobs"]) == ("1001", "100")
+    assert told["shared nodes"] == "none: each job has its nodes for itself"
+    assert told["energy counter"] == "ipmi, every 30 s, by node: valid for whole nodes only"
+
+
+@pytest.mark.parametrize(
+    ("config", "expected", "words"),
+    [
+        ({"MaxArraySize": "500"}, ("MaxArraySize", PROBLEM), "500, and 1001 in the site file"),
+        ({"TaskPlugin": "task/none"}, ("TaskPlugin", WARNING), "task/none"),
+        ({"AcctGatherEnergyType": "acct_gather_energy/none"}, ("energy counter", NOTE), "Slurm keeps none"),
+        ({"AcctGatherNodeFreq": "0 sec"}, ("energy counter", WARNING), "ipmi, AcctGatherNodeFreq=0"),
+    ],
+)
+def test_a_setting_of_slurm_is_judged(cluster, site, config: dict[str, str], expected: Any, words: str) -> None:
+    found = slurm_checks.look(cluster(config), site())
+    assert bad(found) == [expected]
+    assert any(words in finding.found for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected", "words"),
+    [
+        ({"nodes": {"cpu": Nodes(4, 0, "EXCLUSIVE")}}, ("nodes that take jobs", WARNING), "cpu 0 of 4"),
+        ({"nodes": SHARED}, ("shared nodes", NOTE), "in cpu"),
+        ({"nodes": {"cpu": Nodes(4, 4, "FORCE:4")}}, ("shared CPUs", WARNING), "in cpu"),
+        ({"sacct_answers": False}, ("accounting", WARNING), "sacct gives no answer"),
+        ({"qos_limits": {"normal": 20}}, ("MaxSubmitJobs", WARNING), "20, and 100 in the site file"),
+        (
+            {"associations": (Association("proj1", "", (), 7), Association("proj2", "", (), 50))},
+            ("MaxSubmitJobs", WARNING),
+            "7, and 100 in the site file",
+        ),
+    ],
+)
+def test_what_slurm_says_of_nodes_and_users_is_judged(
+    cluster, site, fields: dict[str, Any], expected: Any, words: str
+) -> None:
+    found = slurm_checks.look(cluster(**fields), site())
+    assert bad(found) == [expected]
+    assert any(words in finding.found for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected", "words"),
+    [
+        ({"partitions": {"cpus": {}}}, ("partitions", PROBLEM), "Slurm has no 'cpus'"),
+        ({"slurm": {"partition": "fat"}}, ("partitions", PROBLEM), "Slurm has no 'fat'"),
+        (
+            {"partitions": {"cpu": {"max_time": "2-00:00:00"}}},
+            ("partitions", WARNING),
+            "cpu allows 1-00:00:00, the site file 2-00:00:00",
+        ),
+        ({"slurm": {"account": "proj9"}}, ("account", PROBLEM), "'proj9', which is not among yours: proj1"),
+        ({"slurm": {"qos": "fast"}}, ("qos", PROBLEM), "'fast', which is not among yours: long, normal"),
+        ({"limits": {"max_submit_jobs": None}}, ("MaxSubmitJobs", WARNING), "100, and nothing in the site file"),
+    ],
+)
+def test_a_site_file_that_disagrees_with_slurm_is_told(
+    cluster, site, sections: dict[str, Any], expected: Any, words: str
+) -> None:
+    found = slurm_checks.look(cluster(), site(**sections))
+    assert bad(found) == [expected]
+    assert any(words in finding.found for finding in found)
+    assert all(finding.means and finding.mend for finding in found if finding.level != OK)
+
+
+def test_the_mend_of_a_mistyped_partition_names_the_right_one(cluster, site) -> None:
+    found = slurm_checks.look(cluster(), site(partitions={"cpus": {}}))
+    assert any("did you mean 'cpu'?" in finding.mend for finding in found)
+
+
+def test_whole_nodes_are_not_shared(cluster, site) -> None:
+    assert bad(slurm_checks.look(cluster(nodes=SHARED), site(slurm={"exclusive": True}))) == []
+    assert bad(slurm_checks.look(cluster({"SelectType": "select/linear"}, nodes=SHARED), site())) == []
+
+
+def test_a_qos_that_the_site_names_gives_the_limit(cluster, site) -> None:
+    limits = {"normal": 5, "long": 200}
+    found = slurm_checks.look(cluster(qos_limits=limits), site(slurm={"qos": "long"}))
+    assert next(finding.found for finding in found if finding.subject == "MaxSubmitJobs") == "100"
+
+
+TWO_ACCOUNTS = (Association("test", "short", ("short",), 10), Association("proj1", "", ("long", "normal"), None))
+
+
+def test_only_the_account_that_the_site_names_gives_limits(cluster, site) -> None:
+    both = cluster(associations=TWO_ACCOUNTS, qos_limits={"short": 5})
+    assert bad(slurm_checks.look(both, site(slurm={"account": "proj1"}))) == []
+    assert bad(slurm_checks.look(both, site(slurm={"account": "test"}))) == [("MaxSubmitJobs", WARNING)]
+    assert bad(slurm_checks.look(both, site())) == [("MaxSubmitJobs", WARNING)]
+
+
+def test_a_qos_of_another_account_is_not_one_for_the_account_that_the_site_names(cluster, site) -> None:
+    found = slurm_checks.look(cluster(associations=TWO_ACCOUNTS), site(slurm={"account": "proj1", "qos": "short"}))
+    assert bad(found) == [("qos", PROBLEM)]
+
+
+def test_a_cluster_without_accounting_is_a_note(cluster, site) -> None:
+    none = {"AccountingStorageType": "accounting_storage/none"}
+    found = slurm_checks.look(cluster(none, associations=None, sacct_answers=False), site())
+    assert bad(found) == [("accounting", NOTE)]
+
+
+def test_a_user_without_limits_has_none(cluster, site) -> None:
+    found = slurm_checks.look(cluster(associations=FREE), site())
+    assert bad(found) == []
+    told = {finding.subject: finding.found for finding in found}
+    assert told["MaxSubmitJobs"] == "no limit"
+    assert told["accounting"] == "sacct answers; your accounts: proj1, proj2"
+
+
+def test_a_slurm_that_shows_no_configuration_is_told(cluster, site) -> None:
+    empty = slurm_checks.Cluster({}, site(partitions={}))
+    assert ("Slurm", WARNING) in bad(slurm_checks.look(empty, site()))
+
+
+def test_what_slurm_does_not_enforce_is_no_limit(cluster, site) -> None:
+    lenient = {"AccountingStorageEnforce": "none"}
+    assert bad(slurm_checks.look(cluster(lenient), site(slurm={"account": "proj9", "qos": "fast"}))) == []
+    found = slurm_checks.look(cluster(lenient), site(limits={}))
+    assert bad(found) == []
+    told = {finding.subject: finding.found for finding in found}
+    assert told["MaxSubmitJobs"] == "no limit; 100 is not enforced"

@@ -1,0 +1,65 @@
+"""What a dry run shows of a plan, without the command line around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.plan.plan import make_plan
+from hpcbench.report.terminal import dry_run
+from hpcbench.store.workspace import Workspace
+from hpcbench.submit.create_sweep import resolved
+from hpcbench.util.console import out
+
+FOLLOW_ON = "#!/bin/bash\ntouch {{ sweep }}\n"
+
+
+@pytest.fixture
+def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """What is printed of an experiment of commands on a cluster."""
+
+    def show(text: str) -> str:
+        monkeypatch.setattr(out, "width", 200)
+        document = parse_yaml(f"name: trial\n{text}", "trial.yaml")
+        plan = make_plan(load_experiment(document), document, load_site(parse_yaml("name: c\nscheduler: slurm\n", "c")))
+        workspace = Workspace(tmp_path)
+        dry_run.show(plan, workspace, workspace.paths("trial"), resolved(plan, workspace))
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_a_command_that_all_cases_share_is_shown_with_all_of_its_lines(shown) -> None:
+    said = shown('parameters: {framework: command, command: "true\\ntouch pwned [bold]"}\nmatrix: {seed: [1, 2]}\n')
+    assert "1 command\ntrue\ntouch pwned [bold]\n" in said
+
+
+def test_each_command_is_shown_and_how_many_more_there_are(shown) -> None:
+    said = shown('parameters: {framework: command, command: "echo {{ seed }}"}\nmatrix: {seed: {range: [1, 25]}}\n')
+    assert "25 commands\necho 1\n" in said
+    assert "\necho 20\n... and 5 more\n" in said
+
+
+def test_nothing_is_said_of_commands_where_there_are_none(shown) -> None:
+    assert "command\n" not in shown("parameters: {framework: pytorch, model: mlp}\n")
+
+
+def test_ones_own_follow_on_is_shown_where_it_may_be_submitted(shown, tmp_path: Path) -> None:
+    experiment = "parameters: {framework: command, command: 'true'}\n"
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "follow-on.sh.j2").write_text(FOLLOW_ON)
+    assert "follow-on.sh" not in shown(experiment)
+    assert "touch trial\n" in shown(experiment + "slurm: {follow_on: true}\n")
+    (tmp_path / "templates" / "follow-on.sh.j2").unlink()
+    assert "follow-on.sh" not in shown(experiment + "slurm: {follow_on: true}\n"), "the shipped one is no surprise"
+
+
+def test_a_script_moves_no_cursor(shown, tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "job.sh.j2").write_text("\ttouch pwned # \x1b[2K\x1b[1A\n")
+    said = shown("parameters: {framework: command, command: 'true'}\n")
+    assert "\ttouch pwned # ?[2K?[1A\n" in said

@@ -1,0 +1,125 @@
+"""Commands on a terminal: their metrics with units and intervals, apart from models."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.labels import telling_apart
+from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.results import Results
+from hpcbench.report.terminal.results import print_report
+from hpcbench.report.text.numbers import figure, memory
+
+MakeCases = Callable[..., pd.DataFrame]
+METRICS = {
+    "metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True),
+    "metric_loss": Quantity("metric_loss", "loss"),
+}
+CANDIDATES = ["framework", "model", "command", "batch_size", "tag_message_bytes"]
+
+
+def command(rate: float, **changes: Any) -> dict[str, Any]:
+    unknown = dict.fromkeys(["model", "task", "dtype", "parameter_count", "flops_per_item", "math_mode"])
+    metric = {
+        "metric_rate_it_per_s": rate,
+        "metric_rate_it_per_s_ci_low": rate - 1,
+        "metric_rate_it_per_s_ci_high": rate + 1,
+    }
+    nothing = dict.fromkeys(["metric_loss", "metric_loss_ci_low", "metric_loss_ci_high"])
+    own = {"framework": "command", "command": "./bench", "throughput_items_per_s": None, "speedup": None}
+    return {**unknown, **metric, **nothing, **own, **changes}
+
+
+def printed(cases: pd.DataFrame, metrics: dict[str, Quantity] | None = None) -> str:
+    file = io.StringIO()
+    nothing, known = pd.DataFrame(), metrics or METRICS
+    quantity = next(iter(known.values()))
+    results = Results(nothing, cases, quantity, telling_apart(cases, CANDIDATES), Replicates({}), metrics=known)
+    print_report(results, 40, Console(file=file, width=120))
+    return file.getvalue()
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_cases: MakeCases) -> None:
+    text = words(printed(make_cases(command(12.5, batch_size=1), command(25_000.0, batch_size=2))))
+    assert "study: ./bench batch size" in text
+    assert "batch size rate it/s 95 % interval time n" in text
+    assert "1 12.5 11.5 - 13.5 29.1 ms 3" in text
+    assert "2 25,000 24,999 - 25,001 29.1 ms 3" in text
+    assert "loss" not in text, "no case of these has it"
+
+
+def test_what_a_command_was_made_of_stands_for_it(make_cases: MakeCases) -> None:
+    rows = [command(size, batch_size=size, command=f"./bench --size {size}") for size in (1, 2)]
+    text = words(printed(make_cases(*rows)))
+    assert "study: commands batch size" in text
+    assert "--size" not in text
+
+
+def test_commands_that_differ_in_nothing_else_are_shown_themselves(make_cases: MakeCases) -> None:
+    text = words(printed(make_cases(command(1, command="./slow"), command(2, command="./fast"))))
+    assert "./slow 1" in text
+    assert "./fast 2" in text
+
+
+def test_a_tag_that_counts_bytes_is_no_memory(make_cases: MakeCases) -> None:
+    rows = [command(1, tag_message_bytes=size) for size in (1, 1048576)]
+    text = words(printed(make_cases(*rows)))
+    assert "message bytes" in text
+    assert "1048576 1 0 - 2" in text
+
+
+def test_commands_without_metrics_show_the_interval_of_their_time(make_cases: MakeCases) -> None:
+    bare = {name: None for name in command(1) if name.startswith("metric_")}
+    text = words(printed(make_cases(command(1, **bare))))
+    assert "time 95 % interval n 29.1 ms 28.8 ms - 29.6 ms 3" in text
+
+
+def test_commands_and_models_are_ranked_apart(make_cases: MakeCases) -> None:
+    text = words(printed(make_cases(command(1), {"command": None})))
+    assert "study: ./bench" in text
+    assert "mlp training float32 pytorch cpu" in text
+    assert "Ranked apart, because their work differs in:" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12.345678, "12.35"),
+        (0.00012345, "0.0001234"),
+        (9999.9, "10,000"),
+        (123456.7, "123,457"),
+        (0.0, "0"),
+        (-5, "-5"),
+    ],
+)
+def test_a_figure_has_four_digits_or_its_whole_part(value: float, text: str) -> None:
+    assert figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (2**28, "256 MiB"),
+        (999 * 2**20, "999 MiB"),
+        (1000 * 2**20, "1000 MiB"),
+        (1023 * 2**20, "1023 MiB"),
+        (2**30 - 1, "1 GiB"),
+        (1010 * 2**30, "1010 GiB"),
+        (1500 * 2**30, "1.46 TiB"),
+        (1500 * 2**40, "1500 TiB"),
+        (None, "-"),
+    ],
+)
+def test_a_size_has_the_unit_that_fits_it_when_it_is_rounded(size: int | None, text: str) -> None:
+    assert memory(size) == text

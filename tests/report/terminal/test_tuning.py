@@ -1,0 +1,237 @@
+"""What a search has found, in words."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from typing import Any
+
+from hpcbench.analysis.cases.quantities import THROUGHPUT
+from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.report.terminal.tuning import headline, in_words, lines
+from hpcbench.tuning.how_to_apply import Usage
+from hpcbench.tuning.result import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
+
+DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
+BEST = Setting("c1", {"intra_op_threads": 2, "inter_op_threads": None}, Interval(150.0, 149.0, 151.0))
+ANSWER = Answer(
+    best=BEST,
+    default=DEFAULT,
+    winner=BEST,
+    gain=Interval(1.5, 1.4, 1.6),
+    certain=True,
+    pairs=3,
+    beats=23,
+    of=23,
+    usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
+)
+FINDING = Finding("lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0)
+
+
+def told(finding: Finding) -> str:
+    return "\n".join(lines(finding, THROUGHPUT))
+
+
+def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
+    assert told(FINDING).splitlines() == [
+        "lstm inference",
+        "  best       intra_op_threads=2: 150 items/s [149 - 151]",
+        "  default    nothing set: 100 items/s [98 - 102]",
+        "  gain       1.50x [1.40, 1.60] faster than the default",
+        "  it beats   23 of the 23 other settings that were measured (100 %)",
+        "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
+        "  outside hpcbench:",
+        "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
+        "    in it, before its first operation: torch.set_num_threads(2)",
+    ]
+
+
+def test_the_finding_in_a_sentence() -> None:
+    def said(**changes: Any) -> str:
+        return headline(replace(FINDING, answer=replace(ANSWER, **changes)), THROUGHPUT)
+
+    assert said() == "intra_op_threads=2 is 1.50x [1.40, 1.60] faster than the default"
+    assert said(gain=None) == "Best: intra_op_threads=2"
+    assert said(best=DEFAULT, certain=False) == "Stay with the default, nothing set: no gain is certain"
+    assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: nothing set"
+    assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No setting could be measured"
+
+
+def test_instances_are_started_on_cpus_of_their_own() -> None:
+    placed = replace(ANSWER, usage=Usage({"OMP_NUM_THREADS": "1"}, ((0,), (1, 3)), ()))
+    assert told(replace(FINDING, answer=placed)).splitlines()[-3:] == [
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py &",
+        "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
+        "    (CPUs of this machine as they were for it: those of another job may have other numbers)",
+    ]
+
+
+def test_a_command_is_told_as_it_is_started() -> None:
+    def program(command: str, **usage: Any) -> str:
+        answer = replace(ANSWER, usage=Usage(command=command, **usage))
+        return told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()[0].strip()
+
+    threads = {"variables": {"OMP_NUM_THREADS": "2"}}
+    assert program("./solve --size=4\n", **threads) == "env OMP_NUM_THREADS=2 ./solve --size=4"
+    assert program("./solve", **threads, cpus=((0,),)) == "env OMP_NUM_THREADS=2 taskset --cpu-list 0 ./solve"
+    assert program("cd x && ./solve", **threads) == ("env OMP_NUM_THREADS=2 bash -e -o pipefail -c 'cd x && ./solve'")
+    assert program("N=1 ./solve").endswith("-c 'N=1 ./solve'")
+
+
+def test_a_command_of_several_lines_is_one_line_that_does_the_same() -> None:
+    command = "name='it'\nprintf '%s\\t%s\\n' \"$name\" \"$N\"\n"
+    answer = replace(ANSWER, usage=Usage({"N": "a b"}, command=command))
+    (line,) = told(replace(FINDING, answer=answer)).partition("  outside hpcbench:\n")[2].splitlines()
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "it\ta b\n"
+
+
+def test_what_each_program_sets_in_its_own_way_is_named() -> None:
+    compiled = replace(ANSWER, usage=Usage(others={"execution": "compiled", "dtype": "bfloat16"}))
+    assert told(replace(FINDING, answer=compiled)).splitlines()[-2:] == [
+        "    python your_program.py",
+        "    by its own means: execution=compiled dtype=bfloat16",
+    ]
+
+
+def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
+    unsure = replace(ANSWER, best=DEFAULT, gain=Interval(1.01, 0.98, 1.04), certain=False)
+    text = told(replace(FINDING, answer=unsure))
+    assert "  stay with  nothing set: 100 items/s [98 - 102]" in text
+    assert (
+        "none that is certain: intra_op_threads=2 seemed best, and in 3 pairs with the default was 1.01x [0.98, 1.04]"
+        in text
+    )
+    assert "by more measure.repetitions" in text
+    assert "by chance" not in text
+    above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
+    assert "was 1.21x [1.01, 1.45] as good; so few pairs may seem so by chance; more of them" in above
+    small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
+    assert "repetitions" not in small
+    assert "outside hpcbench" not in text
+
+
+def test_a_default_that_nothing_beat() -> None:
+    same = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
+    assert "none: nothing seemed better than the default" in told(replace(FINDING, answer=same))
+
+
+def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
+    alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
+    assert "gain       not known: no other setting could be measured" in told(replace(FINDING, answer=alone))
+
+
+def test_where_there_is_no_other_setting_no_gain_is_told() -> None:
+    alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
+    assert "gain" not in told(replace(FINDING, settings=1, answer=alone))
+
+
+def test_a_default_that_could_not_be_measured() -> None:
+    assert "the default could not be measured" in told(replace(FINDING, answer=replace(ANSWER, gain=None)))
+    lost = replace(ANSWER, best=DEFAULT, gain=None, certain=False)
+    assert "not known: the default or what seemed best failed" in told(replace(FINDING, answer=lost))
+
+
+def test_the_full_grid_says_how_good_it_is() -> None:
+    better = Setting("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
+    grid = Grid(better, Interval(1.02, 1.0, 1.04), 21, 23)
+    text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
+    assert "full grid  what was found takes 1.02x [1.00, 1.04] the cost of what the grid chooses, and beats" in text
+    assert "beats 21 of 23 other settings" in text
+    assert "the full grid took 50 min 00 s" in text
+    assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
+    once = told(replace(FINDING, grid=replace(grid, slower=None)))
+    assert "full grid  of one repetition nothing is left to check by; its best is intra_op_threads=4: 153 items" in once
+    failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
+    assert "full grid  the setting that was found failed in it; its best is intra_op_threads=4: 153 items/s" in failed
+
+
+def test_where_nothing_ran_the_reasons_are_told() -> None:
+    failed = (Failure("c0", {"intra_op_threads": 4}, "failed: no module"), Failure("c1", {}, "timeout"))
+    text = told(Finding("lstm", 2, None, failed, 3.0, 2, 0, None))
+    assert "no setting could be measured" in text
+    assert "  failed     intra_op_threads=4: failed: no module" in text
+
+
+def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
+    shapes = (
+        AtShape({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
+        AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
+        AtShape({"batch_size": 999}, None, False, "following it failed: timeout"),
+    )
+    won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
+    assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
+        "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
+        "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
+        "             at batch_size=24: 1.05x [1.01, 1.09]",
+        "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
+        "             at batch_size=999: could not be measured: following it failed: timeout",
+    ]
+    assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
+
+
+def test_a_schedule_that_is_not_kept_says_why() -> None:
+    unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
+    why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
+    assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
+        f"  sections   one count of threads for all of them: {why}",
+        "             2 held-out shapes not measured, for no schedule is certainly faster",
+    ]
+    failed = BySection(None, "a schedule was found, but following it failed: timeout", 90.0)
+    assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
+
+
+def test_what_nobody_sets_is_not_told() -> None:
+    assert in_words({"instances": 1, "intra_op_threads": None}) == "nothing set"
+    assert in_words({"instances": 2, "intra_op_threads": 4, "batch_size": 32}) == (
+        "instances=2 intra_op_threads=4 batch_size=32"
+    )
+
+
+def test_what_others_disturbed_is_counted() -> None:
+    assert "disturbed" not in told(FINDING)
+    text = told(replace(FINDING, disturbed=3))
+    assert "  disturbed  3 of 40 measurements by others on this machine: what was not measured again makes" in text
+
+
+def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
+    none = BySection(None, "no change of the count is worth what it costs", 20.0)
+    assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
+    known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
+    assert "  sections   one count of threads for all of them, 2 at best: no change of" in known
+    left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
+    assert "2 held-out shapes not measured, for no schedule is certainly faster" in left
+
+
+def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
+    two = replace(ANSWER, best=replace(BEST, parameters={"instances": 2}))
+    unsure = BySection("s.json", None, 90.0, Interval(0.6, 0.5, 0.7))
+    text = told(replace(FINDING, answer=two, by_section=unsure))
+    assert "not certain, 0.60x [0.50, 0.70]; it is of one process, and the best setting of 2\n" in text
+    assert "it is of one process" not in told(replace(FINDING, by_section=unsure))
+
+
+def test_what_the_environment_sets_is_told_beside_the_default() -> None:
+    inherited = replace(ANSWER, inherited={"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"})
+    but = "nothing set, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true of the environment: 100 items/s [98 - 102]"
+    text = told(replace(FINDING, answer=inherited))
+    assert f"  default    {but}" in text
+    assert text.count("of the environment") == 1
+    stays = replace(inherited, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
+    assert f"  best       {but}" in told(replace(FINDING, answer=stays))
+    first = replace(inherited, default=replace(DEFAULT, parameters={"workers": 1}))
+    assert "  default    workers=1, with OMP_NUM_THREADS=4" in told(replace(FINDING, answer=first))
+
+
+def test_a_setting_that_may_change_results_asks_to_check_them() -> None:
+    def last(best: dict[str, Any], default: dict[str, Any]) -> str:
+        usage = Usage({}, (), ("torch.set_flush_denormal(True)",))
+        settings = replace(BEST, parameters=best), replace(DEFAULT, parameters=default)
+        answer = replace(ANSWER, best=settings[0], default=settings[1], usage=usage)
+        return told(replace(FINDING, answer=answer)).splitlines()[-1]
+
+    usual = {"dtype": "float32", "flush_denormals": None}
+    both = last({"dtype": "bfloat16", "flush_denormals": True}, usual)
+    assert both == "    results may differ by dtype and flush_denormals: check the accuracy"
+    assert "may differ by flush_denormals: check" in last({**usual, "flush_denormals": True}, usual)
+    assert "may differ" not in last({**usual, "flush_denormals": False}, usual)

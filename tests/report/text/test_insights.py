@@ -1,0 +1,30 @@
+"""What makes the difference, in the order in which it is told, of made-up results."""
+
+from __future__ import annotations
+
+from hpcbench.report.text.insights import MOST_SERIES, insights
+from tests.report.synthetic_results import results, threads
+
+MODELS = ("lstm", "mlp", "vgg16")
+
+
+def test_the_series_of_the_best_cases_come_first_with_their_laws() -> None:
+    found = insights(results(*(threads(n, model=model) for model in MODELS for n in (1, 2, 4, 8))))
+    scaling = [sentence for sentence in found if sentence.startswith("Strong scaling")]
+    assert scaling == found[:MOST_SERIES]
+    assert len({sentence.split(",")[0] for sentence in scaling}) == MOST_SERIES
+    assert all("on 8 CPUs over 1" in sentence and "Amdahl's law" in sentence for sentence in scaling)
+    assert found[MOST_SERIES].startswith("intra_op_threads explains")
+
+
+def test_a_single_kind_of_work_needs_no_name() -> None:
+    (sentence,) = insights(results(*(threads(n) for n in (1, 2, 4))))
+    assert sentence.startswith("Strong scaling, 32 items a step: ")
+
+
+def test_of_two_numbers_of_processors_the_answer_says_all() -> None:
+    assert insights(results(*(threads(n) for n in (1, 2)))) == []
+
+
+def test_nothing_is_said_where_nothing_was_measured() -> None:
+    assert insights(results(*(threads(n, status="failed") for n in (1, 2, 4)))) == []
