@@ -12,9 +12,9 @@ import numpy as np
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.collect.table import MetricColumn, metric_columns
 from hpcbench.config.metrics import column_of
+from hpcbench.core.run_spec import SLURM_CONFIGURATIONS
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
-from hpcbench.node.host.inventory import SLURM
 from hpcbench.store.records import Record, best_attempt, first_record, in_order, read_records
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.bounded_read import content
@@ -127,7 +127,7 @@ def _work(work: Record) -> tuple[Any, ...]:
 
 def drivers(paths: SweepPaths) -> tuple[str, ...]:
     """The versions of the GPU drivers on the nodes of a sweep, as far as these have told."""
-    files = (file for file in (paths.results / "nodes").glob("*/*.json") if file.parent.name != SLURM)
+    files = (file for file in (paths.results / "nodes").glob("*/*.json") if file.parent.name != SLURM_CONFIGURATIONS)
     return tuple(sorted(set(_drivers(files))))
 
 

@@ -63,3 +63,9 @@ def read(job_file: str, element: int) -> PlannedRun:
 
 
 JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # and those of batches: JOB, or JOB.TOKEN
+
+
+SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
+
+
+SLURM_CONFIGURATIONS = "slurm"  # the folder of Slurm's configurations, beside those of the nodes

@@ -1,6 +1,7 @@
 """The measurements of one run, as a worker takes them and a record holds them."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from statistics import median
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 SAMPLES = "times_s"  # of Samples, as in records, and the column of such arrays in the tables that are made of them
 
@@ -40,3 +41,14 @@ def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> D
 
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
+
+
+TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
+
+
+def medians_of_parts(values: Sequence[float], most: int) -> List[float]:
+    """The values, or where there are more than `most`, the medians of so many equal parts of them, in order."""
+    if len(values) <= most:
+        return list(values)
+    bounds = [len(values) * part // most for part in range(most + 1)]
+    return [median(values[start:end]) for start, end in zip(bounds, bounds[1:])]

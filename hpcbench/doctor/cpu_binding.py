@@ -8,8 +8,8 @@ from typing import Any
 
 from hpcbench.core import ranges
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.node.host.sysfs import counted
 from hpcbench.plan.packing import Resources
+from hpcbench.util.text import plural
 
 _BIND = "launcher: {srun: [--cpu-bind=cores]} in the site file; TaskPlugin=task/cgroup,task/affinity in slurm.conf."
 _SETTLE = "Ask for AutoDetect or File= in gres.conf, and ConstrainDevices=yes in cgroup.conf."
@@ -34,10 +34,10 @@ class Task:
 
 def judge(asked: Resources, tasks: list[Task]) -> list[Finding]:
     """What these tasks of one node mean for cases that ask alike."""
-    wanted = f"asked: {counted(asked.tasks, 'task')} with {counted(asked.cpus_per_task, 'CPU')} each"
+    wanted = f"asked: {plural(asked.tasks, 'task')} with {plural(asked.cpus_per_task, 'CPU')} each"
     if len(tasks) < asked.tasks:
         means = "What srun gives the tasks of a job is not known, and may be nothing."
-        found = f"{wanted}; {counted(len(tasks), 'task')} answered"
+        found = f"{wanted}; {plural(len(tasks), 'task')} answered"
         return [Finding("CPU binding", PROBLEM, found, means, "Try `srun --ntasks=2 hostname` in a job of your own.")]
     found = f"{wanted}; given: {' and '.join(ranges.compact(task.cpus) for task in tasks)}"
     findings = [_cpus(asked, tasks, found)]
@@ -65,7 +65,7 @@ def _threads(asked: Resources, tasks: list[Task], found: str) -> Finding:
         means = "Slurm gives whole cores: a framework that takes all CPUs it sees starts more threads than asked for."
         return Finding("CPU binding", NOTE, found, means, "Set intra_op_threads; or slurm: {hint: nomultithread}.")
     if cores < asked.cpus_per_task:
-        means = f"CPUs are hyperthreads here: {asked.cpus_per_task} of them are {counted(cores, 'core')}."
+        means = f"CPUs are hyperthreads here: {asked.cpus_per_task} of them are {plural(cores, 'core')}."
         mend = "Ask for twice as many CPUs as threads, or slurm: {hint: nomultithread} in the site file."
         return Finding("CPU binding", NOTE, found, means, mend)
     return Finding("CPU binding", OK, f"{found}, each its own")
@@ -73,10 +73,10 @@ def _threads(asked: Resources, tasks: list[Task], found: str) -> Finding:
 
 def _gpus(asked: Resources, tasks: list[Task]) -> Finding:
     """A task sees those of its own, or all of the job: then each takes the one of its place."""
-    wanted = f"asked: {counted(asked.gpus, 'GPU')}"
+    wanted = f"asked: {plural(asked.gpus, 'GPU')}"
     told = " and ".join(task.visible_gpus or "nothing" for task in tasks)
     seen = {gpu for task in tasks for gpu in task.gpus}
-    found = f"{wanted}; given: {told}; the driver shows {counted(len(seen), 'GPU')}"
+    found = f"{wanted}; given: {told}; the driver shows {plural(len(seen), 'GPU')}"
     if any(len(task.gpus) < asked.gpus_per_task for task in tasks):
         means = "A task finds no GPU to compute on: no case on a GPU of this partition runs."
         return Finding("GPU binding", PROBLEM, found, means, f"Is the driver on the node? {_SETTLE}")

@@ -10,7 +10,7 @@ from typing import Any
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.core import status
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding, Progress
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.doctor.environment_check import framework_and_strategy
 from hpcbench.doctor.trial import trial
@@ -19,7 +19,6 @@ from hpcbench.environments.listing import BROKEN, Row, rows
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError
-from hpcbench.node.checks.progress import Progress
 from hpcbench.store.workspace import Workspace
 
 TIME = "00:02:00"

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import PROBLEM, WARNING, Finding
+from hpcbench.core.finding import PROBLEM, WARNING, Finding, Progress
 from hpcbench.doctor.checked_place import Place
 from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
 from hpcbench.errors import UserError
-from hpcbench.node.checks.progress import Progress
 from hpcbench.slurm import states
 from hpcbench.slurm.client import answer
 from hpcbench.store.workspace import Workspace

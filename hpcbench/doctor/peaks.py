@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import NOTE, OK, Finding
+from hpcbench.core.finding import HARDWARE, NOTE, OK, Finding
 from hpcbench.doctor.checked_place import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
-from hpcbench.node.checks.run_checks import HARDWARE
 from hpcbench.store.machine_peaks import keep_peaks, machine_peaks
 from hpcbench.store.workspace import Workspace
 

@@ -25,7 +25,7 @@ from hpcbench.util.package_data import PACKAGE
 ANSWER_S = 10.0
 AT_ONCE = 8
 
-Packages = dict[str, Any]  # as node/host/packages.py tells them
+Packages = dict[str, Any]  # as core/packages.py tells them
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
@@ -63,7 +63,7 @@ def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=64)
 def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | None:
-    question = (PACKAGE / "node" / "host" / "packages.py").read_text(encoding="utf-8")
+    question = (PACKAGE / "core" / "packages.py").read_text(encoding="utf-8")
     try:
         done = subprocess.run(
             [python, "-c", question],

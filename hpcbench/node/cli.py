@@ -180,8 +180,9 @@ def _rank(arguments: Any) -> int:
 
 def _keep_packages(path: str, scratch: str, ranks: int) -> None:
     """What is installed here, if nobody has told it yet: this is the one place that is surely inside a container."""
+    from ..core import packages
     from ..core.files import keep_once
-    from .host import hostname, packages
+    from .host import hostname
     from .launch import rank_files
 
     if not os.path.exists(path) and rank_files.all_have_ended(scratch, ranks):

@@ -9,8 +9,6 @@ from functools import cached_property
 
 from hpcbench.core import oom_pruning, status
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node.results import outcome
-from hpcbench.node.results import record_writer as node_record
 from hpcbench.slurm import states
 from hpcbench.store.records import Record, array_of, is_disturbed
 from hpcbench.store.sweep import Sweep
@@ -123,10 +121,3 @@ class Progress:
 def _ordered(counted: Counter[str]) -> dict[str, int]:
     order = (PLANNED, *ACTIVE, UNKNOWN, *status.STATUSES)
     return {state: counted[state] for state in order if counted[state]}
-
-
-def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
-    """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
-    place = node_record.Place(run.job, run.element, run.job, None)
-    record = node_record.assemble(run.planned, sweep.description, place, [], outcome.Outcome(run.state, None), 0.0, {})
-    return {**record, "started_at": None, "ended_at": None}

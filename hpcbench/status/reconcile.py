@@ -15,12 +15,13 @@ from hpcbench.core.files import make_folder
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE
 from hpcbench.errors import UserError
-from hpcbench.node.results import monitor_summary
+from hpcbench.node.results import monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.slurm.queue import QueueEntry
+from hpcbench.status.progress import RunProgress
 from hpcbench.store.journal import Batch
 from hpcbench.store.records import RECONCILED, Record
 from hpcbench.store.sweep import Sweep
@@ -193,3 +194,10 @@ def _put_away(made: MadeUp) -> None:
             used.unlink(missing_ok=True)
         else:
             shutil.rmtree(used, ignore_errors=True)
+
+
+def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
+    """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
+    place = node_record.Place(run.job, run.element, run.job, None)
+    record = node_record.assemble(run.planned, sweep.description, place, [], outcome.Outcome(run.state, None), 0.0, {})
+    return {**record, "started_at": None, "ended_at": None}

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.core import status
+from hpcbench.core.record import SCHEMA
 from hpcbench.core.samples import DISTURBED
 from hpcbench.errors import UserError
-from hpcbench.node.results.record_writer import SCHEMA
 from hpcbench.store.flaws import flaw
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines

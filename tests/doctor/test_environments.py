@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import Finding
+from hpcbench.core.finding import Finding, silent
 from hpcbench.doctor import environments as doctor_environments
 from hpcbench.environments import listing
 from hpcbench.environments.locations import VARIABLE
-from hpcbench.node.checks.progress import silent
 from hpcbench.store.workspace import Workspace
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.run_spec import SHELL
 from hpcbench.errors import UserError
-from hpcbench.node.launch.command import SHELL
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.plan import Plan
 from hpcbench.store.sweep import Sweep

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,22 +16,17 @@ import hpcbench
 from hpcbench.commands.shared.context import choose_site, workspace_of
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
-from hpcbench.core.finding import NOTE, PROBLEM, Finding
+from hpcbench.core.finding import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, Finding, Progress
 from hpcbench.doctor import environments, slurm_checks
 from hpcbench.doctor import node_jobs as nodes
-from hpcbench.doctor.checked_place import Place, counts, machine_in_words
+from hpcbench.doctor.checked_place import Place, counts
 from hpcbench.doctor.checkup_job import Wanted
 from hpcbench.doctor.cluster import Cluster, ask_cluster
 from hpcbench.doctor.peaks import keep, pythons
 from hpcbench.doctor.terminal import print_places
+from hpcbench.doctor.this_machine import this_machine
 from hpcbench.doctor.trial import hidden_folder
 from hpcbench.errors import UserError, nearest
-from hpcbench.node.checks.noise_floor import LEAST_SECONDS, SECONDS
-from hpcbench.node.checks.peaks import look as measured_peaks
-from hpcbench.node.checks.progress import Progress
-from hpcbench.node.checks.run_checks import HARDWARE, look
-from hpcbench.node.host import hardware
-from hpcbench.node.host.sysfs import this_system
 from hpcbench.slurm import cluster_query
 from hpcbench.store.workspace import Workspace, check_root
 from hpcbench.util.console import err, out
@@ -116,7 +110,7 @@ def doctor(
             with hidden_folder(workspace) as folder:
                 machines = nodes.look(workspace, chosen, there, folder, wanted, wait_s, progress)
         else:
-            machines = [_this_machine(chosen, cluster, wanted, progress)]
+            machines = [this_machine(chosen, cluster, wanted, progress)]
     for machine in machines:
         keep(workspace, machine)
     _print(chosen, about_site, machines, as_json)
@@ -182,23 +176,6 @@ def _filled(ours: Partition, theirs: Partition | None) -> Partition:
     if theirs is None:
         return ours
     return theirs.model_copy(update={name: getattr(ours, name) for name in ours.model_fields_set})
-
-
-def _this_machine(site: Site, cluster: Cluster | None, wanted: Wanted, progress: Progress) -> Place:
-    job = os.environ.get("SLURM_JOB_ID")
-    login = cluster is not None and job is None
-    title = "this machine, where you are logged in" if login else f"this node, in job {job}" if job else "this machine"
-    place = Place("this machine", title, machine_in_words(hardware.describe()))
-    if login:
-        means = "Cases of this site run elsewhere: what is said here holds for what you build and try here."
-        mend = "hpcbench doctor --on-node looks at a node of each partition."
-        place.add("this machine", [Finding("login node", NOTE, "jobs run on other machines", means, mend)])
-    for group, finding in look(this_system(), wanted.seconds, progress):
-        place.add(group, [finding])
-    if wanted.peaks_by is not None and (site.scheduler == "local" or job):  # not where others are logged in
-        place.peaks, found = measured_peaks(this_system(), [sys.executable, *wanted.peaks_by], progress)
-        place.add(HARDWARE, found)
-    return place
 
 
 @contextmanager

@@ -5,13 +5,10 @@ import statistics
 import time
 from typing import List, NamedTuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.finding import NOTE, OK, SECONDS, WARNING, Finding, Progress, silent
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
-from .progress import Progress, silent
 
-SECONDS = 10
-LEAST_SECONDS = 3  # fewer say nothing of how they differ
 _STEPS = 10000  # about a millisecond of Python, always the same
 _WARMUP_S = 0.3
 _TAKEN, _TWO_SPEEDS = 0.01, 0.1  # worth naming as a cause

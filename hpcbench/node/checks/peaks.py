@@ -8,12 +8,11 @@ import pkgutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.finding import NOTE, OK, WARNING, Finding, Progress, silent
 from ...core.machine_peaks import MachinePeaks, Peak
 from ..host import gpus, hardware, hostname, memory, topology
 from ..host.cpu_quota import tightest
 from ..host.sysfs import System, counted
-from .progress import Progress, silent
 
 CPU, GPU = "cpu", "gpu"
 ON_CPU, ON_GPU = ["float32"], ["float32", "bfloat16", "float16"]

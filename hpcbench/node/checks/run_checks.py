@@ -2,19 +2,14 @@
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from ...core.finding import WARNING, Finding
+from ...core.finding import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, Finding, Progress, silent
 from ..host.sysfs import System
 from . import cpu_quota, governor, gpu_settings, huge_pages, load, noise_floor, numa, power_sensors, smt, timer, turbo
-from .progress import Progress, silent
 
 Check = Callable[[System], List[Finding]]
 
-HARDWARE, POWER, DISTURBANCE = "CPUs and memory", "power and GPUs", "disturbance"
 
-
-def look(
-    system: System, seconds: int = noise_floor.SECONDS, progress: Progress = silent
-) -> Iterator[Tuple[str, Finding]]:
+def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, Finding]]:
     """What each check finds, with the name of its group; the noise floor is looked at for so many seconds.
 
     `progress` is told of what takes longer.

@@ -9,13 +9,13 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ...core import ranges
 from ...core.files import keep_once, write_whole
 from ...core.redaction import without_secrets
+from ...core.run_spec import SLURM_CONFIGURATIONS
 from . import gpus, hardware, hostname, slurm_config
 from .inventory_file import path_of
 from .sysfs import System
 from .topology import core_of
 
 SCHEMA = 1
-SLURM = "slurm"  # the folder of Slurm's configurations, beside those of the nodes
 _NVIDIA, _AMD = "proc/driver/nvidia/", "sys/module/amdgpu/version"
 
 
@@ -111,7 +111,7 @@ def _slurm(name: str, folder: str, environment: Mapping[str, str]) -> Dict[str, 
     told = slurm_config.ask(name, environment)
     if told.config is None:
         return {"reason": told.reason, "config": None, "node": told.node}
-    kept = "%s/%s.txt" % (SLURM, hashlib.sha256(told.config.encode()).hexdigest()[:12])
+    kept = "%s/%s.txt" % (SLURM_CONFIGURATIONS, hashlib.sha256(told.config.encode()).hexdigest()[:12])
     path = os.path.join(folder, kept)
     if not os.path.exists(path):
         write_whole(path, told.config)

@@ -15,12 +15,12 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 from ...core import metrics, status
 from ...core.files import make_folder
 from ...core.metrics import MetricError
+from ...core.run_spec import SHELL
 from ...core.samples import of_whole
 from .. import oom_detection
 from ..host import hardware, topology
 from ..host.sysfs import System
 
-SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 MOST_BYTES = 16 * 2**20  # of one output or file that is searched
 _FOLDER = "run"
 _UNCAUGHT = 1  # the status with which Python ends by an exception that nobody caught

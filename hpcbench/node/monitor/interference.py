@@ -8,7 +8,7 @@ counter tells by how much: it convicts unless the run's own samples show that it
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.samples import CLEAN, DISTURBED, UNMONITORED
+from ...core.samples import CLEAN, DISTURBED, TOO_MANY, UNMONITORED
 from .sources import gpu
 from .timeline import Timeline
 
@@ -25,7 +25,6 @@ LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal
 HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
 
-TOO_MANY = 0.2  # part of the windows that may be disturbed in a clean repetition: the median passes over them
 MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
 NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
 BLURRED = 4  # readings this many windows apart: a CPU taken for a window is no quarter of one between them

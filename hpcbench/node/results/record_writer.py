@@ -9,11 +9,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ...core import oom_pruning, redaction, status
 from ...core.files import appending, write_all
+from ...core.record import SCHEMA
 from ...core.run_spec import PlannedRun
 from . import monitor_summary
 from .outcome import Ending, Outcome, conclude
 
-SCHEMA = 3
 TIMELINES = "timelines"  # the folder beside that of the records, with a file for each of theirs
 _UNSEEN = monitor_summary.Seen()
 _UNEQUAL = 0.1  # by which ranks that work alone may differ before it is told

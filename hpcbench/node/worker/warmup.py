@@ -2,7 +2,9 @@
 
 import math
 from statistics import median
-from typing import List, Sequence, Tuple
+from typing import Sequence, Tuple
+
+from ...core.samples import medians_of_parts
 
 FEWEST = 5  # values that can show a trend at 5 %: all ten pairs in order have p = 0.027
 MOST = 32  # medians of equal parts stand for a longer series: they are robust, and the test takes the square of it
@@ -53,11 +55,3 @@ def relative_change(values: Sequence[float]) -> float:
     ]
     middle = median(values)
     return median(slopes) * (len(values) - 1) / middle if middle > 0 else 0.0
-
-
-def medians_of_parts(values: Sequence[float], most: int) -> List[float]:
-    """The values, or where there are more than `most`, the medians of so many equal parts of them, in order."""
-    if len(values) <= most:
-        return list(values)
-    bounds = [len(values) * part // most for part in range(most + 1)]
-    return [median(values[start:end]) for start, end in zip(bounds, bounds[1:])]

@@ -16,7 +16,7 @@ from hpcbench.analysis.cases.quantities import QUANTITIES, Quantity, price_of
 from hpcbench.analysis.results import Results, Work
 from hpcbench.analysis.studies.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
-from hpcbench.node.monitor.interference import TOO_MANY
+from hpcbench.core.samples import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade_off
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.components import Figure, numbered

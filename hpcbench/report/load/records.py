@@ -16,7 +16,8 @@ from hpcbench.core import status
 from hpcbench.errors import UserError
 from hpcbench.slurm.job_energy import energy_of
 from hpcbench.slurm.queue import Element
-from hpcbench.status.progress import Progress, RunProgress, unfinished_record
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.reconcile import unfinished_record
 from hpcbench.status.survey import survey, survey_or_records
 from hpcbench.store.records import Record
 from hpcbench.store.sweep import Sweep, load

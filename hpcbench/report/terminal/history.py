@@ -19,7 +19,7 @@ from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.analysis.studies.comparison import BETTER, WORSE
 from hpcbench.analysis.studies.history import CaseHistory, Point, Shift, history_points
-from hpcbench.node.worker.warmup import medians_of_parts
+from hpcbench.core.samples import medians_of_parts
 from hpcbench.report.text.bars import around, shows_blocks, sparkline
 from hpcbench.report.text.numbers import factor, formatter, percent
 from hpcbench.report.text.omitted_rows import say_more

@@ -11,7 +11,7 @@ from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent
 from hpcbench.config.parameters import CHOICES, Parameters
-from hpcbench.node.launch.command import SHELL
+from hpcbench.core.run_spec import SHELL
 from hpcbench.report.text.numbers import between, formatter, value_in_words
 from hpcbench.tuning.paired_comparison import NEGLIGIBLE
 from hpcbench.tuning.result import Answer, AtShape, BySection, Finding, Grid, Setting

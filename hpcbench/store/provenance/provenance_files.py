@@ -10,8 +10,8 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_writer import yaml_text
+from hpcbench.core import packages
 from hpcbench.errors import UserError
-from hpcbench.node.host import packages
 from hpcbench.store.provenance import git
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.util.bounded_read import content

@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, theilslopes
 
-from hpcbench.node.worker.warmup import (
-    FEWEST,
-    has_trend,
-    is_steady,
-    mann_kendall,
-    medians_of_parts,
-    relative_change,
-    trend,
-)
+from hpcbench.core.samples import medians_of_parts
+from hpcbench.node.worker.warmup import FEWEST, has_trend, is_steady, mann_kendall, relative_change, trend
 
 TIMES = st.lists(st.floats(1e-3, 10.0).map(lambda value: round(value, 2) + 0.01), min_size=5, max_size=30)
 

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.analysis.stats.intervals import median_of
-from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED
-from hpcbench.node.worker.warmup import medians_of_parts
+from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED, medians_of_parts
 from hpcbench.report.terminal.case.facts import Facts
 from hpcbench.report.terminal.case.plan import status
 from hpcbench.report.terminal.case.view import CaseView, Row

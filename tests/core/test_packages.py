@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from hpcbench.node.host import packages
+from hpcbench.core import packages
 
 
 def test_each_package_has_its_version_under_its_normalized_name() -> None:

@@ -1,0 +1,3 @@
+"""The schema of records."""
+
+SCHEMA = 3
