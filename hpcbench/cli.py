@@ -50,7 +50,7 @@ Examples:
 
 
 class LazyGroup(click.Group):
-    """A command is a module in a folder of hpcbench.commands, with a function of its own name."""
+    """A command is a module in a folder of hpcbench.commands, with a function NAME_command."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(FOLDERS)
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
         if name not in FOLDERS:
             return None
         module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
-        command: click.Command = getattr(module, name)
+        command: click.Command = getattr(module, f"{name}_command")
         return command
 
     def resolve_command(

@@ -60,7 +60,9 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
     return part
 
 
-@click.command(epilog=EPILOG, short_help="Say of each case whether it is faster or slower than in another sweep.")
+@click.command(
+    "compare", epilog=EPILOG, short_help="Say of each case whether it is faster or slower than in another sweep."
+)
 @sweep_argument("base")
 @sweep_argument("new")
 @click.option(
@@ -78,7 +80,7 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
-def compare(
+def compare_command(
     context: click.Context,
     base: str,
     new: str,

@@ -51,7 +51,9 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
 """
 
 
-@click.command(epilog=EPILOG, short_help="Follow an experiment over all its sweeps, and mark where it changed.")
+@click.command(
+    "history", epilog=EPILOG, short_help="Follow an experiment over all its sweeps, and mark where it changed."
+)
 @click.argument("experiment")
 @click.option("--site", metavar="NAME", help="Sweeps on this site only.  [default: that of the latest sweep]")
 @click.option(
@@ -82,7 +84,7 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
 @figure_options
 @click.pass_context
 @without_garbage_collection()
-def history(
+def history_command(
     context: click.Context,
     experiment: str,
     site: str | None,

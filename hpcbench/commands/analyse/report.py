@@ -56,7 +56,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Print the results, best first; write a page, figures, tables.")
+@click.command("report", epilog=EPILOG, short_help="Print the results, best first; write a page, figures, tables.")
 @sweep_argument(nargs=-1)
 @click.option(
     "--metric",
@@ -98,7 +98,7 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
-def report(
+def report_command(
     context: click.Context,
     sweep: tuple[str, ...],
     metric: str | None,

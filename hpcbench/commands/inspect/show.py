@@ -37,7 +37,9 @@ Exit status: 0 the case has completed; 1 it has not, or not yet; 2 a mistake.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Tell all about one case: samples, interference, machine, script, log.")
+@click.command(
+    "show", epilog=EPILOG, short_help="Tell all about one case: samples, interference, machine, script, log."
+)
 @click.argument("case", nargs=-1)
 @click.option(
     "--sweep",
@@ -54,7 +56,7 @@ Exit status: 0 the case has completed; 1 it has not, or not yet; 2 a mistake.
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
-def show(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
+def show_command(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
     """Tell all about CASE: what it is, what it measured, its samples, who disturbed it, where it ran and how it ended.
 
     CASE is its id, the beginning of that, or KEY=VALUE of its parameters and tags, until it is the only one; none is

@@ -33,12 +33,12 @@ has no answer; 2 a mistake; 130 interrupted.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Count the repetitions of a sweep by state, and say why and where.")
+@click.command("status", epilog=EPILOG, short_help="Count the repetitions of a sweep by state, and say why and where.")
 @sweep_argument(default="latest")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
 @click.pass_context
-def status(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
+def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
     """Cases and repetitions by state, then a line for each state and reason.
 
     With --watch also by value of each axis, with the nodes at work, the expected end and each failure as it comes.

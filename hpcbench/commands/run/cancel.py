@@ -19,10 +19,10 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG, short_help="Cancel the jobs of a sweep that have not ended.")
+@click.command("cancel", epilog=EPILOG, short_help="Cancel the jobs of a sweep that have not ended.")
 @sweep_argument()
 @click.pass_context
-def cancel(context: click.Context, sweep: str) -> int:
+def cancel_command(context: click.Context, sweep: str) -> int:
     """Cancel every job of SWEEP that is pending or running. What has completed stays."""
     found = load(workspace_of(context).find(sweep))
     found.check_writable()

@@ -37,7 +37,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 """
 
 
-@click.command(epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
+@click.command("resume", epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
 @sweep_argument()
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
@@ -45,7 +45,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 @click.option("--json", "as_json", is_flag=True, help="Of a search: print what it found as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
-def resume(
+def resume_command(
     context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
 ) -> int:
     """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.

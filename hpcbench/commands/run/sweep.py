@@ -40,7 +40,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 """
 
 
-@click.command(epilog=EPILOG, short_help="Plan an experiment, render its scripts, submit or run them.")
+@click.command("sweep", epilog=EPILOG, short_help="Plan an experiment, render its scripts, submit or run them.")
 @click.argument("experiment", metavar="[EXPERIMENT]", required=False)
 @click.option("--from", "origin", metavar="SWEEP", help="Run a sweep again, or what `hpcbench archive` made of one.")
 @click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
@@ -53,7 +53,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 @click.option("--wait", is_flag=True, help="Return when every job has ended.")
 @click.option("--yes", is_flag=True, help=f"Allow more than {MOST_POINTS:,} cases.")
 @click.pass_context
-def sweep(
+def sweep_command(
     context: click.Context,
     experiment: str | None,
     origin: str | None,

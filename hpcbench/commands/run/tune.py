@@ -43,7 +43,7 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 """
 
 
-@click.command(epilog=EPILOG, short_help="Search the best setting, instead of measuring all of them.")
+@click.command("tune", epilog=EPILOG, short_help="Search the best setting, instead of measuring all of them.")
 @click.argument("experiment")
 @click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
@@ -62,7 +62,7 @@ Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 int
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @click.pass_context
-def tune(
+def tune_command(
     context: click.Context,
     experiment: str,
     site: str | None,

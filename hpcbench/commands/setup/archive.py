@@ -30,11 +30,11 @@ Exit status: 0 all is well; 2 a mistake; 130 interrupted.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Make one file of a sweep, to keep or to read elsewhere.")
+@click.command("archive", epilog=EPILOG, short_help="Make one file of a sweep, to keep or to read elsewhere.")
 @sweep_argument()
 @click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context
-def archive(context: click.Context, sweep: str, output: str | None) -> int:
+def archive_command(context: click.Context, sweep: str, output: str | None) -> int:
     """Make one file of SWEEP: its scripts, logs and records, what it was made from, and what it ran on.
 
     `report`, `show`, `compare` and `sweep --from` read it. A file that exists is never replaced.

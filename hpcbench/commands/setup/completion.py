@@ -13,10 +13,10 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG, short_help="Print the code that makes your shell complete commands.")
+@click.command("completion", epilog=EPILOG, short_help="Print the code that makes your shell complete commands.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
-def completion(context: click.Context, shell: str) -> None:
+def completion_command(context: click.Context, shell: str) -> None:
     """Print completion code for SHELL."""
     found = get_completion_class(shell)
     if found is None:

@@ -47,7 +47,7 @@ Exit status: 0; 1 something is a problem: it fails, or its numbers would be wron
 """
 
 
-@click.command(epilog=EPILOG, short_help="Say what works here, and what makes numbers worse.")
+@click.command("doctor", epilog=EPILOG, short_help="Say what works here, and what makes numbers worse.")
 @click.option("--site", help="Site file, or the name of one.  [default: as in hpcbench sweep]")
 @click.option("--on-node", is_flag=True, help="Look at a node of each partition, by a small job.")
 @click.option("--partition", "partitions", multiple=True, help="With --on-node: only this one; may be given again.")
@@ -70,7 +70,7 @@ Exit status: 0; 1 something is a problem: it fails, or its numbers would be wron
 @click.option("--peaks/--no-peaks", default=True, help="Measure FLOP/s and bandwidth, for rooflines.  [default: do]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def doctor(
+def doctor_command(
     context: click.Context,
     site: str | None,
     on_node: bool,

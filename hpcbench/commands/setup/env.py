@@ -51,8 +51,8 @@ def complete_environment(context: click.Context, parameter: click.Parameter, inc
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.group(epilog=EPILOG, short_help="Build and check the environments that frameworks run in.")
-def env() -> None:
+@click.group("env", epilog=EPILOG, short_help="Build and check the environments that frameworks run in.")
+def env_command() -> None:
     """Build, check and remove the environments that frameworks run in.
 
     A recipe says how one is built: configs/environments/NAME.yaml of the workspace, or a shipped one. They are virtual
@@ -61,11 +61,11 @@ def env() -> None:
     """
 
 
-@env.command("list", short_help="What there is, and what is built.")
+@env_command.command("list", short_help="What there is, and what is built.")
 @click.option("--site", help="Site file, or the name of one.  [default: as in hpcbench sweep]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def list_(context: click.Context, site: str | None, as_json: bool) -> int:
+def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
     """One line per environment: of the site, of a recipe, or built without one.
 
     \b
@@ -94,7 +94,7 @@ def list_(context: click.Context, site: str | None, as_json: bool) -> int:
     return 0
 
 
-@env.command(epilog=FAILED, short_help="Build environments, and check each.")
+@env_command.command("build", epilog=FAILED, short_help="Build environments, and check each.")
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Every recipe.")
 @click.option("--python", help="Make it with this Python.  [default: the first that fits: hpcbench's own, the newest]")
@@ -105,7 +105,7 @@ def list_(context: click.Context, site: str | None, as_json: bool) -> int:
 )
 @click.option("--no-check", is_flag=True, help="Do not run a step of training at the end.")
 @click.pass_context
-def build(
+def build_command(
     context: click.Context, names: tuple[str, ...], everything: bool, python: str | None, force: bool, no_check: bool
 ) -> int:
     """Build each NAME by its recipe. What is built stays as it is, and an interrupted build goes on where it was."""
@@ -118,12 +118,12 @@ def build(
     return build_all(workspace, files, python, force=force, check=not no_check)
 
 
-@env.command(epilog=FAILED, short_help="Run one tiny step of training in environments.")
+@env_command.command("check", epilog=FAILED, short_help="Run one tiny step of training in environments.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--site", help="Site file, or the name of one.  [default: as in hpcbench sweep]")
 @click.option("--framework", help="The framework to try.  [default: the one whose name NAME begins with]")
 @click.pass_context
-def check(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:
+def check_command(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:
     """Run one tiny step of training in each NAME, on this machine, by the same script as a sweep would.
 
     Works on environments that the site names (modules, containers) as well as on those that are built here.
@@ -134,10 +134,10 @@ def check(context: click.Context, names: tuple[str, ...], site: str | None, fram
     return check_all(workspace, choose_site(workspace, site, local=False), names, framework)
 
 
-@env.command(short_help="Remove environments that were built here.")
+@env_command.command("remove", short_help="Remove environments that were built here.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
-def remove(context: click.Context, names: tuple[str, ...]) -> int:
+def remove_command(context: click.Context, names: tuple[str, ...]) -> int:
     """Remove each NAME. Compiled wheels stay in the cache, so that building it again is quick."""
     from hpcbench.environments.build import remove as remove_one
     from hpcbench.environments.listing import size

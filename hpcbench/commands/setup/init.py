@@ -23,9 +23,9 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG, short_help="Make a workspace with a probed site file and examples.")
+@click.command("init", epilog=EPILOG, short_help="Make a workspace with a probed site file and examples.")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(file_okay=False))
-def init(directory: str) -> int:
+def init_command(directory: str) -> int:
     """Make DIR a workspace: examples, and a site file of this cluster or machine. Files that exist are kept."""
     root = Path(directory).absolute()
     for folder in ("jobs", "results", "configs/sites", "configs/experiments", "configs/programs"):
