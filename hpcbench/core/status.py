@@ -21,10 +21,6 @@ FINAL = (COMPLETED, UNSUPPORTED)
 # The exit status by which a shell says that what it ran was killed, or told to end.
 KILLED, TERMINATED = 128 + 9, 128 + 15
 SIGNALLED = 128  # and from here on all such
-AGAIN = 75  # by which the record of a repetition asks its script for another attempt (EX_TEMPFAIL)
-JOB_OVER = 76  # by which it says that Slurm is ending the job, or its node is lost: it begins no other
-GIVE_WAY = 77  # by which it says that Slurm will end the job soon: its steps have a time of grace, the script has not
-CONTROLLER = 78  # by which it says that nothing was run, for slurmctld did not answer: it is tried again
 JOB_TIME = "job_time"  # the type of the error where the time of the job was over, and not that of the repetition
 TIME_LIMIT = "time limit"  # by what a rank was stopped, where not by a signal
 TOO_LARGE = "monotone"  # the type of the error of what was skipped because something smaller ran out of memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +14,12 @@ import hpcbench
 from hpcbench.config.experiment import Experiment, Retry
 from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, check_no_component
-from hpcbench.core import status
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.container import Needs, Words, words
-from hpcbench.submit.template import Template, quoted
+from hpcbench.submit.template import Template
 
 TEMPLATE = "job.sh.j2"
 LOG = "%A_%a_0_log.out"  # as submitit finds it
@@ -54,24 +54,13 @@ class ScriptWriter:
                 sweep_directory=self.paths.jobs,
                 results_directory=self.paths.results,
                 environment=environment,
-                environment_name=job.resources.environment,
                 python=python,
                 programs=self._programs(job, python),
-                prefix=container.prefix,
                 variables={**_variables(environment), **container.variables},
                 foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
-                launcher=self._launcher(job, environment, container),
-                width=job.width,
-                beside=self._beside(job.resources),
-                nodes=job.resources.nodes,
-                measure=self.experiment.measure,
-                monotone=any(run.case.size for run in job.runs),
-                gpus=job.resources.gpus_per_task > 0,
-                again=status.AGAIN,
-                job_over=status.JOB_OVER,
-                give_way=status.GIVE_WAY,
-                controller=status.CONTROLLER,
+                launcher=self._launcher(job, container),
+                workload_python=shlex.join([*container.prefix, python]),
                 limit_s=job.resources.limit_s,
             )
         except ValueError as error:
@@ -100,18 +89,11 @@ class ScriptWriter:
             return []
         return checked(sbatch_options(job, self.paths, self.experiment.retry))
 
-    def _launcher(self, job: Job, environment: Environment, container: Words) -> str:
-        resources = job.resources
-        if self.site.scheduler == "slurm":
-            words = " ".join(map(quoted, [*srun_command(resources, self.site), *container.srun]))
-            return words if job.width == 1 else f"{words} {_own_share(resources)}"
-        tasks = [f"--tasks={resources.tasks}", f"--cpus-per-task={resources.cpus_per_task}"]
-        starts = "outside" if environment.container else "node"  # no container has the command that starts it
-        return " ".join([f'"${{{starts}[@]}}"', "spawn", *tasks, "--"])
-
-    def _beside(self, resources: Resources) -> str:
-        """What starts one process on each node of the job, beside the tasks; nothing on this machine."""
-        return "" if self.site.scheduler == "local" else " ".join(srun_beside(resources))
+    def _launcher(self, job: Job, container: Words) -> str:
+        """The words of srun for one run, as a line of shell; empty on this machine."""
+        if self.site.scheduler == "local":
+            return ""
+        return shlex.join([*srun_command(job.resources, self.site, job.width), *container.srun])
 
     def _container(self, environment: Environment, resources: Resources) -> Words:
         if environment.container is None:
@@ -203,8 +185,13 @@ def named_options(slurm: SlurmOptions, names: tuple[str, ...]) -> list[str]:
     return [f"{name}={getattr(slurm, name)}" for name in names if getattr(slurm, name) is not None]
 
 
-def srun_command(resources: Resources, site: Site) -> list[str]:
-    """The srun of one case. It gets --cpus-per-task itself: since Slurm 22.05 it does not take it from sbatch."""
+def srun_command(resources: Resources, site: Site, width: int = 1) -> list[str]:
+    """Return the words of srun for one run of a job in which `width` run side by side; these get their GPUs by name.
+
+    srun gets --cpus-per-task itself: since Slurm 22.05 it does not take it from sbatch.
+    """
+    kind = f"{resources.slurm.gpu_type}:" if resources.slurm.gpu_type else ""
+    gpus = f"gpu:{kind}{resources.tasks_per_node * resources.gpus_per_task}" if resources.gpus else "none"
     return [
         "srun",
         f"--nodes={resources.nodes}",
@@ -212,24 +199,6 @@ def srun_command(resources: Resources, site: Site) -> list[str]:
         f"--ntasks-per-node={resources.tasks_per_node}",
         f"--cpus-per-task={resources.cpus_per_task}",
         "--kill-on-bad-exit=1",
+        *([f"--gres={gpus}"] if width > 1 else []),
         *site.launcher.srun,
     ]
-
-
-def _own_share(resources: Resources) -> str:
-    """The words of srun for one of several steps side by side; the arrays stand in job.sh.j2."""
-    kind = f"{resources.slurm.gpu_type}:" if resources.slurm.gpu_type else ""
-    gpus = f"gpu:{kind}{resources.tasks_per_node * resources.gpus_per_task}" if resources.gpus else "none"
-    return f'"${{own[@]}}" "${{memory[@]}}" {quoted(f"--gres={gpus}")}'
-
-
-def srun_beside(resources: Resources) -> list[str]:
-    """The srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs.
-
-    For Slurm 22.05 and newer: what job.sh.j2 does about older ones is said there. Without --mem=0 its limit would be
-    --mem-per-cpu, for one CPU. With it, the step may use all memory of the job, and takes none from other steps:
-    https://slurm.schedmd.com/srun.html#OPT_mem
-    """
-    nodes = resources.nodes
-    each = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--cpus-per-task=1"]
-    return ["srun", "--overlap", "--mem=0", *each, "--cpu-bind=none", "--mpi=none"]

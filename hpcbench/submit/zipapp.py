@@ -1,6 +1,6 @@
 """What runs on nodes, as one zipapp file: in any environment, and one file to open on a parallel file system.
 
-A zipapp keeps no bytecode, and each repetition starts Python three times, which would compile all that it imports. So
+A zipapp keeps no bytecode, and each run starts Python at least once, which would compile all that it imports. So
 the file carries the bytecode for hpcbench's own Python, too: one of another version compiles the source in its place.
 """
 
@@ -21,7 +21,17 @@ CARRIED = "hpcbench_carried"  # no name that could stand for the installed packa
 PARTS = ("core", "models", "node")
 # They load a framework, which takes seconds anyway, and some frameworks look for the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
-_MAIN = f"import sys\n\nfrom {CARRIED}.node.cli import main\n\nsys.exit(main())\n"
+# Read by whatever Python starts it: the words of Python 3.6 and older, too.
+_MAIN = f"""import sys
+
+if sys.version_info < (3, 8):
+    found = "%d.%d" % sys.version_info[:2]
+    sys.exit("hpcbench: gave up: %s is Python %s, and hpcbench needs 3.8 or newer" % (sys.executable, found))
+
+from {CARRIED}.node.cli import main
+
+sys.exit(main())
+"""
 _COMPILE = ("-s", "-m", "compileall", "-q", "-b", "--invalidation-mode", "unchecked-hash")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own: equal code gives an equal file
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hpcbench.errors import UserError
 from hpcbench.store.sweep import Sweep
-from hpcbench.submit.script import quoted
+from hpcbench.submit.template import quoted
 
 MakeSweep = Callable[..., Sweep]
 

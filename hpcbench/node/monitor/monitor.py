@@ -1,20 +1,20 @@
-"""The monitor itself: reads every source when it is due, until its standard input ends.
+"""The monitor itself: one process on each node, for all runs of a job. It reads every source when it is due.
 
-The job script holds the other end of that pipe. Whatever becomes of the script, the monitor ends with it.
+The job's driver holds the other end of its standard input. Whatever becomes of the driver, the monitor ends with it.
 """
 
 import gc
 import os
-import select
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...core.files import make_folder
 from ..host import hostname
 from ..host.open_files import Files
-from . import sources
+from . import idle_check, sources
 from .processes import OwnProcesses
+from .protocol import BEGIN, BUSY, END, ENDED, FAILED, IDLE, QUIET, WATCHING, Command, Commands, reply
 from .sampling_budget import allowances
 from .sources.base import GAUGE, Place, Source, Values
 from .timeline import Writer, file_name
@@ -106,8 +106,37 @@ class _Scheduled:
         self.failed = "it failed while it was read: %r" % error
 
 
-def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
-    """Write the timeline of this node to `folder`, until the standard input ends. Tells by a line when it has begun."""
+def serve(commands: Commands) -> None:
+    """Do what the commands say, run after run, until they end."""
+    host = hostname.name(os.environ)
+    while True:
+        command = commands.next()
+        if command is None:
+            return
+        if command.get("do") == BEGIN:
+            _serve_run(str(command["folder"]), command, commands, host)
+        elif command.get("do") == END:  # of a run whose timeline has ended before, as on a full disk
+            reply(command, host, ENDED)
+        elif command.get("do") == IDLE:
+            noise = idle_check.wait(float(command["wait_s"]), bool(command["gpus"]))
+            reply(command, host, BUSY if noise else QUIET, noise or "")
+
+
+def _serve_run(folder: str, command: Command, commands: Commands, host: str) -> None:
+    try:
+        watch(folder, os.path.basename(folder), commands, lambda: reply(command, host, WATCHING))
+    except OSError as error:
+        print("hpcbench: the monitor on %s cannot begin: %s" % (host, error), file=sys.stderr)
+        reply(command, host, FAILED, str(error))
+    if commands.end is not None:
+        reply(commands.end, host, ENDED)
+
+
+def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None], interval_s: float = INTERVAL_S) -> int:
+    """Write the timeline of this node to `folder`, until the run whose processes have `mark` is over.
+
+    Calls `ready` when it has begun. Returns 1 if nothing more could be written, else 0.
+    """
     own = OwnProcesses(mark)
     own.refresh()  # before those of the repetition come
     found, absent = sources.present(Place(own, Files()))
@@ -124,14 +153,16 @@ def watch(folder: str, mark: str, interval_s: float = INTERVAL_S) -> int:
     now, start_cpu_s = time.monotonic(), time.process_time()
     make_folder(folder)
     writer = Writer(os.path.join(folder, file_name(own_host)), header)
-    print("hpcbench: watching", flush=True)
+    ready()
     gc.disable()  # nothing here refers to itself, and looking for that takes time
     scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
     try:
-        ticks = _run(scheduled, own, writer, interval_s)
+        ticks = _run(scheduled, own, writer, interval_s, commands)
     except OSError as error:  # a full disk: what was written until then is there
         print("hpcbench: the monitor on %s has ended: %s" % (own_host, error), file=sys.stderr)
         return 1
+    finally:
+        gc.enable()
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
     elapsed_s = time.monotonic() - now
     writer.end(
@@ -153,10 +184,8 @@ def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:
     return max(finest_s, elapsed_s * FINEST, cost_s / MOST)
 
 
-def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float) -> int:
+def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float, commands: Commands) -> int:
     """Ticks until the end; the number of them. One that was missed is not made up for."""
-    poll = select.poll()
-    poll.register(sys.stdin, select.POLLIN | select.POLLHUP)
     began_s, finest_s = time.monotonic(), interval_s
     used_s, tick_s = time.process_time(), 0.0  # what a tick costs, on average
     search = _Search(own)
@@ -179,7 +208,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
             tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
         ticks += 1
         rest_s = now + interval_s - time.monotonic()
-        if poll.poll(max(0.0, rest_s) * 1000) and not os.read(sys.stdin.fileno(), 4096):
+        if commands.is_over(rest_s):
             for each in scheduled:  # those that were not due: their counters have gone on
                 if not each.failed:
                     each.look(time.monotonic())

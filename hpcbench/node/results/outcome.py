@@ -2,6 +2,7 @@
 
 import os
 import re
+from enum import Enum
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ...core.metrics import MetricError
@@ -9,9 +10,7 @@ from ...core.run_spec import PlannedRun
 from ...core.status import (
     CANCELLED,
     COMPLETED,
-    CONTROLLER,
     FAILED,
-    JOB_OVER,
     JOB_TIME,
     KILLED,
     LAST_LINES,
@@ -37,18 +36,25 @@ _PERHAPS = (
 )
 
 
+class NotStarted(Enum):
+    """Why srun started nothing, for which the run is not to blame."""
+
+    JOB_IS_ENDING = "the job is being ended"
+    NO_CONTROLLER = "slurmctld does not answer"
+
+
 # Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
 _OF_SRUN = (
     (
         re.compile("srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified)"),
-        JOB_OVER,
+        NotStarted.JOB_IS_ENDING,
     ),
     (
         re.compile(
             "srun: .*(?:Unable to contact slurm controller"
             "|Unable to (?:confirm allocation|create step) for job .*(?:timed out|Zero Bytes|Unexpected message))"
         ),
-        CONTROLLER,
+        NotStarted.NO_CONTROLLER,
     ),
 )
 _NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
@@ -76,8 +82,9 @@ class Outcome(NamedTuple):
     metrics: Optional[Dict[str, Any]] = None  # of a command that completed
 
 
-def why_no_turn(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[int]:
-    """JOB_OVER or CONTROLLER of outcomes.py where Slurm started nothing, and the repetition is not to blame."""
+def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[NotStarted]:
+    """Return why Slurm started nothing of a run, by what srun said; None if it started something, or the run is to
+    blame."""
     lines = [] if ranks else lines_of(ending.log, ending.log_from)
     told = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
     return next(told, None)

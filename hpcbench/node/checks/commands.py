@@ -1,0 +1,36 @@
+"""The commands of the zipapp that `hpcbench doctor --on-node` calls."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from ..host import hardware
+from ..host.sysfs import this_system
+from . import peaks as peak_performance
+from . import placement as given
+from . import run_checks, take_turns
+
+
+def checkup(arguments: Any) -> int:
+    """Print the hardware, and each finding with its group, as lines of JSON."""
+    with take_turns.turn(arguments.turns):
+        print(json.dumps(hardware.describe()))
+        for group, finding in run_checks.look(this_system(), arguments.seconds):
+            print(json.dumps({"group": group, **finding._asdict()}))
+    return 0
+
+
+def peaks(arguments: Any) -> int:
+    """Print the peak performance of this machine, and what was found meanwhile, as a line of JSON."""
+    with take_turns.turn(arguments.turns):
+        looked = peak_performance.look(this_system(), [sys.executable, *arguments.python])
+    findings = [finding._asdict() for finding in looked.findings]
+    print(json.dumps({"machine": looked.machine.as_data(), "findings": findings}))
+    return 0
+
+
+def placement(arguments: Any) -> int:
+    """Print the CPUs and GPUs that this task was given, as a line of JSON."""
+    print(json.dumps(given.placement(this_system(), os.environ)))
+    return 0

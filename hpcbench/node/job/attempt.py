@@ -1,0 +1,183 @@
+"""One attempt of a run: whether it may begin, its tasks with the monitors, its record, and how to go on."""
+
+import os
+import shutil
+import socket
+import sys
+import time
+from enum import Enum
+from typing import Any, Dict, List, NamedTuple, NoReturn, Tuple
+
+from ...core import oom_pruning
+from ...core.files import make_folder
+from ...core.run_spec import PlannedRun
+from ...core.samples import DISTURBED
+from ...core.status import COMPLETED, NODE_FAILURE
+from ..results import outcome, record_writer
+from ..results.outcome import Ending, NotStarted
+from . import launcher, preemption
+from .job import Job
+from .monitors import Monitors
+from .output import Output
+from .stop import Stop
+
+CLOCK_S = 1.0  # by which the clock of what started a script on this machine may be ahead of the driver's
+LONGER = 1.2  # times as long as those before another attempt may take
+
+
+class NextStep(Enum):
+    """How a job goes on after an attempt."""
+
+    DONE = "the next run"
+    AGAIN = "another attempt"
+    WAIT_FOR_CONTROLLER = "the same attempt, when slurmctld answers"
+    GIVE_WAY = "nothing: Slurm ends the job soon, to start it again"
+    JOB_IS_ENDING = "nothing: Slurm ends the job"
+
+
+class Lane(NamedTuple):
+    """What the runs that follow each other have in common: the job, its monitors, and where their output goes."""
+
+    job: Job
+    sweep: Dict[str, Any]
+    monitors: Monitors
+    stop: Stop
+    share: List[str]  # more words for srun, if runs are side by side
+    shares_job: bool  # whether the job has other runs, too
+
+
+class Clock:
+    """The wall time of a run, over all of its attempts."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin at 0 s."""
+        self._start_s = time.monotonic()
+
+    def elapsed_s(self) -> float:
+        """Return the seconds since the first attempt began."""
+        return time.monotonic() - self._start_s
+
+
+def give_up(reason: str) -> NoReturn:
+    """End the job with the reason in its log, where `hpcbench status` finds it."""
+    print("hpcbench: gave up: %s" % reason, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output) -> Tuple[NextStep, bool]:
+    """Run `element` for the time with this `number`, and append its record.
+
+    Return how to go on, and whether the run completed.
+    """
+    job = lane.job
+    log_from = output.size()
+    scratch = _scratch(job, element, number)
+    planned = job.planned(element)
+    too_large = _too_large(planned, job.results)
+    noise = "" if too_large else _noise(lane, planned, clock)
+    status = 0
+    if not (too_large or noise or lane.stop.requested):
+        lane.monitors.begin(scratch)
+        packages = os.path.join(job.results, "environments", _environment(lane) + ".json")
+        words = job.rank_words(element, scratch, packages, job.limit_s - clock.elapsed_s())
+        status = launcher.launch(job, planned, lane.share, words, output, lane.stop)
+        lane.monitors.end()
+    ranks = record_writer.read_ranks(scratch)
+    ending = Ending(
+        exit_status=status,
+        stopped=lane.stop.requested,
+        elapsed_s=clock.elapsed_s(),
+        limit_s=job.limit_s,
+        margin_s=0.0 if job.on_slurm else CLOCK_S,
+        log=output.log,
+        log_from=log_from,
+        shared=lane.shares_job,
+        preempted=_gives_way(ranks, lane.stop),
+        noise=noise,
+        too_large=too_large,
+    )
+    not_started = outcome.why_not_started(ranks, ending)
+    if not_started is not None:
+        output.say("%s; this repetition has not had its turn" % not_started.value)
+        shutil.rmtree(scratch, ignore_errors=True)
+        ending_job = not_started is NotStarted.JOB_IS_ENDING
+        return (NextStep.JOB_IS_ENDING if ending_job else NextStep.WAIT_FOR_CONTROLLER), False
+    return _record(lane, planned, element, number, ending, scratch, output)
+
+
+def _record(
+    lane: Lane, planned: PlannedRun, element: int, number: int, ending: Ending, scratch: str, output: Output
+) -> Tuple[NextStep, bool]:
+    place = record_writer.Place(lane.job.name, element, lane.job.batch, number)
+    try:
+        record = record_writer.write(planned, lane.sweep, place, ending, scratch, lane.job.records)
+    except OSError as error:  # what is in the scratch folder still tells the outcome
+        output.say("%s cannot be written: %s" % (lane.job.records, error.strerror))
+        return NextStep.DONE, False
+    reason = ": %s" % record["error"]["message"] if record["error"] else ""
+    output.say("case %s repetition %d %s%s" % (record["case_id"], record["repetition"], record["status"], reason))
+    completed = record["status"] == COMPLETED
+    if ending.preempted:
+        return NextStep.GIVE_WAY, completed
+    if record["status"] == NODE_FAILURE:
+        return NextStep.JOB_IS_ENDING, completed
+    again = not lane.stop.requested and is_tried_again(
+        record, lane.sweep["experiment"]["retry"], number, ending, output
+    )
+    return (NextStep.AGAIN if again else NextStep.DONE), completed
+
+
+def is_tried_again(record: Dict[str, Any], retry: Dict[str, Any], number: int, ending: Ending, output: Output) -> bool:
+    """Return whether to run again what others disturbed, or what ended in a way that is to be retried: as often as the
+    experiment says, and only if the wall time allows for another attempt like those before."""
+    disturbed = (record["interference"] or {}).get("verdict") == DISTURBED
+    most = record["measure"]["retries"] if disturbed else retry["max"] if record["status"] in retry["on"] else 0
+    if number > most:
+        return False
+    enough = ending.elapsed_s + LONGER * ending.elapsed_s / number <= ending.limit_s
+    what = "disturbed" if disturbed else record["status"]
+    output.say("%s; %s" % (what, "once more" if enough else "no time is left to try again"))
+    return enough
+
+
+def _scratch(job: Job, element: int, number: int) -> str:
+    """Make the folder of an attempt. Its name marks the processes of this attempt, and none that an earlier one left."""
+    process = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
+    restart = os.environ.get("SLURM_RESTART_COUNT") or "0"
+    path = os.path.join(job.running, "%d-%s-%s-%d" % (element, process, restart, number))
+    shutil.rmtree(path, ignore_errors=True)  # of a process that had the same number
+    try:
+        make_folder(path)
+    except OSError:
+        give_up("%s cannot write to %s" % (socket.gethostname(), job.running))
+    return path
+
+
+def _too_large(planned: PlannedRun, results: str) -> str:
+    """Which smaller case ran out of memory, in words; an empty text if the run may begin."""
+    if planned.monotone is None:
+        return ""
+    return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
+
+
+def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
+    """What others do on the nodes, if the experiment wants them idle; half of the time that is left may be waited."""
+    if planned.measure["quiet"] == "ignore":
+        return ""
+    wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["quiet"] == "wait" else 0.0
+    return lane.monitors.busy(wait_s, planned.on_gpus)
+
+
+def _environment(lane: Lane) -> str:
+    name: str = lane.sweep["jobs"][lane.job.name]["environment"]
+    return name
+
+
+def _gives_way(ranks: List[Dict[str, Any]], stop: Stop) -> bool:
+    """Whether tasks were told to end, and the job was not, because Slurm preempts the job and gives them a time of
+    grace (GraceTime of slurm.conf(5)): a person may have ended the step as well."""
+    told = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
+    return told and not stop.requested and preemption.is_preempted(os.environ)

@@ -1,0 +1,34 @@
+"""The command of the zipapp that a job script ends in."""
+
+import os
+import shlex
+import sys
+from typing import Any
+
+from .driver import drive, pack
+from .job import Job
+
+
+def job(arguments: Any) -> int:
+    """Run the elements of a job; return 0 if all completed, else 1."""
+    slurm = bool(arguments.srun)
+    index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
+    array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
+    name = "%s_%d" % (array, index) if slurm else "local"
+    folder = os.path.dirname(os.path.abspath(arguments.job_file))
+    log = os.environ.get("HPCBENCH_LOG") or os.path.join(folder, "logs", arguments.batch, name + "_0_log.out")
+    # A job that Slurm starts again may still run where it was cut off from: each start has a file of its own.
+    restart = os.environ.get("SLURM_RESTART_COUNT") if slurm else None
+    batch = arguments.batch + (".%s" % restart if restart else "")
+    described = Job(
+        file=os.path.join(folder, os.path.basename(arguments.job_file)),
+        results=arguments.results,
+        batch=arguments.batch,
+        log=log,
+        records=os.path.join(arguments.results, "records", batch, name + ".jsonl"),
+        python=shlex.split(arguments.python),
+        srun=shlex.split(arguments.srun),
+        limit_s=arguments.limit,
+        zipapp=os.path.abspath(sys.argv[0]),
+    )
+    return drive(described, arguments.elements or pack(described, index))

@@ -1,0 +1,172 @@
+"""The driver of a job: runs what the job has to run, one after another or side by side, until it is told to end."""
+
+import json
+import os
+import random
+import socket
+import threading
+from typing import Any, Dict, List, Optional
+
+from . import launcher, requeue
+from .attempt import Clock, Lane, NextStep, attempt, give_up
+from .job import Job
+from .monitors import Monitors
+from .output import FileOutput, Output, copy_and_remove, left_by_earlier_start
+from .stop import Stop
+
+CONTROLLER_S = 10.0  # between two attempts while slurmctld is away; up to twice that, for not all jobs ask at once
+UNTIL_KILLED_S = 3600.0
+
+
+def drive(job: Job, elements: List[int]) -> int:
+    """Run these elements of a job to their records. Return 0 if all completed, else 1."""
+    stop = Stop()
+    try:
+        os.makedirs(job.running, exist_ok=True)
+    except OSError:
+        give_up("%s cannot write to %s" % (socket.gethostname(), job.results))
+    try:
+        sweep = job.sweep()
+    except (OSError, ValueError) as error:
+        give_up("%s cannot be read: %s" % (os.path.join(os.path.dirname(job.file), "sweep.json"), error))
+    if job.on_slurm:
+        os.environ["SLURM_EXPORT_ENV"] = "ALL"  # else a site's --export=NONE would hide the modules from srun
+        if _was_given_up(job):
+            give_up("another job runs this")
+        elements = _left(job, sweep, elements)
+    return _Driver(job, sweep, stop, len(elements) > 1 and job.on_slurm).run(elements)
+
+
+def pack(job: Job, index: int) -> List[int]:
+    """Return the elements that index `index` of the array runs. Ends the job if the batch does not say so."""
+    path = os.path.join(os.path.dirname(job.file), "packs", job.batch)
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        elements = [int(word) for word in lines[index].split()]
+    except (OSError, ValueError, IndexError):
+        elements = []
+    if not elements:
+        give_up("packs/%s does not say what index %d of the array runs" % (job.batch, index))
+    return elements
+
+
+def _was_given_up(job: Job) -> bool:
+    """Whether hpcbench took the sbatch of this batch for lost, and has submitted another one since."""
+    path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
+    try:
+        with open(path, encoding="utf-8") as file:
+            events = [json.loads(line) for line in file if '"rejected"' in line]
+    except (OSError, ValueError):
+        return False
+    return any(event.get("event") == "rejected" and event.get("batch") == job.batch for event in events)
+
+
+def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
+    """What of these elements is still to run, in a job that Slurm has started again."""
+    count = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
+    if not count:
+        return elements
+    start = requeue.Start(count, job.batch, job.running, job.records, job.log)
+    try:
+        requeue.record_cut_off(job.file, sweep, start)
+        return requeue.still_to_run(elements, start, sweep["experiment"]["retry"])
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        print("hpcbench: %s" % error, flush=True)
+        give_up("what was done before this restart cannot be read")
+
+
+class _Driver:
+    """Runs elements in one lane, or side by side in several, each with monitors of its own."""
+
+    def __init__(self, job: Job, sweep: Dict[str, Any], stop: Stop, shares_job: bool) -> None:
+        self._job = job
+        self._sweep = sweep
+        self._stop = stop
+        self._shares_job = shares_job
+        self._width: int = sweep["jobs"][job.name]["width"] if job.on_slurm else 1
+        self._output = Output(job.log)
+        self._failed = False
+
+    def run(self, elements: List[int]) -> int:
+        """Run them all, or until told to end; return 0 if all completed, else 1."""
+        if not elements:
+            return 0
+        nodes = int(self._job.planned(elements[0]).parameters["nodes"]) if self._job.on_slurm else 1
+        version, said = launcher.slurm_version() if self._job.on_slurm else (None, "")
+        beside: List[str] = []
+        if self._job.on_slurm:
+            if version and version >= launcher.SHARES_NODES:
+                beside = launcher.on_each_node(nodes)
+            elif nodes > 1:
+                told = (said or "no Slurm", socket.gethostname())
+                self._output.say("%s: only %s is watched; to watch every node takes Slurm 22.05 or newer" % told)
+        words = [*beside, *launcher.monitor_words(self._job.zipapp, os.path.join(self._job.results, "nodes"))]
+        watched = nodes if beside else 1
+        if self._width > 1:
+            self._side_by_side(elements, words, watched, launcher.own_share(version, self._width))
+        else:
+            self._one_after_another(elements, Monitors(words, watched, self._output.say))
+        return int(self._failed)
+
+    def _one_after_another(self, elements: List[int], monitors: Monitors) -> None:
+        lane = Lane(self._job, self._sweep, monitors, self._stop, [], self._shares_job)
+        for element in elements:
+            if self._stop.requested:
+                break
+            self._repetition(lane, element, self._output)
+        monitors.close()
+
+    def _side_by_side(self, elements: List[int], words: List[str], nodes: int, share: List[str]) -> None:
+        job_id = os.environ.get("SLURM_JOB_ID", "")
+        for path in left_by_earlier_start(self._job.running, job_id):
+            copy_and_remove(path)
+        waiting = list(reversed(elements))
+        lanes = [
+            threading.Thread(target=self._run_lane, args=(waiting, words, nodes, share))
+            for _ in range(min(self._width, len(elements)))
+        ]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+
+    def _run_lane(self, waiting: List[int], words: List[str], nodes: int, share: List[str]) -> None:
+        output: Optional[Output] = None
+
+        def say(text: str) -> None:
+            (output or self._output).say(text)
+
+        monitors = Monitors(words, nodes, say)
+        lane = Lane(self._job, self._sweep, monitors, self._stop, share, self._shares_job)
+        while waiting and not self._stop.requested:
+            try:
+                element = waiting.pop()
+            except IndexError:  # another lane took the last one
+                break
+            name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
+            output = FileOutput(os.path.join(self._job.running, name))
+            self._repetition(lane, element, output)
+            output.close()
+            output = None
+        monitors.close()
+
+    def _repetition(self, lane: Lane, element: int, output: Output) -> None:
+        """Run an element with as many attempts as it takes; each leaves a record."""
+        clock, number = Clock(), 0
+        while True:
+            number += 1
+            step, completed = attempt(lane, element, number, clock, output)
+            if step is NextStep.WAIT_FOR_CONTROLLER:
+                self._stop.wait(CONTROLLER_S * (1 + random.random()))  # noqa: S311 - only to spread
+                number -= 1
+                clock.restart()
+            if step is NextStep.GIVE_WAY:
+                self._stop.request()
+                self._stop.wait(UNTIL_KILLED_S)  # a job that has ended by itself is not started again
+            if step is NextStep.JOB_IS_ENDING:
+                self._stop.request()
+            goes_on = step in (NextStep.AGAIN, NextStep.WAIT_FOR_CONTROLLER) and not self._stop.requested
+            if not goes_on:
+                self._failed = self._failed or not completed
+                return

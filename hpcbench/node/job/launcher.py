@@ -1,0 +1,85 @@
+"""Starting the tasks of a run: by srun in a Slurm job, as processes of this machine elsewhere."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from typing import List, Optional, Tuple
+
+from ...core.run_spec import PlannedRun
+from ..launch.local_launcher import run_tasks
+from .job import Job
+from .output import Output
+from .stop import Stop
+
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+SHARES_NODES = (22, 5)  # from here on steps can overlap
+EXACT = (21, 8)  # later than that, --exact gives a step no more than it asks for; before, --exclusive did
+
+
+def slurm_version() -> Tuple[Optional[Tuple[int, int]], str]:
+    """Return the version of Slurm, as numbers and as srun says it; None and an empty text if it says nothing."""
+    try:
+        done = subprocess.run(["srun", "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None, ""
+    said = done.stdout.decode("utf-8", "replace").strip()
+    found = _VERSION.search(said)
+    return (int(found.group(1)), int(found.group(2))) if found else None, said
+
+
+def own_share(version: Optional[Tuple[int, int]], width: int) -> List[str]:
+    """Return the words by which srun gives one of `width` runs side by side its own share of the job, and no more.
+
+    The memory of the job is shared out by hand: a step would take all of it.
+    """
+    words = ["--exact" if version and version > EXACT else "--exclusive"]
+    if "SLURM_MEM_PER_NODE" in os.environ:
+        words.append("--mem=%d" % (int(os.environ["SLURM_MEM_PER_NODE"]) // width))
+    elif "SLURM_MEM_PER_CPU" in os.environ:
+        words.append("--mem-per-cpu=%s" % os.environ["SLURM_MEM_PER_CPU"])
+    return words
+
+
+def on_each_node(nodes: int) -> List[str]:
+    """Return the srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs.
+
+    For Slurm 22.05 and newer. Without --mem=0 its limit would be --mem-per-cpu, for one CPU. With it, the step may use
+    all memory of the job, and takes none from other steps: https://slurm.schedmd.com/srun.html#OPT_mem
+    """
+    each = ["--nodes=%d" % nodes, "--ntasks=%d" % nodes, "--ntasks-per-node=1", "--cpus-per-task=1"]
+    return ["srun", "--overlap", "--mem=0", *each, "--cpu-bind=none", "--mpi=none"]
+
+
+def launch(job: Job, planned: PlannedRun, share: List[str], words: List[str], output: Output, stop: Stop) -> int:
+    """Run the tasks of a run, each with the command `words`; return their exit status, as a shell would say it.
+
+    The command is logged as one line, which can be pasted into a shell inside the allocation.
+    """
+    if job.on_slurm:
+        command = [*job.srun, *share, *words]
+        output.say(" ".join(map(shlex.quote, command)))
+        return _status(_run(command, output))
+    output.say(" ".join(map(shlex.quote, words)))
+    cpus = int(planned.parameters["cpus_per_task"])
+    return run_tasks(planned.tasks, cpus, words, stop.calling)
+
+
+def _run(command: List[str], output: Output) -> int:
+    try:
+        descriptor = output.descriptor
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=descriptor, stderr=descriptor)
+    except OSError as error:
+        output.say("%s: %s" % (command[0], error.strerror))
+        return 127
+    return process.wait()
+
+
+def _status(returned: int) -> int:
+    return returned if returned >= 0 else 128 - returned
+
+
+def monitor_words(zipapp: str, nodes_folder: str) -> List[str]:
+    """Return the command of a monitor, which runs with the Python of the driver."""
+    return [sys.executable, "-I", zipapp, "monitor", "--nodes", nodes_folder]

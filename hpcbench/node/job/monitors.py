@@ -1,0 +1,119 @@
+"""The monitors of a job, one on each node: one process per node for all runs of the job, told by lines of JSON.
+
+They outlive the single run, so that a run does not wait for Python and its imports; each run has a timeline of its own.
+"""
+
+import json
+import os
+import select
+import subprocess
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from ..monitor.protocol import BEGIN, BUSY, END, IDLE, WATCHING
+
+TIMEOUT_S = 30.0  # for a reply: a file system may hold a monitor up
+
+
+class Monitors:
+    """Starts the monitors with the first run, and again if they have died."""
+
+    def __init__(self, words: List[str], nodes: int, say: Callable[[str], None]) -> None:
+        self._words = words
+        self._say = say
+        self._nodes = nodes
+        self._process: "Optional[subprocess.Popen[bytes]]" = None
+        self._buffer = b""
+        self._number = 0
+        self._watching = False
+
+    def begin(self, scratch: str) -> None:
+        """Start a timeline in `scratch` on each node, whose base name marks the processes of the run."""
+        watching = sum(reply["said"] == WATCHING for reply in self._ask({"do": BEGIN, "folder": scratch}))
+        self._watching = True
+        if watching < self._nodes:
+            self._say("%d of %d monitors have begun" % (watching, self._nodes))
+
+    def end(self) -> None:
+        """End the timelines. A monitor that does not answer is killed; what it has written stays."""
+        if not self._watching:
+            return
+        self._watching = False
+        if len(self._ask({"do": END})) < self._nodes:
+            self._kill()
+
+    def busy(self, wait_s: float, gpus: bool) -> str:
+        """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing."""
+        replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s + TIMEOUT_S)
+        busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["said"] == BUSY]
+        if busy or len(replies) == self._nodes:
+            return "\n".join(busy)
+        return "it could not be looked at"
+
+    def close(self) -> None:
+        """End the monitors. The last thing that they do is to describe their nodes, if nobody has done so."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        try:
+            self._process.stdin.close()
+        except OSError:  # it has died
+            pass
+        try:
+            self._process.wait(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._kill()
+
+    def _ask(self, command: Dict[str, Any], timeout_s: float = TIMEOUT_S) -> List[Dict[str, Any]]:
+        """Return the replies to a command, one from each node that answers in time."""
+        process = self._running()
+        self._number += 1
+        line = json.dumps({**command, "number": self._number}) + "\n"
+        try:
+            os.write(process.stdin.fileno(), line.encode())  # type: ignore[union-attr]
+        except OSError:  # it has died
+            self._kill()
+            return []
+        replies: List[Dict[str, Any]] = []
+        until = time.monotonic() + timeout_s
+        while len(replies) < self._nodes:
+            reply = self._line(until)
+            if reply is None:
+                break
+            if reply.get("number") == self._number:
+                replies.append(reply)
+        return replies
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._process.poll() is not None:
+            self._buffer = b""
+            self._process = subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        return self._process
+
+    def _line(self, until: float) -> Optional[Dict[str, Any]]:
+        """The next line that is JSON; None if the time is over, or they have ended."""
+        assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - it is a pipe
+        pipe = self._process.stdout.fileno()
+        while True:
+            line, end, rest = self._buffer.partition(b"\n")
+            if end:
+                self._buffer = rest
+                try:
+                    found = json.loads(line)
+                except ValueError:  # said by something that starts them
+                    continue
+                if isinstance(found, dict):
+                    return found
+                continue
+            if not select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+                return None
+            part = os.read(pipe, 65536)
+            if not part:
+                return None
+            self._buffer += part
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None

@@ -1,0 +1,83 @@
+"""What a job's driver and its monitors say to each other: a JSON object in each line.
+
+A command has `do` and a `number`; the reply of each node has the same number, its `host`, and what it `said`.
+"""
+
+import json
+import os
+import select
+from typing import Any, Dict, Optional
+
+BEGIN, END, IDLE = "begin", "end", "idle"  # commands: `folder` of the timeline; -; `wait_s` and `gpus`
+WATCHING, FAILED, ENDED = "watching", "failed", "ended"  # replies to BEGIN and END; FAILED has a `reason`
+BUSY, QUIET = "busy", "quiet"  # replies to IDLE; BUSY has a `reason`
+
+Command = Dict[str, Any]
+
+
+class Commands:
+    """The commands that come in by a file descriptor, such as that of the standard input."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.end: Optional[Command] = None  # the END that ended the last run
+        self._buffer = b""
+        self._ended = False
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN | select.POLLHUP)
+
+    def next(self) -> Optional[Command]:
+        """Wait for the next command and return it; None at the end of the input. Other lines are passed over."""
+        while True:
+            line = self._line()
+            if line is not None:
+                command = _parsed(line)
+                if command is not None:
+                    return command
+            elif self._ended:
+                return None
+            else:
+                self._read()
+
+    def is_over(self, wait_s: float) -> bool:
+        """Wait up to `wait_s` seconds; return whether the run that is watched is over: by END, or with the input.
+
+        Other commands have no meaning meanwhile and are dropped.
+        """
+        self.end = None
+        if self._poll.poll(max(0.0, wait_s) * 1000):
+            self._read()
+        while True:
+            line = self._line()
+            if line is None:
+                return self._ended
+            command = _parsed(line)
+            if command is not None and command.get("do") == END:
+                self.end = command
+                return True
+
+    def _line(self) -> Optional[bytes]:
+        line, end, rest = self._buffer.partition(b"\n")
+        if not end:
+            return None
+        self._buffer = rest
+        return line
+
+    def _read(self) -> None:
+        part = os.read(self.descriptor, 4096)
+        self._ended = not part
+        self._buffer += part
+
+
+def _parsed(line: bytes) -> Optional[Command]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def reply(command: Command, host: str, said: str, reason: str = "") -> None:
+    """Answer a command on the standard output."""
+    line = json.dumps({"number": command.get("number"), "host": host, "said": said, "reason": reason})
+    os.write(1, (line + "\n").encode())

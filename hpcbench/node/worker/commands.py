@@ -1,0 +1,46 @@
+"""The command of the zipapp that does the work of one rank."""
+
+import json
+import os
+import sys
+import tempfile
+from typing import Any, Dict
+
+from ...core.run_spec import read
+from ...core.status import COMPLETED
+from ..launch.ranks import from_environment
+from .worker import find, looks_for_threads, run
+
+
+def work(arguments: Any) -> int:
+    """Do the work of one rank, and write what it measured to a file descriptor. Does not return."""
+    planned = read(arguments.job_file, arguments.element)
+    ranks, environment = from_environment(os.environ), dict(os.environ)
+    if arguments.found_fd is not None:
+        with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
+            facts = run(planned, ranks, json.load(file))
+    elif looks_for_threads(planned):
+        facts = find(planned, ranks)
+        if facts["status"] == COMPLETED:
+            _start_again(facts["found"], environment)
+    else:
+        facts = run(planned, ranks)
+    with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
+        json.dump(facts, pipe, separators=(",", ":"))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The result is out. Taking the interpreter down would let C++ destructors race with the framework's threads:
+    # one DDP run in five on gloo aborted there, after all its work was done.
+    os._exit(0 if facts["status"] == COMPLETED else 1)
+
+
+def _start_again(found: Dict[str, Any], environment: Dict[str, str]) -> None:
+    """Become the same task from its beginning, with what was found and the environment that it had. Does not return."""
+    with tempfile.TemporaryFile("w", encoding="utf-8") as file:
+        json.dump(found, file)
+        file.flush()
+        file.seek(0)
+        os.set_inheritable(file.fileno(), True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, [sys.executable, *sys.argv, "--found-fd", str(file.fileno())], environment)
