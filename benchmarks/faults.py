@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from hpcbench.node.host import hostname
 from hpcbench.node.host.proc_stat import TICKS_PER_S, cpu_times
 from hpcbench.node.monitor.processes import MARK
+from hpcbench.node.monitor.protocol import BEGIN, WATCHING
 from hpcbench.node.results import monitor_summary
 from hpcbench.submit.zipapp import node_zipapp
 
@@ -169,8 +170,9 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         folder = Path(name)
         scratch = folder / folder.name  # a mark of its own
         (folder / "node.pyz").write_bytes(node_zipapp())
-        monitor = _start([str(folder / "node.pyz"), "monitor", str(scratch)], folder, {})
-        _said(monitor, "watching")
+        monitor = _start([str(folder / "node.pyz"), "monitor"], folder, {})
+        _tell(monitor, {"do": BEGIN, "number": 1, "folder": str(scratch)})
+        _said(monitor, WATCHING)
         code = _WORKER.format(workload=WORKLOADS[workload])
         mark = {MARK: scratch.name, "OMP_NUM_THREADS": "1"}
         worker = _start(["-c", code, str(cpu), str(seconds)], folder, mark)
@@ -215,6 +217,12 @@ def _said(process: subprocess.Popen[str], word: str) -> None:
     line = _line(process)
     if word not in line:
         raise RuntimeError(f"it said {line!r}, not {word!r}")
+
+
+def _tell(process: subprocess.Popen[str], command: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(command) + "\n")
+    process.stdin.flush()
 
 
 def _line(process: subprocess.Popen[str]) -> str:

@@ -1,8 +1,8 @@
 """The commands of the zipapp that each sweep carries to its nodes.
 
 A job script calls `job`, which starts `monitor` on each node, and `rank` for each task of a run, which starts `work`.
-`hpcbench doctor --on-node` calls `checkup`, `peaks` and `placement`. Each imports what it needs when it is called: a run
-waits for the start of its tasks.
+`hpcbench doctor --on-node` calls `checkup`, `peaks` and `placement`. Each imports what it needs when it is called: a
+run waits for the start of its tasks.
 """
 
 import argparse

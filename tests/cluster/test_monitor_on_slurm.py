@@ -32,7 +32,7 @@ def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_s
     assert len(headers) == 4, "of two attempts on two nodes, each put there after its record"
     steps = slurm("sacct", "-j", job, "--noheader", "--parsable2", "--format=JobID,State,AllocNodes").splitlines()
     ended = [line.split("|")[1:] for line in steps if line.split("|")[0].rpartition(".")[2].isdigit()]
-    assert ended == [["COMPLETED", "2"]] * 4, "a monitor and the tasks, twice: none was left to be killed with its job"
+    assert ended == [["COMPLETED", "2"]] * 3, "monitors for the job, and the tasks twice: none was killed with its job"
 
 
 @pytest.mark.usefixtures("somebody_else")

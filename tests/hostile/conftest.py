@@ -89,10 +89,10 @@ def bash(tmp_path: Path, hostile: Hostile) -> Callable[..., bytes]:
     folder = tmp_path / "cwd"
     folder.mkdir()
 
-    def run(*words: str, **variables: str) -> bytes:
+    def run(*words: str, status: int = 0, **variables: str) -> bytes:
         environment = {"PATH": os.environ["PATH"], "HOME": "/nowhere", **variables}
         done = subprocess.run(["bash", *words], cwd=folder, env=environment, capture_output=True, check=False)
-        assert (done.stderr, done.returncode) == (b"", 0)
+        assert (done.stderr, done.returncode) == (b"", status)
         assert not hostile.canary.exists(), "a value was run"
         assert not list(folder.iterdir()), "a value wrote a file"
         return done.stdout

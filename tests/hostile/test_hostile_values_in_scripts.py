@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from hpcbench.plan.plan import Plan
 from hpcbench.store.sweep import Sweep
 from tests.hostile.values import Hostile, document
 
+PYTHON = sys.executable
 Tries = Callable[[int], int]
 Bash = Callable[..., bytes]
 Swept = Callable[..., Sweep]
@@ -83,7 +85,7 @@ def test_values_in_a_command_arrive_unchanged_where_they_are_quoted(
 
 
 def test_words_of_modules_and_containers_arrive_unchanged(
-    tries: Tries, hostile: Hostile, witness: Path, swept: Swept, bash: Bash
+    tries: Tries, hostile: Hostile, witness: Path, swept: Swept, bash: Bash, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     witness.with_name("podman").symlink_to(witness)
     path = f"{witness.parent}:/usr/bin:/bin"
@@ -99,9 +101,11 @@ def test_words_of_modules_and_containers_arrive_unchanged(
             assert calls == [["module", kind, name] for kind in ("use", "load") for name in names]
         else:
             container = {"runtime": "podman", "image": "image", "options": words}
-            sweep = swept({"environments": {"command": {"container": container, "python": "a " + words[0]}}})
-            bash(str(sweep.paths.script("job-001")), "0", PATH=path)
-            (call,) = [call for call in seen_by(witness, "arguments") if "podman" in call]
+            with monkeypatch.context() as real:
+                real.setattr(sys, "executable", PYTHON)  # of the driver, outside of the container
+                sweep = swept({"environments": {"command": {"container": container, "python": "a " + words[0]}}})
+            bash(str(sweep.paths.script("job-001")), "0", PATH=path, status=1)
+            (call,) = [call for call in seen_by(witness, "arguments") if "rank" in call]
             end = [*words, "image", "a " + words[0], str(sweep.paths.jobs / "node.pyz"), "rank"]
             start = len(call) - 1 - call[::-1].index("image") - len(words)
             assert call[start : start + len(end)] == end
@@ -116,12 +120,12 @@ def test_words_of_srun_arrive_unchanged_with_a_fake_srun(
     slurm = {"PATH": f"{witness.parent}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_JOB_ID": "7"}
     for words in batches(hostile.values(tries(250)), 100):
         site = {"scheduler": "slurm", "launcher": {"srun": words}}
-        sweep = swept({**site, "environments": {"command": {"python": str(witness)}}})
-        bash(str(sweep.paths.script("job-001")), **slurm)
+        sweep = swept({**site, "environments": {"command": {"python": PYTHON}}})
+        bash(str(sweep.paths.script("job-001")), **slurm, status=1)
         calls = seen_by(witness, "arguments")
         (call,) = [call for call in calls if call[0] == "srun" and "rank" in call]
         start = call.index("--kill-on-bad-exit=1") + 1
-        assert call[start : start + len(words) + 1] == [*words, str(witness)]
+        assert call[start : start + len(words) + 1] == [*words, PYTHON]
 
 
 def test_values_in_a_template_of_the_workspace_arrive_unchanged(

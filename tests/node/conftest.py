@@ -41,6 +41,26 @@ SWEEP = {
 }
 
 
+# What the driver of a job does to start tasks here, and after they have ended: each as a program for any Python.
+SPAWN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hpcbench_carried.node.launch.local_launcher import EndOnSignal, run_tasks
+sys.exit(run_tasks(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:], EndOnSignal))
+"""
+RECORD = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from hpcbench_carried.core.run_spec import read
+from hpcbench_carried.node.results import outcome, record_writer
+job_file, scratch, records, batch, ending = sys.argv[2:]
+with open(os.path.join(os.path.dirname(job_file), "sweep.json")) as file:
+    sweep = json.load(file)
+place = record_writer.Place(os.path.splitext(os.path.basename(job_file))[0], 0, batch, 1)
+record_writer.write(read(job_file, 0), sweep, place, outcome.Ending(**json.loads(ending)), scratch, records)
+"""
+
+
 @pytest.fixture
 def make_parameters() -> Callable[..., dict[str, Any]]:
     """The full parameters of a case, as the planner writes them."""
@@ -179,9 +199,10 @@ class SweepFolder:
     def rank(self, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
         return run(self.words("rank", *options), environment)
 
-    def spawn_words(self, tasks: int, cpus_per_task: int, command: list[str]) -> list[str]:
-        options = [f"--tasks={tasks}", f"--cpus-per-task={cpus_per_task}", "--"]
-        return [sys.executable, str(self.zipapp), "spawn", *options, *command]
+    def spawn_words(
+        self, tasks: int, cpus_per_task: int, command: list[str], python: str = sys.executable
+    ) -> list[str]:
+        return [python, "-c", SPAWN, str(self.zipapp), str(tasks), str(cpus_per_task), *command]
 
     def rank_file(self, rank: int = 0) -> dict[str, Any]:
         return json.loads((self.scratch / f"rank-{rank}.json").read_text())
@@ -193,16 +214,16 @@ class SweepFolder:
         stopped: str = "",
         elapsed: float = 1.0,
         log: str = "",
-        attempt: int = 1,
-        noise: str = "",
+        python: str = sys.executable,
     ) -> list[str]:
-        ending = ["--exit-status", str(exit_status), "--stopped", stopped, "--elapsed", str(elapsed), "--limit", "60"]
-        watched = ["--attempt", str(attempt), "--noise", noise]
-        return ["--records", str(self.records), "--batch", BATCH, "--log", log, *ending, *watched]
+        times = {"elapsed_s": elapsed, "limit_s": 60.0, "margin_s": 1.0}
+        ending = {"exit_status": exit_status, "stopped": bool(stopped), "log": log, **times}
+        files = [str(path) for path in (self.zipapp, self.job_file, self.scratch, self.records)]
+        return [python, "-c", RECORD, *files, BATCH, json.dumps(ending)]
 
     def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
         """The record that is written after a launcher that ended so."""
-        run(self.words("record", *self.record_words(exit_status, **ending)), environment)
+        run(self.record_words(exit_status, **ending), environment)
         return json.loads(self.records.read_text().splitlines()[-1])
 
 

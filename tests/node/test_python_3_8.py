@@ -37,6 +37,17 @@ def old_python() -> str:
     return found
 
 
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+def test_a_python_that_is_too_old_is_named_with_the_one_that_is_needed(version: str, zipapp: Path) -> None:
+    """And the job is known to have given up, where it is its driver's."""
+    found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    if not found:
+        pytest.skip(f"no Python {version} here; not run: node.pyz under it")
+    done = subprocess.run([str(found[0]), str(zipapp), "job"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"hpcbench: gave up: {found[0]} is Python {version}, and hpcbench needs 3.8 or newer\n"
+
+
 def test_the_node_code_uses_nothing_that_python_3_8_lacks() -> None:
     vermin = Path(sys.executable).with_name("vermin")
     carried = [str(PACKAGE / part) for part in PARTS]
@@ -51,16 +62,15 @@ def test_the_zipapp_shows_its_commands_under_python_3_8(
     words = [old_python, str(zipapp), "--help"]
     done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert {"spawn", "rank", "record", "monitor", "quiet"} <= set(
-        done.stdout.replace(",", " ").replace("{", " ").split()
-    )
+    assert {"job", "monitor", "rank", "work"} <= set(done.stdout.replace(",", " ").replace("{", " ").split())
 
 
 def test_a_node_is_watched_under_python_3_8(
     old_python: str, zipapp: Path, tmp_path: Path, clean_environment: dict[str, str]
 ) -> None:
-    words = [old_python, "-W", "error", str(zipapp), "monitor", str(tmp_path / "mark")]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=clean_environment, timeout=60)
+    words = [old_python, "-W", "error", str(zipapp), "monitor"]
+    begin = json.dumps({"do": "begin", "number": 1, "folder": str(tmp_path / "mark")}).encode() + b"\n"
+    done = subprocess.run(words, input=begin, capture_output=True, env=clean_environment, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     (file,) = (tmp_path / "mark").iterdir()
     header, *_, ended = map(json.loads, file.read_text().splitlines())
@@ -81,19 +91,19 @@ def test_a_node_is_watched_under_python_3_8(
     assert (done.stdout, done.stderr) == (b"[None] 1\n", b"")
 
 
-@pytest.mark.parametrize("launch", [[], ["spawn", "--tasks=1", "--cpus-per-task=1", "--"]], ids=["alone", "spawned"])
-def test_a_repetition_becomes_a_record_under_python_3_8(
-    old_python: str, make_folder: Callable[..., Any], clean_environment: dict[str, str], launch: list[str]
+def test_a_run_becomes_a_record_under_python_3_8(
+    old_python: str, make_folder: Callable[..., Any], clean_environment: dict[str, str]
 ) -> None:
-    """There is no framework in that Python, and the record has to say just that."""
+    """By the driver of its job. There is no framework in that Python, and the record has to say just that."""
     folder = make_folder()
-    launcher = [old_python, str(folder.zipapp), *launch] if launch else []
-    words = [*launcher, *folder.words("rank", python=old_python)]
-    ran = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
-    options = folder.record_words(ran.returncode)
-    words = folder.words("record", *options, python=old_python)
-    wrote = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
-    assert wrote.returncode == 1, wrote.stderr
+    described = json.loads((folder.folder / "sweep.json").read_text())
+    jobs = {"job-1": {"environment": "pytorch", "width": 1}}
+    (folder.folder / "sweep.json").write_text(json.dumps({**described, "jobs": jobs}))
+    files = [str(folder.job_file), "0", "--results", str(folder.folder / "results"), "--batch", "job-1"]
+    words = [old_python, "-W", "error", str(folder.zipapp), "job", *files, "--limit", "60", "--python", old_python]
+    done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    folder.records = folder.folder / "results" / "records" / "job-1" / "local.jsonl"
     record = json.loads(folder.records.read_text())
     assert record["status"] == "failed"
     assert record["error"]["type"] == "ModuleNotFoundError"
@@ -113,7 +123,7 @@ def test_a_command_and_its_metrics_become_a_record_under_python_3_8(
     description.write_text(json.dumps({**sweep, "experiment": experiment}))
     for words in (
         folder.words("rank", python=old_python),
-        folder.words("record", *folder.record_words(0), python=old_python),
+        folder.record_words(0, python=old_python),
     ):
         done = subprocess.run(words, capture_output=True, text=True, env=clean_environment, timeout=60, check=False)
         assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,6 +54,18 @@ def seen(show: Path) -> list[str]:
     return show.with_name("seen").read_bytes().decode().split("\0")
 
 
+def srun_in(text: str) -> list[str]:
+    """The words that the script gives as `--srun`."""
+    (line,) = [line for line in text.splitlines() if line.startswith("  --srun ")]
+    return shlex.split(shlex.split(line.rstrip("\\"))[1])
+
+
+def srun_is(show: Path) -> dict[str, str]:
+    """The variables of a job whose srun is `show`."""
+    show.rename(show.with_name("srun"))
+    return {"PATH": f"{show.parent}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}
+
+
 def assert_bash_accepts(text: str) -> None:
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -103,15 +116,15 @@ def test_a_script_says_all_that_slurm_needs_in_sbatch_lines(make_sweep: MakeSwee
 
 def test_srun_is_told_its_cpus_itself(make_sweep: MakeSweep) -> None:
     sweep = make_sweep("  strategy: ddp\n  nodes: 2\n  tasks_per_node: 3\n  cpus_per_task: 4")
-    (line,) = [line.strip() for line in script(sweep).splitlines() if line.strip().startswith("srun ")]
-    assert line.split()[:5] == ["srun", "--nodes=2", "--ntasks=6", "--ntasks-per-node=3", "--cpus-per-task=4"]
+    words = srun_in(script(sweep))
+    assert words[:5] == ["srun", "--nodes=2", "--ntasks=6", "--ntasks-per-node=3", "--cpus-per-task=4"]
 
 
 def test_a_script_for_this_machine_has_no_sbatch_lines_and_no_srun(make_sweep: MakeSweep) -> None:
     text = script(make_sweep(scheduler="local"))
     assert "#SBATCH" not in text
     assert "srun" not in text
-    assert "spawn --tasks=1 --cpus-per-task=1" in text
+    assert 'job "$sweep/job-001.jsonl" "$@" ' in text
 
 
 def test_the_template_of_the_workspace_wins(make_sweep: MakeSweep, tmp_path: Path) -> None:
@@ -162,40 +175,29 @@ def test_words_of_a_container_arrive_as_they_are_written(make_sweep: MakeSweep, 
     assert not (sweep.paths.jobs / "pwned").exists()
 
 
-def test_what_starts_and_records_a_case_in_a_container_runs_beside_it(make_sweep: MakeSweep) -> None:
+def test_the_driver_of_a_container_runs_outside_of_it(make_sweep: MakeSweep) -> None:
     text = script(make_sweep(site="container: {runtime: podman, image: x}", scheduler="local"))
-    assert f'outside=({sys.executable} -I "$sweep/node.pyz")' in text
-    assert text.index('"${outside[@]}" spawn') < text.index('"${node[@]}" rank') < text.index('"${outside[@]}" record')
+    assert f"\npython={sys.executable} " in text
+    (line,) = [line for line in text.splitlines() if line.startswith("  --python ")]
+    words = shlex.split(shlex.split(line)[1])
+    assert (words[0], words[-2:]) == ("podman", ["x", "python3"])
 
 
-def test_where_the_python_that_rendered_is_missing_that_of_the_workload_watches(
-    make_sweep: MakeSweep, show: Path
-) -> None:
-    sweep = make_sweep(site=f"python: {show}", scheduler="local")
-    sweep.paths.script("job-001").write_text(script(sweep).replace(f"({sys.executable} -I", "(/no/such/python -I"))
-    run(sweep)
-    node = str(sweep.paths.jobs / "node.pyz")
-    words = seen(show)
-    starts = [place for place in range(len(words)) if words[place] == node]
-    assert [words[place + 1] for place in starts] == ["monitor", "spawn", "rank", "record"]
-
-
-def test_beside_a_container_where_the_python_that_rendered_is_missing_the_nodes_own_records(
+def test_outside_of_a_container_where_the_python_that_rendered_is_missing_the_nodes_own_drives(
     make_sweep: MakeSweep, show: Path
 ) -> None:
     show.rename(show.with_name("python3"))
     sweep = make_sweep(site="container: {runtime: podman, image: x}", scheduler="local")
-    sweep.paths.script("job-001").write_text(script(sweep).replace(f"({sys.executable} -I", "(/no/such/python -I"))
+    sweep.paths.script("job-001").write_text(
+        script(sweep).replace(f"python={sys.executable}", "python=/no/such/python")
+    )
     run(sweep, PATH=f"{show.parent}:{os.environ['PATH']}")
-    own = ["-I", str(sweep.paths.jobs / "node.pyz")]
-    words = seen(show)
-    starts = [place for place in range(len(words)) if words[place : place + 2] == own]
-    assert [words[place + 2] for place in starts] == ["monitor", "spawn", "record"]
+    assert seen(show)[:3] == ["-I", str(sweep.paths.jobs / "node.pyz"), "job"]
 
 
 def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep, show: Path) -> None:
     sweep = make_sweep(site=f"python: {show}\n    container: {{runtime: pyxis, image: ./torch.sqsh}}")
-    run(sweep, **{"BASH_FUNC_srun%%": f'() {{ "{show}" srun "$@"; }}', "SLURM_ARRAY_TASK_ID": "0"})
+    run(sweep, **srun_is(show))
     root = sweep.paths.jobs.parents[1]
     arguments = seen(show)
     start = arguments.index(f"--container-image={root}/torch.sqsh")
@@ -204,7 +206,6 @@ def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep
         str(show),
         str(sweep.paths.jobs / "node.pyz"),
     ]
-    assert "record" not in arguments, "the record is written outside, by another Python"
 
 
 def test_a_container_of_pyxis_needs_slurm(make_sweep: MakeSweep) -> None:
@@ -251,7 +252,7 @@ def test_names_that_the_set_up_uses_do_not_lead_the_record_elsewhere(make_sweep:
     lines = "['results=/x', 'sweep=/x', 'job=x', 'element=9', 'elements=(9)', 'batch=x', 'scratch=/x', 'log=/x']"
     sweep = make_sweep(site=f"setup: {lines}\n    python: {show}", scheduler="local")
     run(sweep)
-    assert str(sweep.paths.local_records("job-001")) in seen(show)
+    assert str(sweep.paths.results) in seen(show)
     assert "/x" not in seen(show)
 
 
@@ -281,11 +282,10 @@ def test_what_pip_put_into_the_home_is_not_seen_in_a_container(make_sweep: MakeS
     assert "export PYTHONNOUSERSITE=''\n" in script(make_sweep(site=own, name="study-2"))
 
 
-def test_after_the_set_up_a_failure_is_no_longer_the_end(make_sweep: MakeSweep, show: Path) -> None:
+def test_after_the_set_up_a_failure_is_not_one_of_the_set_up(make_sweep: MakeSweep, show: Path) -> None:
     show.write_text(show.read_text() + "exit 7\n")
-    sweep = make_sweep(site=f"setup: ['true']\n    python: {show}", scheduler="local")
-    assert run(sweep).stderr == ""
-    assert "record" in seen(show)
+    done = run(make_sweep(site=f"setup: ['true']\n    python: {show}", scheduler="local"))
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 @pytest.mark.parametrize(
@@ -305,14 +305,14 @@ def test_a_workspace_with_any_name_works_on_this_machine(
     done = run(sweep)
     assert done.stderr == ""
     assert str(sweep.paths.jobs / "node.pyz") in seen(show)
-    assert str(sweep.paths.local_records("job-001")) in seen(show)
+    assert str(sweep.paths.results) in seen(show)
     assert not (sweep.paths.jobs / "pwned").exists()
 
 
 def test_extra_arguments_of_srun_arrive_as_they_are_written(make_sweep: MakeSweep, show: Path) -> None:
     words = yaml.safe_dump(HOSTILE, default_flow_style=True, width=10**6).strip()
     sweep = make_sweep(site=f"python: {sys.executable}\nlauncher:\n  srun: {words}")
-    run(sweep, **{"BASH_FUNC_srun%%": f'() {{ "{show}" "$@"; }}', "SLURM_ARRAY_TASK_ID": "0"})
+    run(sweep, **srun_is(show))
     arguments = seen(show)
     start = arguments.index(HOSTILE[0])
     assert arguments[start : start + len(HOSTILE) + 1] == [*HOSTILE, sys.executable]
@@ -379,6 +379,11 @@ def test_side_by_side_a_job_asks_for_what_all_of_them_need(make_sweep: MakeSweep
     )
     lines = [line.removeprefix("#SBATCH --") for line in script(sweep).splitlines() if line.startswith("#SBATCH")]
     assert {"array=0-2", "ntasks-per-node=3", "cpus-per-task=2", "mem=12G", "gres=gpu:v100:3"} <= set(lines)
-    (srun,) = [line for line in script(sweep).splitlines() if line.strip().startswith("srun ")]
-    assert "--gres=gpu:v100:1" in srun
-    assert "--ntasks=1 " in srun
+    assert {"--gres=gpu:v100:1", "--ntasks=1"} <= set(srun_in(script(sweep)))
+
+
+@pytest.mark.parametrize("site", ["modules: [a, b]\n    module_paths: [/m]\n    env: {A: b}", "setup: [x, y]", "{}"])
+def test_a_script_is_what_a_person_would_write(site: str, make_sweep: MakeSweep) -> None:
+    text = script(make_sweep("slurm: {partition: gpu, account: me, exclusive: true}", site))
+    assert len(text.splitlines()) <= 80
+    assert text.count('exec "$python" -I "$sweep/node.pyz" job ') == 1, "one line starts the driver"

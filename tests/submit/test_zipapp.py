@@ -23,7 +23,7 @@ def test_the_node_code_runs_alone_in_a_bare_interpreter(tmp_path: Path) -> None:
     """No site-packages, no PYTHONPATH, nothing but the one file: as in a framework's own environment."""
     file = tmp_path / "node.pyz"
     file.write_bytes(node_zipapp())
-    for arguments in (["--help"], ["record", "--help"], ["rank", "--help"], ["spawn", "--help"]):
+    for arguments in (["--help"], ["job", "--help"], ["rank", "--help"], ["monitor", "--help"]):
         done = subprocess.run(
             [sys.executable, "-S", "-s", "-I", "-W", "error", str(file), *arguments],
             cwd=tmp_path,
@@ -54,7 +54,7 @@ def changed(file: Path, ending: str, change: Callable[[bytes], bytes]) -> Path:
 
 
 def helped(file: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-I", "-W", "error", str(file), "record", "--help"]
+    words = [sys.executable, "-I", "-W", "error", str(file), "job", "--help"]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 

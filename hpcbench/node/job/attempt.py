@@ -144,7 +144,7 @@ def is_tried_again(record: Dict[str, Any], retry: Dict[str, Any], number: int, e
 
 
 def _scratch(job: Job, element: int, number: int) -> str:
-    """Make the folder of an attempt. Its name marks the processes of this attempt, and none that an earlier one left."""
+    """Make the folder of an attempt, whose name marks its processes, and none that an earlier attempt has left."""
     process = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
     restart = os.environ.get("SLURM_RESTART_COUNT") or "0"
     path = os.path.join(job.running, "%d-%s-%s-%d" % (element, process, restart, number))

@@ -3,6 +3,7 @@
 They outlive the single run, so that a run does not wait for Python and its imports; each run has a timeline of its own.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -44,7 +45,7 @@ class Monitors:
 
     def busy(self, wait_s: float, gpus: bool) -> str:
         """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing."""
-        replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s + TIMEOUT_S)
+        replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s)
         busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["said"] == BUSY]
         if busy or len(replies) == self._nodes:
             return "\n".join(busy)
@@ -55,17 +56,15 @@ class Monitors:
         if self._process is None:
             return
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        try:
+        with contextlib.suppress(OSError):  # it has died
             self._process.stdin.close()
-        except OSError:  # it has died
-            pass
         try:
             self._process.wait(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._kill()
 
-    def _ask(self, command: Dict[str, Any], timeout_s: float = TIMEOUT_S) -> List[Dict[str, Any]]:
-        """Return the replies to a command, one from each node that answers in time."""
+    def _ask(self, command: Dict[str, Any], wait_s: float = 0.0) -> List[Dict[str, Any]]:
+        """Return the replies to a command that takes `wait_s` seconds, one from each node that answers in time."""
         process = self._running()
         self._number += 1
         line = json.dumps({**command, "number": self._number}) + "\n"
@@ -75,7 +74,7 @@ class Monitors:
             self._kill()
             return []
         replies: List[Dict[str, Any]] = []
-        until = time.monotonic() + timeout_s
+        until = time.monotonic() + wait_s + TIMEOUT_S
         while len(replies) < self._nodes:
             reply = self._line(until)
             if reply is None:

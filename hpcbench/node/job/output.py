@@ -1,5 +1,6 @@
-"""Where a run's output goes: to the job's own, or, of runs side by side, to a file of its own that is copied at the end."""
+"""Where the output of a run goes: to that of the job, or, for concurrent runs, to a file that is copied there later."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -18,10 +19,8 @@ class Output:
     def say(self, text: str) -> None:
         """Write a line, at once: what the run prints comes after it."""
         data = ("hpcbench: %s\n" % text).encode("utf-8", "replace")
-        try:
+        with contextlib.suppress(OSError):  # a full disk: the record says what became of the run
             os.write(1 if self.descriptor is None else self.descriptor, data)
-        except OSError:  # a full disk: the record says what became of the run
-            pass
 
     def size(self) -> int:
         """Return where in the log the next output begins."""
@@ -51,13 +50,11 @@ class FileOutput(Output):
 
 def copy_and_remove(path: str) -> None:
     """Copy a file to the standard output, and remove it. A file that is not there is none."""
-    try:
+    with contextlib.suppress(OSError):  # the job's log is full, or somebody removed the folder
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         os.unlink(path)
-    except OSError:  # the job's log is full, or somebody removed the folder
-        pass
 
 
 def left_by_earlier_start(running: str, job_id: str) -> List[str]:

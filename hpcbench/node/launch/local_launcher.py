@@ -50,11 +50,11 @@ def run_on(
 
 def spawn_on(shares: Sequence[Sequence[int]], command: List[str]) -> int:
     """Do as `run_on`, and end the tasks when this process is told to end."""
-    return run_on(shares, command, _Signals)
+    return run_on(shares, command, EndOnSignal)
 
 
-class _Signals:
-    """Calls a function at SIGTERM and SIGINT."""
+class EndOnSignal:
+    """A context in which a function is called at SIGTERM and SIGINT, for a process that does nothing else."""
 
     def __init__(self, callback: Callable[[], None]) -> None:
         self._callback = callback

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -287,7 +288,10 @@ def test_clocks_that_differ_where_that_of_one_node_is_faked(cluster, sweep, slur
     (tmp_path / "clock").mkdir()
     (tmp_path / "clock" / "sitecustomize.py").write_text(CLOCK)
     site = json.loads(Path(cluster.environment["HPCBENCH_SITE"]).read_text())
-    site["environments"]["command"] = {"env": {"PYTHONPATH": str(tmp_path / "clock")}}
+    python = tmp_path / "clock" / "python"  # the driver, which dates the record, passes PYTHONPATH over
+    python.write_text(f'#!/bin/sh\n[ "$1" != -I ] || shift\nPYTHONPATH={python.parent} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    site["environments"]["command"] = {"python": str(python)}
     Path(cluster.environment["HPCBENCH_SITE"]).write_text(json.dumps(site))
     name = sweep('echo "$SLURMD_NODENAME"; [ "$SLURMD_NODENAME" != n1 ]', seeds=[1], slurm={"nodelist": "n1"})
     cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hpcbench.node.job.requeue import ANEW, Start, still_to_run
+from hpcbench.node.job.requeue import ANEW, Start, record_cut_off, still_to_run
 
 RETRY = {"max": 2, "on": ["node_failure", "preempted"]}
 
@@ -93,18 +91,24 @@ def test_before_there_is_any_record_all_is_to_run(tmp_path: Path) -> None:
 
 @pytest.fixture
 def restarted(
-    make_folder: Callable[..., Any], clean_environment: dict[str, str], tmp_path: Path
-) -> Callable[..., tuple[str, list[dict[str, Any]], Any]]:
-    """What the zipapp prints in job 42, started for the second time, the records that it has written, and the folder.
+    make_folder: Callable[..., Any],
+    sweep_description: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[list[int], list[dict[str, Any]], Any]]:
+    """What job 42, started for the second time, has still to run, the records that it has written, and the folder.
 
     Its first start was cut off in element 0, of four, after words in the log.
     """
     folder = make_folder()
     folder.job_file.write_text(folder.job_file.read_text() * 4)
+    monkeypatch.setenv("SLURM_JOB_ID", "42")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
 
     def run(
         words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[int, str], ...] = ()
-    ) -> tuple[str, list[dict[str, Any]], Any]:
+    ) -> tuple[list[int], list[dict[str, Any]], Any]:
         folder.records.parent.mkdir(parents=True)
         put(folder.records, *ended)
         scratch = folder.running / ran
@@ -112,23 +116,17 @@ def restarted(
         (scratch / "monitor-n1.jsonl").write_text("what it saw\n")
         (tmp_path / "log").write_text(words)
         records = folder.records.parent.with_name("job-1.abcd.1") / folder.records.name
-        files = ["--running", str(folder.running), "--records", str(records), "--log", str(tmp_path / "log")]
-        given = [str(folder.job_file), "0", "1", "2", "3", *files, "--batch", "job-1.abcd"]
-        done = subprocess.run(
-            [sys.executable, str(folder.zipapp), "restarted", *given],
-            env={**clean_environment, "SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, f"{ANEW}\n")
+        again = Start(1, "job-1.abcd", str(folder.running), str(records), str(tmp_path / "log"))
+        record_cut_off(str(folder.job_file), sweep_description, again)
+        left = still_to_run([0, 1, 2, 3], again, sweep_description["experiment"]["retry"])
+        assert capsys.readouterr().err == f"{ANEW}\n"
         lines = records.read_text().splitlines() if records.exists() else []
-        return done.stdout, [json.loads(line) for line in lines], folder
+        return left, [json.loads(line) for line in lines], folder
 
     return run
 
 
-Restarted = Callable[..., tuple[str, list[dict[str, Any]], Any]]
+Restarted = Callable[..., tuple[list[int], list[dict[str, Any]], Any]]
 SLURMSTEPD = "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO {} ***\n"
 
 
@@ -144,8 +142,8 @@ SLURMSTEPD = "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 2026-11-01T00:00:
     ],
 )
 def test_what_was_cut_off_has_a_record_of_why_and_is_run_again(restarted: Restarted, words: str, status: str) -> None:
-    printed, (record,), folder = restarted(words)
-    assert printed == "0 1 2 3\n"
+    left, (record,), folder = restarted(words)
+    assert left == [0, 1, 2, 3]
     assert (record["status"], record["error"]["type"], record["error"]["last_lines"]) == (
         status,
         status,
@@ -175,22 +173,22 @@ def test_what_had_all_but_its_record_is_not_run_again(
             (path / "rank-0.json").write_text(json.dumps(make_rank()))
 
     monkeypatch.setattr(Path, "mkdir", with_rank)
-    printed, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
-    assert (printed, record["status"]) == ("1 2 3\n", "completed")
+    left, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
+    assert (left, record["status"]) == ([1, 2, 3], "completed")
 
 
 def test_what_had_ended_before_is_not_run_again(restarted: Restarted) -> None:
-    printed, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
-    assert printed == "2 3\n"
+    left, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
+    assert left == [2, 3]
     assert (record["element"], record["attempt"]) == (2, 3)
 
 
 @pytest.mark.parametrize("ran", ["0-43-0-1", "0-4-2-1", ".0-42.log", "0-42", "notes"])
 def test_what_another_job_runs_is_left_alone(restarted: Restarted, ran: str) -> None:
-    printed, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
-    assert (printed, records) == ("0 1 2 3\n", [])
+    left, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
+    assert (left, records) == ([0, 1, 2, 3], [])
     assert (folder.running / ran / "monitor-n1.jsonl").exists()
 
 
 def test_all_may_have_ended_already(restarted: Restarted) -> None:
-    assert restarted(ran="notes", ended=tuple((element, "completed") for element in range(4)))[0] == "\n"
+    assert restarted(ran="notes", ended=tuple((element, "completed") for element in range(4)))[0] == []

@@ -16,6 +16,7 @@ import pytest
 from hpcbench.config.metrics import Metric
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.launch import command as node_command
+from tests.node.conftest import RECORD
 
 SWEEP = {"name": "sweep-1", "site": {"name": "here"}, "hpcbench_version": "0.1.0", "git": None}
 RATE = {"rate": {"regex": "rate: (.*)", "unit": "it/s"}}
@@ -46,8 +47,10 @@ class Trial:
         )
 
     def record(self, exit_status: int, environment: dict[str, str]) -> dict[str, Any]:
-        ending = ["--exit-status", str(exit_status), "--stopped", "", "--elapsed", "1", "--limit", "60"]
-        words = self.words("record", "--records", str(self.records), "--batch", "job-001", "--log", "", *ending)
+        times = {"elapsed_s": 1.0, "limit_s": 60.0, "margin_s": 1.0}
+        ending = json.dumps({"exit_status": exit_status, "stopped": False, "log": "", **times})
+        files = [str(path) for path in (self.zipapp, self.sweep / "job-001.jsonl", self.scratch, self.records)]
+        words = [sys.executable, "-c", RECORD, *files, "job-001", ending]
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert "Traceback" not in done.stderr, done.stderr
         record: dict[str, Any] = json.loads(self.records.read_text().splitlines()[-1])

@@ -189,12 +189,3 @@ def test_the_cause_is_the_rank_that_failed_and_not_those_that_were_ended(
     record = folder.record(done.returncode, environment)
     assert record["status"] == "failed"
     assert (record["error"]["rank"], record["error"]["signal"]) == (1, "SIGSEGV")
-
-
-@pytest.mark.parametrize(("spelling", "status"), [(["--"], 5), ([], 5)], ids=["with two dashes", "without"])
-def test_the_command_stands_after_the_options(
-    zipapp: Path, clean_environment: dict[str, str], spelling: list[str], status: int
-) -> None:
-    words = [sys.executable, str(zipapp), "spawn", "--tasks=1", "--cpus-per-task=1", *spelling]
-    done = subprocess.run([*words, *python("raise SystemExit(5)")], env=clean_environment, timeout=60, check=False)
-    assert done.returncode == status

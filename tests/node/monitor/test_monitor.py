@@ -17,7 +17,13 @@ from hpcbench.node.monitor.monitor import interval_after
 from hpcbench.node.monitor.processes import MARK
 from hpcbench.node.monitor.timeline import Timeline
 
-WATCH = "import sys; from hpcbench.node.monitor.monitor import watch; sys.exit(watch(sys.argv[1], sys.argv[2]))"
+WATCH = """
+import sys
+from hpcbench.node.monitor.monitor import watch
+from hpcbench.node.monitor.protocol import Commands
+ready = lambda: print("watching", flush=True)
+sys.exit(watch(sys.argv[1], sys.argv[2], Commands(0), ready))
+"""
 READY = "\nprint(flush=True)\nsys.stdin.read()"
 
 Process = subprocess.Popen[str]
@@ -38,7 +44,7 @@ class Running:
     def monitor(self, mark: str, code: str = WATCH) -> Process:
         """One that has begun, writing into a folder named like its mark."""
         monitor = self._start([sys.executable, "-c", code, str(self.folder / mark), unique(mark)])
-        assert line(monitor) == "hpcbench: watching\n"
+        assert line(monitor) == "watching\n"
         return monitor
 
     def worker(self, mark: str | None, code: str = "") -> Process:
@@ -168,7 +174,7 @@ def test_every_source_is_read_a_last_time_when_its_standard_input_ends(running: 
         assert len(shown(found, column)) >= 2
 
 
-def test_words_on_its_standard_input_do_not_end_it(running: Running) -> None:
+def test_words_on_its_standard_input_that_are_no_command_do_not_end_it(running: Running) -> None:
     monitor = running.monitor("m1")
     assert monitor.stdin is not None
     monitor.stdin.write("hello\n")
@@ -264,7 +270,7 @@ def test_a_fake_source_that_fails_is_told_and_the_others_go_on(running: Running,
 
 def test_readings_come_in_the_order_of_time_and_about_as_often_as_asked(running: Running) -> None:
     """How often is a matter of how busy the machine is: never more often, that is certain."""
-    code = WATCH.replace("sys.argv[2])", "sys.argv[2], 0.05)")
+    code = WATCH.replace("ready))", "ready, 0.05))")
     monitor = running.monitor("m1", code)
     with pytest.raises(subprocess.TimeoutExpired):
         monitor.wait(timeout=0.5)

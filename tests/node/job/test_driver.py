@@ -1,0 +1,252 @@
+"""How a job runs its pack, and what makes it give up: its script in real bash, real runs; srun is a fake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from hpcbench.store import packs
+from hpcbench.store.journal import Batch, Journal
+from tests.node.job.driven import Driven
+
+Drive = Callable[..., Driven]
+SEVEN = "matrix: {seed: {range: [1, 7]}}\nmeasure: {repetitions: 1, retries: 0}\n"
+SECOND = "echo >> tries; [ $(wc -l < tries) = 2 ]"  # whether it is the second run; their order is drawn by lot
+THREE_EACH = "slurm: {time: '00:10:00', pack_walltime: '00:30:00'}\n"
+SIDE_BY_SIDE = "slurm: {time: '00:10:00', pack_walltime: '00:20:00', pack: parallel, partition: a}\n"
+FOUR_CPUS = "{}\npartitions: {a: {cpus_per_node: 4}}"
+
+
+def test_a_pack_runs_its_elements_one_after_another_beside_one_monitor(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    done = packed.run()
+    assert done.returncode == 0, done.stdout
+    assert packed.ran == [0, 1, 2]
+    assert [record["status"] for record in packed.records] == 3 * ["completed"]
+    assert ["--overlap" in line for line in packed.sruns] == [True, False, False, False], "one monitor for all"
+    assert all(record["watched"] for record in packed.records), "and yet each run has a timeline of its own"
+
+
+@pytest.mark.parametrize(("index", "elements"), [("1", [3, 4, 5]), ("2", [6])])
+def test_an_index_of_the_array_runs_the_pack_in_its_line(drive: Drive, index: str, elements: list[int]) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    packed.run(SLURM_ARRAY_TASK_ID=index)
+    assert packed.ran == elements
+    assert (packed.sweep.paths.results / "records" / "job-001" / f"42_{index}.jsonl").exists()
+    assert {record["batch"] for record in packed.records} == {"job-001"}
+
+
+def test_a_batch_that_is_named_has_packs_logs_and_records_of_its_own(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    packs.write(packed.sweep.paths.packs("job-001.beef"), [(6, 2)])
+    packed.run("job-001.beef")
+    assert packed.ran == [6, 2]
+    assert (packed.sweep.paths.results / "records" / "job-001.beef" / "42_0.jsonl").exists()
+
+
+def test_a_run_is_started_by_one_line_in_the_log_that_can_be_pasted(drive: Drive) -> None:
+    packed = drive("echo it ran", SEVEN + THREE_EACH)
+    log = packed.run(SLURM_ARRAY_TASK_ID="2").stdout
+    (line,) = re.findall(r"(?m)^hpcbench: (srun .* rank .*)$", log)
+    done = subprocess.run(line, shell=True, env=packed.environment(), capture_output=True, text=True, check=False)  # noqa: S602
+    assert (done.returncode, done.stdout) == (0, "it ran\n")
+
+
+def test_a_failure_of_one_does_not_keep_the_others_from_running(drive: Drive) -> None:
+    packed = drive(f"! {{ {SECOND}; }}", SEVEN + THREE_EACH)
+    assert packed.run().returncode == 1
+    assert [record["status"] for record in packed.records] == ["completed", "failed", "completed"]
+
+
+def test_one_that_is_run_again_comes_before_the_next(drive: Drive) -> None:
+    packed = drive("echo >> tries; [ $(wc -l < tries) -gt 2 ]", SEVEN + THREE_EACH + "retry: {max: 3, on: [failed]}\n")
+    assert packed.run().returncode == 0
+    told = [(record["element"], record["attempt"], record["status"]) for record in packed.records]
+    assert told == [(0, 1, "failed"), (0, 2, "failed"), (0, 3, "completed"), (1, 1, "completed"), (2, 1, "completed")]
+
+
+def test_a_job_that_is_told_to_end_records_the_run_and_begins_no_other(drive: Drive) -> None:
+    packed = drive(f"{{ ! {{ {SECOND}; }}; }} || {{ kill $(cat driver); sleep 0.2; exit 1; }}", SEVEN + THREE_EACH)
+    text = packed.script.read_text().replace('exec "$python"', 'echo $$ > driver; exec "$python"')
+    packed.script.write_text(text)
+    packed.run()
+    assert packed.ran == [0, 1]
+    assert [record["status"] for record in packed.records] == ["completed", "failed"]
+
+
+def test_each_of_a_pack_has_the_whole_wall_time_of_a_run(drive: Drive) -> None:
+    packed = drive("sleep 1.1", SEVEN + THREE_EACH)
+    log = packed.run().stdout
+    assert [600 - int(limit) <= 1 for limit in re.findall(r"--limit (\d+)", log)] == [True, True, True]
+
+
+def test_each_of_a_pack_is_judged_by_its_own_part_of_the_log(drive: Drive) -> None:
+    """What Slurm said of one is not taken for the reason of the next."""
+    said = "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of the step tasks have been OOM Killed."
+    packed = drive(f"if {SECOND}; then echo '{said}' >&2; fi; kill -9 $$", SEVEN + THREE_EACH)
+    packed.run()
+    assert [record["status"] for record in packed.records] == ["failed", "out_of_memory", "failed"]
+
+
+def test_a_job_that_slurm_started_again_runs_what_is_left(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    packed.run()
+    records = packed.sweep.paths.results / "records" / "job-001" / "42_0.jsonl"
+    records.write_text(records.read_text().splitlines(keepends=True)[0])
+    cut_off = packed.sweep.paths.running("job-001") / "1-43-0-1"
+    cut_off.mkdir(parents=True)
+    done = packed.run(SLURM_RESTART_COUNT="1")
+    assert done.returncode == 0, done.stdout
+    assert "hpcbench: Slurm has started this job anew" in done.stdout
+    told = [(record["element"], record["status"], record["slurm"].get("restart_count")) for record in packed.records]
+    assert told == [(0, "completed", None), (1, "node_failure", "1"), (1, "completed", "1"), (2, "completed", "1")]
+    assert (packed.sweep.paths.results / "records" / "job-001.1" / "42_0.jsonl").exists()
+    assert not cut_off.exists()
+
+
+def test_a_job_that_slurm_started_again_with_nothing_left_to_run_has_succeeded(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    packed.run(SLURM_ARRAY_TASK_ID="2")
+    before = packed.records
+    assert packed.run(SLURM_ARRAY_TASK_ID="2", SLURM_RESTART_COUNT="1").returncode == 0
+    assert packed.records == before
+
+
+def test_what_was_done_before_a_restart_must_be_readable(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    (packed.sweep.paths.results / "records" / "job-001" / "42_0.jsonl").mkdir(parents=True)
+    done = packed.run(SLURM_RESTART_COUNT="1")
+    assert (done.returncode, packed.sruns) == (1, [])
+    assert "gave up: what was done before this restart cannot be read" in done.stdout
+
+
+def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    paths = packed.sweep.paths
+    journal = Journal(paths)
+    for name in ("job-001.dead", "job-001.beef"):
+        packs.write(paths.packs(name), [(0,)])
+        journal.submitting(Batch(paths, name))
+    journal.rejected(journal.batches[0], 'hpcbench died before "Slurm" had it')
+    journal.submitted(journal.batches[1], "42")
+    done = packed.run("job-001.dead")
+    assert (done.returncode, done.stdout) == (1, "hpcbench: gave up: another job runs this\n")
+    assert packed.run("job-001.beef").returncode == 0
+    assert packed.ran == [0]
+
+
+@pytest.mark.parametrize("index", ["3", "999"])
+def test_an_index_without_a_pack_is_told(drive: Drive, index: str) -> None:
+    done = drive("true", SEVEN + THREE_EACH).run(SLURM_ARRAY_TASK_ID=index)
+    reason = f"packs/job-001 does not say what index {index} of the array runs"
+    assert (done.returncode, done.stdout) == (1, f"hpcbench: gave up: {reason}\n")
+
+
+def test_a_batch_without_packs_is_told(drive: Drive) -> None:
+    done = drive("true", SEVEN + THREE_EACH).run("job-001.gone")
+    assert done.returncode == 1
+    assert "packs/job-001.gone does not say what index 0" in done.stdout
+
+
+def test_a_node_that_does_not_see_the_sweep_says_so_at_once(drive: Drive) -> None:
+    packed = drive("true")
+    script = packed.script.read_text()
+    jobs = packed.sweep.paths.jobs
+    shutil.move(jobs, jobs.with_name("elsewhere"))
+    done = subprocess.run(["bash", "-c", script, "script"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"hpcbench: gave up: \S+ does not see {jobs}\n", done.stderr)
+
+
+def test_a_node_that_cannot_write_the_results_says_so_at_once(drive: Drive) -> None:
+    packed = drive("true")
+    results = packed.sweep.paths.results
+    shutil.rmtree(results)
+    results.write_text("no folder")
+    done = packed.run()
+    assert done.returncode == 1
+    assert re.search(rf"gave up: \S+ cannot write to {results}\n", done.stdout)
+
+
+def test_a_python_that_is_missing_on_the_node_is_named(drive: Drive) -> None:
+    packed = drive("true")
+    packed.script.write_text(re.sub(r"(?m)^python=.*$", "python=/no/such/python", packed.script.read_text()))
+    done = packed.run()
+    assert done.returncode == 1
+    assert re.fullmatch(r"hpcbench: gave up: \S+ has no Python at /no/such/python\n", done.stdout)
+
+
+def test_a_pack_asks_for_the_time_of_all_that_it_runs(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    assert "#SBATCH --array=0-2\n" in packed.script.read_text()
+    assert "#SBATCH --time=0:30:00\n" in packed.script.read_text()
+
+
+def test_side_by_side_all_of_a_pack_run_and_each_is_recorded(drive: Drive) -> None:
+    packed = drive("true", SEVEN + SIDE_BY_SIDE, site=FOUR_CPUS)
+    done = packed.run(SLURM_MEM_PER_NODE="4000")
+    assert done.returncode == 0, done.stdout
+    assert sorted(packed.ran) == list(range(7))
+    assert done.stdout.count(" completed\n") == 7, "what each has printed comes into the log"
+    tasks = [line for line in packed.sruns if " rank " in line]
+    assert len(tasks) == 7
+    assert all("--exact" in line and "--mem=1000" in line and "--gres=none" in line for line in tasks)
+    assert not list(packed.sweep.paths.running("job-001").glob("*.log"))
+
+
+def test_side_by_side_no_more_run_at_once_than_fit(drive: Drive) -> None:
+    count = "mkdir -p now; touch now/{{ seed }}; ls now | wc -l >> most; sleep 0.5; rm now/{{ seed }}"
+    packed = drive(count, SEVEN + SIDE_BY_SIDE, site=FOUR_CPUS)
+    packed.run()
+    most = packed.sweep.paths.jobs.parents[1] / "most"
+    assert max(map(int, most.read_text().split())) <= 4
+    assert sorted(packed.ran) == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("version", "monitors", "words"),
+    [
+        ("slurm 22.05.0", 1, ""),
+        ("slurm-wlm 23.11.10-1", 1, ""),
+        ("slurm 26.05.1", 1, ""),
+        ("slurm-wlm 21.08.5", 0, "slurm-wlm 21.08.5"),
+        ("slurm 19.05.5", 0, "slurm 19.05.5"),
+        ("", 0, "no Slurm"),
+    ],
+)
+def test_a_step_beside_the_tasks_is_started_only_where_slurm_lets_steps_share_all(
+    drive: Drive, version: str, monitors: int, words: str
+) -> None:
+    """Else one would wait for the other for ever, and only the node of the script is watched."""
+    packed = drive("true", "  nodes: 2\n  cpus_per_task: 1\n")
+    log = packed.run(SLURM_IS=version, NODES="2").stdout
+    assert sum("--overlap" in line for line in packed.sruns) == monitors
+    if monitors:
+        beside = "--nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
+        assert packed.sruns[0].startswith(f"srun --overlap --mem=0 {beside}")
+        assert "monitors have begun" not in log
+    else:
+        assert f"hpcbench: {words}: only " in log
+        assert "is watched; to watch every node takes Slurm 22.05 or newer" in log
+
+
+def test_a_signal_ends_the_run_on_this_machine_and_its_record_says_so(drive: Drive) -> None:
+    packed = drive("touch begun; sleep 60", scheduler="local")
+    log = packed.sweep.paths.jobs / "log"
+    begun = packed.sweep.paths.jobs.parents[1] / "begun"
+    with log.open("wb") as output:
+        process = subprocess.Popen(packed.words(), env=packed.environment(), stdout=output, stderr=output)
+    while not begun.exists():
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=60) == 1
+    (record,) = packed.records
+    assert record["status"] == "cancelled"
