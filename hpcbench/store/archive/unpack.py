@@ -126,7 +126,7 @@ def _checked(member: tarfile.TarInfo) -> Path:
 
 
 class _Room:
-    """The bytes and files that this machine still accepts of an archive."""
+    """The bytes and files that this machine still accepts from an archive."""
 
     def __init__(self, file: Path, folder: Path) -> None:
         free_bytes = int(shutil.disk_usage(folder).free * (1 - SPARE))
@@ -159,6 +159,7 @@ class _LimitedStream:
         self.seek, self.tell = stream.seek, stream.tell
 
     def allow(self, size: int) -> None:
+        """Allow the next `size` bytes to be read."""
         self._allowed = self._left = size
 
     @property
@@ -167,6 +168,7 @@ class _LimitedStream:
         return self._allowed - self._left
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next `size` bytes. Raise ValueError if more bytes are requested than allowed."""
         if not 0 <= size <= self._left:
             raise ValueError("a header is too large")
         self._left -= size
