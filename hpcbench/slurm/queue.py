@@ -46,8 +46,7 @@ class QueueEntry:
     def could_not_log(self) -> bool:
         """Return whether slurmd may have failed to open the output file of the job.
 
-        Slurm reports this as signal 53, which does not exist, or as a reason that it also gives for a script that was
-        killed.
+        Slurm reports this as exit code 0:53, or as a reason that it also gives for a script that was killed.
         """
         return self.exit_code == "0:53" or self.reason == "JobLaunchFailure"
 
