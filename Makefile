@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 ENVIRONMENTS := pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet horovod-pytorch
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 
-.PHONY: help demo test test-all soak audit environments environments-all lint unit cluster cluster-down docs clean \
+.PHONY: help demo test test-all soak audit environments environments-all lint house unit cluster cluster-down docs clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -28,6 +28,7 @@ help:
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that need neither Slurm, nor a framework, nor a browser (five minutes)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
+	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
 	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
 	@echo "make bench         how fast hpcbench itself is, and all of the following; nothing else should run meanwhile"
@@ -78,6 +79,10 @@ lint: $(VENV)/.dev
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive hpcbench configs benchmarks tools tools/audit
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+
+# Standard library only: it needs no virtual environment, and is not part of lint.
+house:
+	$(PYTHON) tools/house.py
 
 audit: $(VENV)/.dev
 	$(BIN)/python tools/audit

@@ -1,4 +1,4 @@
-"""Files under results/SWEEP, written whole or appended to. Links, which others may have planted, are not followed."""
+"""Write or append to files under results/SWEEP. Links, which other users may have planted, are not followed."""
 
 import contextlib
 import errno
@@ -10,11 +10,11 @@ import stat
 import sys
 from typing import Any, Callable, Dict, Iterator
 
-RESULTS = "results"  # it may be a link itself, and so may what is above
+RESULTS = "results"  # this folder and its parents may be links
 
 
 def make_folder(path: str) -> None:
-    """Make a folder and those above it. Raises OSError where it, or one between results/ and it, is a link."""
+    """Make a folder and its parents. Raise OSError if the folder, or one between results/ and it, is a link."""
     parts = os.path.abspath(path).split(os.sep)
     first = len(parts) - parts[::-1].index(RESULTS) if RESULTS in parts else len(parts) - 1
     for end in range(first + 1, len(parts) + 1):
@@ -25,7 +25,10 @@ def make_folder(path: str) -> None:
 
 
 def no_link(path: str, flags: int) -> int:
-    """An opener for `open`. Raises OSError for a link, and for what is no file: a pipe would hold up who writes."""
+    """Open a file as an opener for `open`.
+
+    Raise OSError if the path is a link or not a regular file: a pipe would block the writer.
+    """
     handle = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -36,17 +39,23 @@ def no_link(path: str, flags: int) -> int:
 
 
 def keep_once(path: str, describe: Callable[[], Dict[str, Any]]) -> None:
-    """Write what `describe` tells as JSON, whole or not at all, unless it is there. What cannot be is told and lost."""
+    """Write the result of `describe` as JSON to a new file, completely or not at all. Keep an existing file.
+
+    Print an error to standard error, and continue, if the file cannot be written.
+    """
     if os.path.exists(path):
         return
     try:
         write_whole(path, json.dumps(describe(), indent=1) + "\n")
-    except Exception as error:  # a node where nothing can be written, or that tells what nobody foresaw
+    except Exception as error:  # a node with a read-only disk, or with unforeseen content in /proc or /sys
         print("hpcbench: %s is not written: %s" % (path, error), file=sys.stderr)
 
 
 def write_whole(path: str, text: str) -> None:
-    """Under another name first, that of no other process on any node."""
+    """Write a text file completely or not at all: write to a temporary name, unique to this process, then rename it.
+
+    Raise OSError if the file cannot be written.
+    """
     make_folder(os.path.dirname(path))
     unfinished = "%s.%s-%d.part" % (path, platform.node(), os.getpid())
     try:
@@ -64,12 +73,15 @@ _BLOCK_BYTES = 65536
 
 @contextlib.contextmanager
 def appending(path: str, *, whole_lines: bool = False) -> Iterator[int]:
-    """A handle at the end of the file, which others leave alone meanwhile; after an OSError the file is as it was.
-    Of one of `whole_lines`, a last one that an earlier death has cut off is forgotten."""
+    """Lock a file and yield a descriptor at its end, inside the `with` block.
+
+    With `whole_lines`, remove a cut-off last line first. After an OSError in the block, truncate the file to its
+    earlier size and raise the error.
+    """
     make_folder(os.path.dirname(path))
     handle = no_link(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks: nothing better to be had
+        with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
         if whole_lines:
             os.ftruncate(handle, _size_of_whole_lines(handle))
@@ -84,7 +96,7 @@ def appending(path: str, *, whole_lines: bool = False) -> Iterator[int]:
 
 
 def _size_of_whole_lines(handle: int) -> int:
-    """Without a last line that has no end."""
+    """Return the size of a file in bytes without a cut-off last line."""
     end = os.fstat(handle).st_size
     while end:
         start = max(0, end - _BLOCK_BYTES)
@@ -96,7 +108,7 @@ def _size_of_whole_lines(handle: int) -> int:
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """The system may take it in pieces."""
+    """Write all bytes: one call of write(2) may write only some of them. Raise OSError if that fails."""
     written = 0
     while written < len(data):
         written += os.write(handle, data[written:])

@@ -1,4 +1,4 @@
-"""What was found about one thing: how bad that is, what it means for the numbers, and how to mend it."""
+"""The result of one check: how severe it is, what it means for the measurements, and how to fix it."""
 
 from typing import Callable, Dict, NamedTuple, Optional
 
@@ -7,8 +7,11 @@ LEVELS = (OK, NOTE, WARNING, PROBLEM)  # from good to bad
 
 
 class Finding(NamedTuple):
-    """note: to be known when the numbers are read. warning: they are worse than they could be. problem: they are wrong,
-    or there are none. What is ok needs no more words than what was found."""
+    """The result of one check.
+
+    Level `note`: information for reading the numbers. `warning`: the numbers are worse than they could be. `problem`:
+    the numbers are wrong or missing. `ok` needs only `subject` and `found`.
+    """
 
     subject: str
     level: str
@@ -18,15 +21,15 @@ class Finding(NamedTuple):
     numbers: Optional[Dict[str, float]] = None  # for programs, with units in their names
 
 
-Progress = Callable[[str, str], None]  # what is under way, and how far it is
+Progress = Callable[[str, str], None]  # takes the current activity and its progress
 
 
 def silent(what: str, how_far: str) -> None:
-    """For those who do not want to know."""
+    """Ignore a progress message."""
 
 
 SECONDS = 10
-LEAST_SECONDS = 3  # fewer say nothing of how they differ
+LEAST_SECONDS = 3  # fewer do not show the variation
 
 
 HARDWARE, POWER, DISTURBANCE = "CPUs and memory", "power and GPUs", "disturbance"

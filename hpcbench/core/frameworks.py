@@ -1,4 +1,4 @@
-"""The frameworks, with their strategies, execution modes and settings, and the terms that all of them share."""
+"""The frameworks with their strategies, execution modes and settings, and the terms that all of them share."""
 
 from typing import Dict, NamedTuple, Tuple
 
@@ -8,13 +8,20 @@ DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
 EXECUTIONS = (EAGER, GRAPH, COMPILED)
-NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"  # threads: what nobody sets, a count for all, and one by section
-SCHEDULE = "schedule"  # what dynamic threads have kept where that gains, else FIXED
+NONE, FIXED, DYNAMIC = (
+    "none",
+    "fixed",
+    "dynamic",
+)  # thread modes: framework defaults, one count for all layers, one count per layer group
+SCHEDULE = "schedule"  # the per-layer thread plan of DYNAMIC if it is faster, otherwise FIXED
 
 
 class Framework(NamedTuple):
-    """`executions` begins with the one that its users get when they ask for nothing. `settings` are the parameters of
-    CPUs that not every framework has."""
+    """What one framework supports.
+
+    The first of `executions` is the framework's default. `settings` are the CPU parameters that only some frameworks
+    have.
+    """
 
     description: str
     strategies: Tuple[str, ...]
@@ -44,5 +51,5 @@ FRAMEWORKS: Dict[str, Framework] = {
 }
 SETTINGS = tuple(dict.fromkeys(setting for each in FRAMEWORKS.values() for setting in each.settings))
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
-# Their ranks need each other in inference, too; the replicas of the others have nothing to say to one another then.
+# Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)

@@ -1,27 +1,27 @@
-"""The most that a machine was seen to do in a second: what checkups measure, the workspace keeps and rooflines need."""
+"""The peak performance of machines: `hpcbench doctor` measures it, the workspace stores it and rooflines use it."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 
 class Peak(NamedTuple):
-    """Of so many CPUs of one node together, each on a core of its own, or of one GPU, where `cpus` is None.
+    """The peak performance of `cpus` CPUs of one node together, each on its own core, or of one GPU if `cpus` is None.
 
-    `flops_per_s` is of products of matrices in `dtype`, `bytes_per_s` of STREAM's Add, None where that was not
-    measured; see checkup/peak_kernel.py for what is counted.
+    `flops_per_s` is for matrix products in `dtype`, `bytes_per_s` for Add of STREAM, None if not measured.
+    node/checks/peak_kernel.py defines what is counted.
     """
 
-    device: str  # cpu or gpu, as of cases
+    device: str  # cpu or gpu, as in cases
     cpus: Optional[int]
     dtype: str
     flops_per_s: float
     bytes_per_s: Optional[float]
-    measured_by: str  # the library, its version, and its BLAS where it tells
+    measured_by: str  # the library, its version, and its BLAS if known
     host: str
     measured_at: str
 
 
 class MachinePeaks(NamedTuple):
-    """All of one type of node: CPUs of this model, so many of them, and GPUs of this model, where it has any."""
+    """The peak performance of one type of node: CPU model, number of CPUs, and GPU model, if any."""
 
     cpu_model: str
     cpu_count: int
@@ -29,5 +29,5 @@ class MachinePeaks(NamedTuple):
     measurements: Tuple[Peak, ...]
 
     def as_data(self) -> Dict[str, Any]:
-        """As JSON has it, with names."""
+        """Return the measurements as a dict for JSON."""
         return {**self._asdict(), "measurements": [peak._asdict() for peak in self.measurements]}

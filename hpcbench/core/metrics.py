@@ -1,11 +1,13 @@
-"""A metric of a command: found as numbers in its output or in a file, and reduced to one.
+"""A metric of a command: numbers from its output or from a file, reduced to one.
 
-Three ways to find numbers in a text:
+Three options find numbers in a text:
 
-- `regex`: what the group `value` (or the only group) of each match holds; `^` and `$` match at each line. Where a
-  program prints a time in the unit that fits, the group `unit` holds that one, and the metric's own is what it becomes.
-- `json`: a path such as `runs[0].rate`. The text is one JSON document, or else holds some on lines of their own.
-- `csv`: a column by the name in its header, comma, semicolon or tab between the cells.
+- `regex`: the group `value`, or the only group, of each match; `^` and `$` match at each line. If the program prints
+a time in varying units, the group `unit` matches the unit, and the number is converted to the unit of the metric.
+
+- `json`: a path such as `runs[0].rate`. The text is one JSON document, or has JSON documents on lines of their own.
+
+- `csv`: a column by its name in the header, with commas, semicolons or tabs between the cells.
 """
 
 import csv
@@ -25,27 +27,30 @@ REDUCTIONS: Dict[str, Callable[[List[float]], float]] = {
     "sum": math.fsum,
     "min": min,
 }
-# In nanoseconds. Less of a time is better; of a rate, as in it/s, more is.
+# Nanoseconds per unit. A lower time is better; a higher rate, for example it/s, is better.
 TIMES = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9, "min": 6 * 10**10}
 TIMES["h"] = 60 * TIMES["min"]
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _PART = re.compile(r"\.?(?P<key>[^.\[\]]+)|\[(?P<index>-?[0-9]+|\*)\]|\[(?P<quote>['\"])(?P<quoted>.*?)(?P=quote)\]")
-_CUT_OBJECT = re.compile(r'\s*\{\s*"')  # no dictionary of Python, which uses other quotes
+_CUT_OBJECT = re.compile(r'\s*\{\s*"')  # not the repr of a Python dict, which has single quotes
 _DELIMITERS = ",;\t"
 _SHOWN = 60  # characters of what was found, in a message
 KEPT = 1000  # values that a record holds; a long training logs more
 
 Spec = Dict[str, Any]  # one metric of the experiment file, by the names of config/metrics.py
-Step = Union[str, int, None]  # of a JSON path: a key, an index, or None for every element
+Step = Union[str, int, None]  # step of a JSON path: a key, an index, or None for every element
 
 
 class MetricError(Exception):
-    """A metric has no value; the message says what was looked for and what was found."""
+    """A metric has no value. The message says what was searched for and what was found."""
 
 
 def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
-    """The metric as a record holds it, from all the texts that `place` names. Raises MetricError."""
+    """Return a metric as a record holds it, from all the texts of `place`.
+
+    Raise MetricError if the texts have no number, a value that is not a number, or several numbers without `reduce`.
+    """
     values: List[float] = []
     looked_for, last = described(spec), ""
     try:
@@ -67,21 +72,21 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
 
 
 def described(spec: Spec) -> str:
-    """What a metric looks for, in words."""
+    """Return what a metric searches for, for a message."""
     if spec["regex"] is not None:
         return "the pattern '%s'" % spec["regex"]
     return "the JSON path '%s'" % spec["json_path"] if spec["json_path"] else "the CSV column '%s'" % spec["csv"]
 
 
 def better(spec: Spec) -> Optional[str]:
-    """`higher` or `lower`: what the experiment says, else what the unit says; None where neither does."""
+    """Return `higher` or `lower` as the experiment or the unit defines it, or None if neither does."""
     unit: str = spec["unit"]
     given: Optional[str] = spec["better"]
     return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)
 
 
 def found_in(spec: Spec, text: str) -> Iterator[float]:
-    """The numbers where the metric is looked for. Raises MetricError for what is none."""
+    """Yield the numbers that a metric finds in a text. Raise MetricError if a value is not a number."""
     if spec["regex"] is not None:
         return _matches(spec["regex"], spec["unit"], text)
     return map(
@@ -90,7 +95,10 @@ def found_in(spec: Spec, text: str) -> Iterator[float]:
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":
-    """Raises ValueError for what is no regular expression, and for one that does not say which part is the number."""
+    """Return a compiled regular expression.
+
+    Raise ValueError if the pattern is not a regular expression, or does not define which group is the number.
+    """
     try:
         expression = re.compile(pattern, re.MULTILINE)
     except re.error as error:
@@ -101,7 +109,10 @@ def compiled(pattern: str) -> "re.Pattern[str]":
 
 
 def path_steps(path: str) -> List[Step]:
-    """The steps of `runs[0].rate`, `$.runs[*].rate`, `["a.b"]`. Raises ValueError for what is no such path."""
+    """Return the steps of a JSON path: `runs[0].rate`, `$.runs[*].rate`, `["a.b"]`.
+
+    Raise ValueError if the text is not such a path.
+    """
     rest = path[1:] if path.startswith("$") else path
     steps: List[Step] = []
     while rest:
@@ -120,7 +131,7 @@ def path_steps(path: str) -> List[Step]:
 def _matches(pattern: str, unit: str, text: str) -> Iterator[float]:
     try:
         expression = compiled(pattern)
-    except ValueError as error:  # what the planner's Python knows, an older one on the node may not
+    except ValueError as error:  # the Python on the node may be older than the one that planned the sweep
         raise MetricError(str(error)) from error
     group: Union[str, int] = "value" if "value" in expression.groupindex else 1
     for match in expression.finditer(text):
@@ -129,7 +140,7 @@ def _matches(pattern: str, unit: str, text: str) -> Iterator[float]:
 
 
 def _factor(found: Optional[str], unit: str) -> float:
-    """From the unit that was found to the metric's own. The units of a program are not translated but for times."""
+    """Return the factor from the unit that was found to the unit of the metric. Only units of time are converted."""
     if found not in TIMES:
         raise MetricError("'%s' is not a unit of time: %s" % (found, ", ".join(TIMES)))
     return TIMES[found] / TIMES[unit]
@@ -142,7 +153,7 @@ def _at_path(steps: List[Step], text: str) -> Iterator[Any]:
 
 
 def _documents(text: str) -> List[Any]:
-    """The text as one document; else each of its lines that is an object or a list, as in JSON Lines."""
+    """Return the text as one JSON document, otherwise each of its lines that is an object or a list (JSON Lines)."""
     try:
         return [json.loads(text)]
     except (ValueError, RecursionError):
@@ -159,7 +170,7 @@ def _documents(text: str) -> List[Any]:
 
 
 def _followed(value: Any, steps: List[Step]) -> Iterator[Any]:
-    """What lies at the end of the steps; nothing where one of them leads nowhere."""
+    """Yield the values at the end of the steps, or none if a step leads nowhere."""
     if not steps:
         yield value
         return
@@ -177,9 +188,9 @@ def _followed(value: Any, steps: List[Step]) -> Iterator[Any]:
 
 
 def _column(column: str, text: str) -> Iterator[Any]:
-    """The cells under a header, down to the end of the text. Lines above the header, and empty cells, are passed over.
+    """Yield the cells below a header, down to the end of the text. Skip lines above the header, and empty cells.
 
-    Raises MetricError for a row that does not have the header's number of cells.
+    Raise MetricError if a row does not have as many cells as the header.
     """
     lines = text.splitlines(True)
     for number, line in enumerate(lines):
@@ -203,7 +214,7 @@ def _cells(column: str, header: List[str], text: str, delimiter: str) -> Iterato
 
 
 def _number(found: Any) -> float:
-    """A finite number, or a text that is nothing else. Raises MetricError."""
+    """Return a finite number, or a text that is only a number, as float. Raise MetricError otherwise."""
     if isinstance(found, (int, float)) and not isinstance(found, bool):
         text = repr(found)  # a number of JSON may be NaN, or have a thousand digits
     else:

@@ -1,8 +1,9 @@
-"""Skipping what is larger than something that ran out of memory, where the experiment says that larger needs more.
+"""Skip a case if a smaller case ran out of memory. The experiment declares which parameters increase memory use.
 
-Cases that differ in nothing but their `monotone` values are a group. What is known of it are notes, one file each, that
-are made once and never changed: many nodes write them at the same time, on file systems that cannot append for several.
-A note says that a case ran out of memory, or that it completed, which refutes the former for all that is not larger.
+Cases that differ only in their `monotone` values are a group. The knowledge about a group is in notes, one file each,
+which are created once and never changed: many nodes write them at the same time, on file systems that cannot append
+from several nodes. A note says that a case ran out of memory, or that it completed. The latter refutes the former for
+all cases that are not larger.
 """
 
 import contextlib
@@ -14,13 +15,13 @@ from .files import make_folder, no_link
 from .run_spec import PlannedRun
 from .status import COMPLETED, OUT_OF_MEMORY
 
-FOLDER = "monotone"  # of a sweep's results; in it one of the first two digits of a group, and one of the group
+FOLDER = "monotone"  # below the results of a sweep; in it: first two digits of a group / group
 _NOTED = (OUT_OF_MEMORY, COMPLETED)
 _MOST_BYTES = 65536
 
 
 class Note(NamedTuple):
-    """What became of a repetition of a case."""
+    """The outcome of one run of a case."""
 
     status: str
     case: str
@@ -29,7 +30,7 @@ class Note(NamedTuple):
 
 
 def note(planned: PlannedRun, status: str, results: str) -> None:
-    """Remember how a repetition ended, where that tells something new. A note that cannot be written skips nothing."""
+    """Write a note about the outcome of a run, if it is new information. Ignore a note that cannot be written."""
     if planned.monotone is None or status not in _NOTED:
         return
     values, known = planned.monotone["values"], notes(planned, results)
@@ -45,7 +46,10 @@ def note(planned: PlannedRun, status: str, results: str) -> None:
 
 
 def notes(planned: PlannedRun, results: str) -> List[Note]:
-    """What is known of the group of a planned run. One that cannot be read, as while it is written, is not known."""
+    """Return the notes about the group of a planned run.
+
+    Leave out a note that cannot be read or is still being written.
+    """
     folder = _folder(planned, results)
     try:
         names = sorted(os.listdir(folder))
@@ -66,7 +70,10 @@ def _read(path: str, like: Dict[str, float]) -> Optional[Note]:
 
 
 def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
-    """Why a planned run is not tried: a smaller case ran out of memory, and none as large as that one completed."""
+    """Return why a planned run is skipped, or None if it is not.
+
+    A run is skipped if a smaller case ran out of memory and no case at least as large as that one completed.
+    """
     if planned.monotone is None:
         return None
     values = planned.monotone["values"]
@@ -85,14 +92,14 @@ def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) 
 
 
 def _standing(known: List[Note]) -> List[Note]:
-    """The cases that ran out of memory, but for those that have completed, or something larger."""
+    """Return the cases that ran out of memory, without those that completed or for which a larger case completed."""
     fits = [told.values for told in known if told.status == COMPLETED]
     exhausted = [told for told in known if told.status == OUT_OF_MEMORY]
     return [told for told in exhausted if not any(_reaches(values, told.values) for values in fits)]
 
 
 def _reaches(one: Dict[str, float], other: Dict[str, float]) -> bool:
-    """Whether `one` is nowhere smaller than `other`."""
+    """Return whether each value of `one` is at least the value of `other`."""
     return all(one[name] >= other[name] for name in other)
 
 

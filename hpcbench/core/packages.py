@@ -1,6 +1,7 @@
-"""What is installed in the Python that runs this.
+"""The packages that are installed in the Python that runs this module.
 
-Also run by itself, with `python -c`, where hpcbench wants to know it of another Python: so it imports nothing of ours.
+hpcbench also runs this module with `python -c` in another Python. For this reason it imports no other module of
+hpcbench.
 """
 
 import json
@@ -12,7 +13,10 @@ from typing import Any, Dict, Optional
 
 
 def installed() -> Dict[str, Any]:
-    """Its version and path, and the version of each package by normalized name: of two, the one that is imported."""
+    """Return version and path of this Python, and the version of each package by its normalized name.
+
+    If a package is installed twice, the version is that of the one that Python imports.
+    """
     packages: Dict[str, str] = {}
     for found in metadata.distributions():
         name = _name(found)
@@ -26,7 +30,7 @@ def installed() -> Dict[str, Any]:
 
 
 def _name(found: metadata.Distribution) -> Optional[str]:
-    """As in PEP 503; None for what an installation that failed has left behind."""
+    """Return the name of a package, normalized as in PEP 503, or None for the remains of a failed installation."""
     try:
         return re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower()
     except Exception:

@@ -1,10 +1,10 @@
-"""Lists of numbers as Linux and Slurm write them: `0-3,7`."""
+"""Ranges of numbers as Linux and Slurm write them: `0-3,7`."""
 
 from typing import Iterable, List, Optional, Tuple
 
 
 def compact(numbers: Iterable[int]) -> str:
-    """Return `0-3,7` for 0, 1, 2, 3 and 7."""
+    """Return numbers as ranges: `0-3,7` for 0, 1, 2, 3 and 7."""
     runs: List[List[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -15,9 +15,9 @@ def compact(numbers: Iterable[int]) -> str:
 
 
 def expand(text: Optional[str]) -> Tuple[int, ...]:
-    """Return the numbers that `0-3,7` stands for, without any for None or an empty text.
+    """Return the numbers of a text such as `0-3,7`, or an empty tuple for None or an empty text.
 
-    Raises ValueError for any other text.
+    Raise ValueError for any other text.
     """
     numbers: List[int] = []
     for part in filter(None, (text or "").strip().split(",")):

@@ -1,3 +1,3 @@
-"""The schema of records."""
+"""The version of the schema of records."""
 
 SCHEMA = 3

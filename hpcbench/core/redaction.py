@@ -1,4 +1,4 @@
-"""What a record says about where it was made. Environment variables come in by an allow-list, secrets never."""
+"""The environment of a record. Environment variables are recorded by an allow-list, and secrets never."""
 
 import os
 import re
@@ -17,39 +17,40 @@ SLURM_VARIABLES = (
     "SLURM_CLUSTER_NAME",
     "SLURM_RESTART_COUNT",
 )
-# Settings that change how fast a framework runs.
+# Settings that change the performance of a framework.
 _ALLOWED = re.compile(
     r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|VECLIB|NUMEXPR|NCCL|GLOO|CUDA|CUBLAS|CUDNN|ROCR|HIP|TORCH|PYTORCH|TF_(?:NUM|XLA|GPU|FORCE|ENABLE)|XLA|"
     r"NVIDIA|KERAS|JAX|MXNET|HOROVOD|ONEDNN|DNNL|MALLOC|GLIBC|PYTHONHASHSEED|LD_PRELOAD|LD_LIBRARY_PATH|CUDA_VISIBLE_DEVICES|"
     r"LOADEDMODULES)(_[A-Z0-9_]+)?\Z"
 )
-# TOKENIZERS_PARALLELISM, NCCL_IB_PKEY, GIT_AUTHOR_NAME and the like are none.
+# TOKENIZERS_PARALLELISM, NCCL_IB_PKEY and GIT_AUTHOR_NAME are not secrets.
 _SECRET = re.compile(
     r"TOKEN(?!IZ)|(?<!_IB_P)KEY|SECRET|(?<!BY)PASS(?!ENV)|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE
 )
-_SHORTEST_SECRET = 6  # shorter values would blot out ordinary words
+_SHORTEST_SECRET = 6  # characters; shorter values occur in ordinary words
 BLOT = "[redacted]"
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable of this name is likely to hold a secret."""
+    """Return whether a variable with this name is likely to hold a secret."""
     return _SECRET.search(name) is not None
 
 
 def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
-    """`SLURM_JOB_ID` as `job_id`, and so on, as far as they are set."""
+    """Return the variables of the Slurm job that are set: `SLURM_JOB_ID` as `job_id`, and so on."""
     return {name[len("SLURM_") :].lower(): environment[name] for name in SLURM_VARIABLES if name in environment}
 
 
 def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
-    """The variables that may stand in a record."""
+    """Return the environment variables that a record may contain, sorted by name."""
     return {name: value for name, value in sorted(environment.items()) if _ALLOWED.match(name) and not is_secret(name)}
 
 
 def secrets_in(environment: Mapping[str, str]) -> List[str]:
-    """The secrets that are set, the longest first, since one may begin with another; line by line.
+    """Return the lines of all secrets in the environment, the longest first, because one may begin with another.
 
-    A path that is there is none: SSH_AUTH_SOCK says where to ask, and a home would be blotted out of everything.
+    The path of an existing file is not a secret: SSH_AUTH_SOCK names a socket, and a home directory would be redacted
+    everywhere.
     """
     lines: Set[str] = set()
     for name, content in environment.items():
@@ -59,13 +60,16 @@ def secrets_in(environment: Mapping[str, str]) -> List[str]:
 
 
 def redacted(value: Any, environment: Mapping[str, str]) -> Any:
-    """`value` with the content of every variable that looks like a secret blotted out, wherever it appears."""
+    """Return `value` with the content of each variable that looks like a secret replaced by BLOT.
+
+    `value` is a text, or lists and dicts of texts.
+    """
     secrets = secrets_in(environment)
     return _blotted(value, secrets) if secrets else value
 
 
 class Redactor:
-    """Blots secrets out of a stream that comes in parts, and costs nothing where there are none."""
+    """Redacts secrets in a stream that arrives in chunks. Without secrets it has no cost."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         secrets = [os.fsencode(secret) for secret in secrets_in(environment)]
@@ -74,15 +78,17 @@ class Redactor:
         self._held = b""
 
     def fed(self, part: bytes) -> bytes:
-        """What of the stream so far may be passed on: whole lines, and of a longer one all but its last bytes, in which
-        a secret may have begun."""
+        """Take the next chunk, and return the bytes that can be passed on.
+
+        These are whole lines. Of a longer line, the last bytes are held back, because a secret may begin there.
+        """
         if self._any is None:
             return part
         text = self._held + part
         cut = len(text) if text.endswith(b"\n") else max(0, len(text) - self._longest + 1)
         done, place = [], 0
         for found in self._any.finditer(text):
-            if found.start() >= cut:  # it may be the beginning of a longer one
+            if found.start() >= cut:  # it may be the beginning of a longer secret
                 break
             done += [text[place : found.start()], BLOT.encode()]
             place = found.end()
@@ -91,7 +97,7 @@ class Redactor:
         return b"".join(done) + text[place:cut]
 
     def rest(self) -> bytes:
-        """The end of a stream whose last line has no end."""
+        """Return the bytes that are held back at the end of the stream."""
         held, self._held = self._held, b""
         return self._any.sub(BLOT.encode(), held) if self._any else held
 
@@ -112,25 +118,28 @@ def _blotted(value: Any, secrets: Any) -> Any:
 
 # NAME=VALUE, NAME: VALUE, "name": "value", x["NAME"] = "value"
 _SIGN = r"""(?P<sign>["']?\]?[ \t]*(?:=>|[:+?]?==?|:)[ \t]*)"""
-# A variable of a shell: its value may hold anything, so all to the end of the line is blotted.
+# A shell variable: its value may contain any character, so the rest of the line is redacted.
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])(?P<name>[A-Z_][A-Z0-9_]*)" + _SIGN)
-# Any other name: its value is quoted, or what has no blanks.
+# Any other name: its value is quoted, or has no blanks.
 _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<name>-*[A-Za-z_][\w.-]*)" + _SIGN + r"""(?P<value>"[^"\n]+"|'[^'\n]+'|[^\s"']\S{5,})"""
 )
-_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[{]|[(\[{]")  # is called, looked up or made there, and no value
+_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[{]|[(\[{]")  # a call, a lookup or a literal, not a value
 _EMPTY = ("", '""', "''")
 _KNOWN = re.compile(
     r"-----BEGIN[A-Z ]* PRIVATE KEY-----.*?(?:-----END[^\n]*|\Z)"
-    r"|(?<=://)[^/\s@'\"]*:[^/\s@'\"]+(?=@)"  # a name and a password in the address of something
+    r"|(?<=://)[^/\s@'\"]*:[^/\s@'\"]+(?=@)"  # user and password in a URL
     r"|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA)[\w-]{16,}",
     re.DOTALL,
 )
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> Tuple[str, int]:
-    """The text without what looks like a secret, and how many places were blotted. Rather too much than too little:
-    the values of names such as API_KEY, what variables of such names hold, and keys that are known by their looks."""
+    """Return a text without secrets, and how many places were redacted.
+
+    Redacted are the values of names such as API_KEY, the contents of variables with such names, and keys of known
+    formats. Some text that is not secret may be redacted, too.
+    """
     shorter: str = _KNOWN.sub(BLOT, redacted(text, environment))
     shorter = "\n".join(map(_without_variables, shorter.split("\n")))
     shorter = _ASSIGNED.sub(_redacted_assignment, shorter)

@@ -1,4 +1,4 @@
-"""The planned runs of a job: one JSON line for each element of its array, written by the planner, read on the node."""
+"""The planned runs of a job: one JSON line per element of its array. The planner writes them, the node reads them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import re
 from typing import Any, Dict, NamedTuple, Optional
 
-COMMAND = "command"  # the `framework` of a case that is any program
+COMMAND = "command"  # the `framework` of a case that runs a program of the user
 
 
 class PlannedRun(NamedTuple):
-    """One repetition of one case, with all that the node needs to know about it."""
+    """One run of one case, with all that the node needs for it."""
 
     case_id: str
     case_index: int
@@ -19,42 +19,48 @@ class PlannedRun(NamedTuple):
     parameters: Dict[str, Any]
     tags: Dict[str, Any]
     measure: Dict[str, Any]
-    monotone: Optional[Dict[str, Any]] = None  # `group` and `values`: see monotone.py
+    monotone: Optional[Dict[str, Any]] = None  # `group` and `values`: see oom_pruning.py
 
     @property
     def is_command(self) -> bool:
+        """Return whether the case is a command of the user, not a framework."""
         return bool(self.parameters["framework"] == COMMAND)
 
     @property
     def on_gpus(self) -> bool:
-        """Whether it was given any: what they tell is of it then."""
+        """Return whether the run has GPUs."""
         return int(self.parameters["gpus_per_task"]) > 0
 
     @property
     def tasks(self) -> int:
-        """Processes that the launcher starts."""
+        """Return the number of processes that the launcher starts."""
         return int(self.parameters["nodes"]) * int(self.parameters["tasks_per_node"])
 
     @property
     def instances(self) -> int:
-        """Processes that each of them starts in its place; 1 where it does the work itself, as in all older sweeps."""
+        """Return the number of processes that each task starts.
+
+        It is 1 if the task does the work itself, as in older sweeps.
+        """
         return int(self.parameters.get("instances", 1))
 
     @property
     def ranks(self) -> int:
-        """Processes that do the work: each of them is a rank, and leaves a file."""
+        """Return the number of processes that do the work. Each of them is a rank and writes a file."""
         return self.tasks * self.instances
 
     def as_line(self) -> str:
+        """Return the run as one line of JSON, without a line end."""
         return json.dumps(self._asdict(), separators=(",", ":"))
 
 
 def parse(line: str) -> PlannedRun:
+    """Return the planned run of a line. Raise ValueError if it is not JSON, TypeError if its fields are wrong."""
     return PlannedRun(**json.loads(line))
 
 
 def read(job_file: str, element: int) -> PlannedRun:
-    """Line `element` of a job file. Raises IndexError where the job has no such element."""
+    """Return line `element`, counted from 0, of a job file. Raise IndexError if the job has no such element."""
     with open(job_file, encoding="utf-8") as file:
         for number, line in enumerate(file):
             if number == element:
@@ -62,10 +68,10 @@ def read(job_file: str, element: int) -> PlannedRun:
     raise IndexError("%s has no element %d" % (job_file, element))
 
 
-JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # and those of batches: JOB, or JOB.TOKEN
+JOB_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*\Z")  # also names of batches: JOB or JOB.TOKEN
 
 
 SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 
 
-SLURM_CONFIGURATIONS = "slurm"  # the folder of Slurm's configurations, beside those of the nodes
+SLURM_CONFIGURATIONS = "slurm"  # the folder of Slurm's configurations, next to those of the nodes

@@ -1,4 +1,4 @@
-"""How a repetition can end. Every one of these is a record; only the first is a measurement."""
+"""The outcomes of a run. Each outcome is a record; only COMPLETED is a measurement."""
 
 COMPLETED = "completed"
 FAILED = "failed"
@@ -15,13 +15,13 @@ STATUSES = (
     *(COMPLETED, FAILED, OUT_OF_MEMORY, TIMEOUT, CANCELLED, PREEMPTED, NODE_FAILURE, NEVER_STARTED),
     *(SKIPPED, UNSUPPORTED),
 )
-# Running these again would end the same way.
+# Outcomes that another run would not change.
 FINAL = (COMPLETED, UNSUPPORTED)
 
-# The exit status by which a shell says that what it ran was killed, or told to end.
+# The exit status of a shell whose program was ended by SIGKILL or SIGTERM.
 KILLED, TERMINATED = 128 + 9, 128 + 15
-SIGNALLED = 128  # and from here on all such
-JOB_TIME = "job_time"  # the type of the error where the time of the job was over, and not that of the repetition
-TIME_LIMIT = "time limit"  # by what a rank was stopped, where not by a signal
-TOO_LARGE = "monotone"  # the type of the error of what was skipped because something smaller ran out of memory
-LAST_LINES = 30  # of a log or a traceback, kept in a record
+SIGNALLED = 128  # this and all above: ended by a signal
+JOB_TIME = "job_time"  # error type: the time limit of the job was over, not that of the run
+TIME_LIMIT = "time limit"  # what stopped a rank, if not a signal
+TOO_LARGE = "monotone"  # error type: skipped, because a smaller case ran out of memory
+LAST_LINES = 30  # of a log or a traceback, in a record

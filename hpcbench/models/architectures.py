@@ -1,4 +1,4 @@
-"""The models, each as a list of layers: one definition for every framework, so that all of them do the same work."""
+"""The models, each as a list of layers: one definition for all frameworks, so that all of them do the same work."""
 
 from typing import Any, Dict, List, Tuple
 
@@ -30,11 +30,13 @@ Chain = Tuple[Layer, ...]
 
 
 def mlp(o: Options) -> List[Layer]:
+    """Return a multilayer perceptron: `layers` fully connected layers with ReLU, and a linear classifier."""
     hidden: List[Layer] = [Dense(o["hidden_size"]), Relu()] * o["layers"]
     return [*hidden, Dense(o["classes"], gain=1.0)]
 
 
 def lstm(o: Options) -> List[Layer]:
+    """Return a stacked LSTM with a classifier on the last time step."""
     return [
         Lstm(o["hidden_size"], o["layers"], o["bidirectional"]),
         TakeStep(-1),
@@ -43,7 +45,11 @@ def lstm(o: Options) -> List[Layer]:
 
 
 def lstm_stack(o: Options) -> List[Layer]:
-    """Wide and narrow LSTM layers in turn, each a layer of its own, so that each can have threads of its own."""
+    """Return LSTM layers of alternating width, with a classifier on the last time step.
+
+    Widths alternate between `hidden_size` and `narrow_size`. Each is a layer of its own, so that each can have its
+    own thread count. With `attention`, self-attention follows the last LSTM layer.
+    """
     widths = [o["narrow_size"] if place % 2 else o["hidden_size"] for place in range(o["layers"])]
     attention: List[Layer] = [Attention(o["heads"], 0.0)] if o["attention"] else []
     return [
@@ -55,7 +61,10 @@ def lstm_stack(o: Options) -> List[Layer]:
 
 
 def alexnet(o: Options) -> List[Layer]:
-    """Krizhevsky (2014), "One weird trick for parallelizing convolutional neural networks": one tower."""
+    """Return AlexNet with one tower.
+
+    Source: Krizhevsky (2014), "One weird trick for parallelizing convolutional neural networks".
+    """
     return [
         Conv(64, (11, 11), 4, (2, 2)),
         Relu(),
@@ -86,7 +95,10 @@ _VGG16 = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 
 
 
 def vgg16(o: Options) -> List[Layer]:
-    """Simonyan and Zisserman (2015), "Very deep convolutional networks for large-scale image recognition"."""
+    """Return VGG-16, configuration D.
+
+    Source: Simonyan and Zisserman (2015), "Very deep convolutional networks for large-scale image recognition".
+    """
     layers: List[Layer] = []
     for filters in _VGG16:
         layers += [Conv(filters, (3, 3), 1, (1, 1)), Relu()] if filters else [MaxPool(2, 2)]
@@ -100,7 +112,10 @@ _RESNET50 = ((3, 64), (4, 128), (6, 256), (3, 512))  # blocks and inner width of
 
 
 def resnet50(o: Options) -> List[Layer]:
-    """He et al. (2016), "Deep residual learning for image recognition"; version 1.5 strides in the 3x3 convolution."""
+    """Return ResNet-50, version 1.5: the 3x3 convolution has the stride.
+
+    Source: He et al. (2016), "Deep residual learning for image recognition".
+    """
     layers: List[Layer] = [*_normed(64, (7, 7), 2, (3, 3)), Relu(), MaxPool(3, 2, 1)]
     for stage, (blocks, width) in enumerate(_RESNET50):
         for block in range(blocks):
@@ -122,7 +137,10 @@ def _bottleneck(width: int, stride: int, project: bool) -> Chain:
 
 
 def inception_v3(o: Options) -> List[Layer]:
-    """Szegedy et al. (2016), "Rethinking the Inception architecture for computer vision", without auxiliary head."""
+    """Return Inception v3 without the auxiliary classifier.
+
+    Source: Szegedy et al. (2016), "Rethinking the Inception architecture for computer vision".
+    """
     stem: List[Layer] = [
         *_unit(32, (3, 3), 2),
         *_unit(32, (3, 3)),
@@ -166,7 +184,7 @@ def _pooled(filters: int) -> Chain:
 
 
 def _inception_a(pool: int) -> Branches:
-    """Figure 5: 35 x 35."""
+    """Return the block of figure 5: 35 x 35."""
     return Branches(
         (
             _unit(64, (1, 1)),
@@ -178,7 +196,7 @@ def _inception_a(pool: int) -> Branches:
 
 
 def _inception_b() -> Branches:
-    """Figure 10: from 35 x 35 to 17 x 17."""
+    """Return the block of figure 10: from 35 x 35 to 17 x 17."""
     return Branches(
         (
             _unit(384, (3, 3), 2),
@@ -189,7 +207,7 @@ def _inception_b() -> Branches:
 
 
 def _inception_c(width: int) -> Branches:
-    """Figure 6: 17 x 17."""
+    """Return the block of figure 6: 17 x 17."""
     return Branches(
         (
             _unit(192, (1, 1)),
@@ -201,7 +219,7 @@ def _inception_c(width: int) -> Branches:
 
 
 def _inception_d() -> Branches:
-    """From 17 x 17 to 8 x 8."""
+    """Return the block from 17 x 17 to 8 x 8."""
     return Branches(
         (
             (*_unit(192, (1, 1)), *_unit(320, (3, 3), 2)),
@@ -212,7 +230,7 @@ def _inception_d() -> Branches:
 
 
 def _inception_e() -> Branches:
-    """Figure 7: 8 x 8."""
+    """Return the block of figure 7: 8 x 8."""
     split = Branches((_unit(384, (1, 3), 1, (0, 1)), _unit(384, (3, 1), 1, (1, 0))))
     return Branches(
         (
@@ -225,7 +243,10 @@ def _inception_e() -> Branches:
 
 
 def transformer(o: Options) -> List[Layer]:
-    """Devlin et al. (2019), "BERT": three embeddings, the encoder, a tanh pooler over the first token, a classifier."""
+    """Return BERT's encoder with a classifier: three embeddings, the encoder, a tanh pooler over the first token.
+
+    Source: Devlin et al. (2019), "BERT".
+    """
     width, dropout = o["hidden_size"], 0.1
     encoder = [EncoderLayer(width, o["heads"], o["feed_forward_size"], dropout)] * o["layers"]
     return [

@@ -1,7 +1,8 @@
-"""What can be asked for: frameworks with strategies, ways of execution and settings, and the models with their options.
+"""The models and their options.
 
-A model's work is counted from its layers, free of any framework; training counts three times the forward pass (Kaplan
-et al., 2020, "Scaling laws for neural language models", section 2.1: the backward pass does twice the forward's work).
+The work of a model is counted from its layers, independently of any framework. Training counts three times the
+forward pass: the backward pass does twice the work of the forward pass (Kaplan et al., 2020, "Scaling laws for neural
+language models", section 2.1).
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -13,21 +14,24 @@ Options = Dict[str, Any]
 
 
 class Model(NamedTuple):
-    """One network: `options` are the defaults; the functions take the full options of a case."""
+    """One network. `options` are its defaults; `input_shape` and `build` take the complete options of a case."""
 
     description: str
     options: Options
-    input_shape: Callable[[Options], Shape]  # of one item, in the order of layers.py
+    input_shape: Callable[[Options], Shape]  # of one item; layers.py defines the order of dimensions
     build: Callable[[Options], List[Layer]]
 
     @property
     def takes_tokens(self) -> bool:
-        """Whether an item is a row of token numbers, each below the option `vocabulary`."""
+        """Return whether an item is a row of token ids, each below the option `vocabulary`."""
         return "vocabulary" in self.options
 
 
 def resolved_options(model: str, given: Options) -> Options:
-    """The defaults of `model` with `given` on top. Raises ValueError for options that make no network."""
+    """Return the default options of `model`, overridden by `given`.
+
+    Raise ValueError if an option is unknown or has a wrong type, or if the options do not make a valid network.
+    """
     defaults = MODELS[model].options
     unknown = sorted(set(given) - set(defaults))
     if unknown:
@@ -48,23 +52,23 @@ def resolved_options(model: str, given: Options) -> Options:
 
 
 def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
-    """The layers of a model, and the shape of one item of its input."""
+    """Return the layers of a model, and the shape of one item of its input."""
     return MODELS[model].build(options), MODELS[model].input_shape(options)
 
 
 def flops_per_item(model: str, options: Options, task: str) -> int:
-    """Operations for one item of one step of a model."""
+    """Return the FLOPs for one item of one step of a model (1 MAC = 2 FLOPs)."""
     return flops_of(*network(model, options), task)
 
 
 def flops_of(chain: List[Layer], shape: Shape, task: str) -> int:
-    """Operations for one item of one step, by the convention above."""
+    """Return the FLOPs for one item of one step of a list of layers; training counts three forward passes."""
     forward = layers.total_flops(chain, shape)
     return forward if task == "inference" else 3 * forward
 
 
 def _problem(model: str, options: Options) -> Optional[str]:
-    """Why these options make no network."""
+    """Return why these options do not make a valid network, or None."""
     smallest = _SMALLEST_IMAGE.get(model)
     if smallest and options["image_size"] < smallest:
         return "image_size must be %d or more" % smallest

@@ -1,7 +1,7 @@
-"""The layers of which models are made, as data: what each does to a shape, its weights, and its operations.
+"""The layers of the models, as data: the output shape, weights and FLOPs of each.
 
-Shapes are of one item, in one order for all frameworks: (channels, height, width), (time, features), (features,).
-Operations are counted for matrix products and convolutions only, a multiplication and an addition as two.
+Shapes are for one item, in one order for all frameworks: (channels, height, width), (time, features) or (features,).
+FLOPs are counted for matrix products and convolutions only (1 MAC = 2 FLOPs).
 """
 
 import math
@@ -13,7 +13,7 @@ Pair = Tuple[int, int]
 
 
 class Weight(NamedTuple):
-    """A trainable array that starts uniform in `center` +- `spread`."""
+    """A trainable array with initial values uniform in `center` +- `spread`."""
 
     shape: Shape
     spread: float
@@ -21,18 +21,21 @@ class Weight(NamedTuple):
 
 
 class Layer:
-    """Keeps the shape, has no weights, and multiplies nothing, unless it says otherwise."""
+    """A layer that keeps the shape of its input, and has no weights and no FLOPs. Subclasses override this."""
 
     def output(self, shape: Shape) -> Shape:
-        """The shape of its result for an input of `shape`. Raises ValueError where it cannot take that input."""
+        """Return the shape of the output for one item of `shape`.
+
+        Raise ValueError if the layer cannot take that input.
+        """
         return shape
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
-        """Its trainable arrays by name, for an input of `shape`."""
+        """Return the trainable arrays by name, for an input of `shape`."""
         return {}
 
     def flops(self, shape: Shape) -> int:
-        """Floating-point operations for one item of `shape`."""
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return 0
 
 
@@ -41,16 +44,21 @@ Layers = Sequence[Layer]
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """A product over the last dimension: `kernel` is (outputs, inputs). `gain` 2 keeps the variance through a ReLU
-    (He et al., 2015, "Delving deep into rectifiers"), 1 without one."""
+    """A matrix product over the last dimension: `kernel` is (outputs, inputs).
+
+    `gain` 2 keeps the variance through a ReLU (He et al., 2015, "Delving deep into rectifiers"); 1 keeps it without
+    one.
+    """
 
     outputs: int
     gain: float = 2.0
 
     def output(self, shape: Shape) -> Shape:
+        """Return `shape` with the last dimension replaced by `outputs`."""
         return (*shape[:-1], self.outputs)
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return `kernel` (outputs, inputs) and `bias` (outputs,), for an input of `shape`."""
         inputs = shape[-1]
         return {
             "kernel": Weight((self.outputs, inputs), math.sqrt(3 * self.gain / inputs)),
@@ -58,6 +66,7 @@ class Dense(Layer):
         }
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return 2 * math.prod(shape) * self.outputs
 
 
@@ -72,9 +81,11 @@ class Conv(Layer):
     bias: bool = True
 
     def output(self, shape: Shape) -> Shape:
+        """Return (filters, height, width) for one item of `shape`. Raise ValueError if the image is too small."""
         return (self.filters, *_windows(shape, self.kernel, self.stride, self.padding))
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return `kernel`, and `bias` (filters,) if the layer has one, for an input of `shape`."""
         inputs = shape[0] * self.kernel[0] * self.kernel[1]
         weights = {"kernel": Weight((self.filters, shape[0], *self.kernel), math.sqrt(6 / inputs))}
         if self.bias:
@@ -82,124 +93,139 @@ class Conv(Layer):
         return weights
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return 2 * shape[0] * self.kernel[0] * self.kernel[1] * math.prod(self.output(shape))
 
 
 @dataclass(frozen=True)
 class BatchNorm(Layer):
-    """Over each channel; its running statistics start at mean 0 and variance 1 and move by 0.1 a step."""
+    """Batch normalization per channel. Running statistics start at mean 0 and variance 1, and move by 0.1 per step."""
 
     epsilon: float = 1e-5
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return `scale` and `offset`, both (channels,), for an input of `shape`."""
         return {"scale": Weight((shape[0],), 0.0, 1.0), "offset": Weight((shape[0],), 0.0)}
 
 
 @dataclass(frozen=True)
 class LayerNorm(Layer):
-    """Over the last dimension."""
+    """Layer normalization over the last dimension."""
 
     epsilon: float = 1e-12
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return `scale` and `offset`, both (features,), for an input of `shape`."""
         return {"scale": Weight((shape[-1],), 0.0, 1.0), "offset": Weight((shape[-1],), 0.0)}
 
 
 @dataclass(frozen=True)
 class Relu(Layer):
-    pass
+    """The activation max(x, 0)."""
 
 
 @dataclass(frozen=True)
 class Gelu(Layer):
-    """The exact one, by the error function."""
+    """The activation GELU, exact: by the error function."""
 
 
 @dataclass(frozen=True)
 class Tanh(Layer):
-    pass
+    """The activation tanh."""
 
 
 @dataclass(frozen=True)
 class Dropout(Layer):
+    """Dropout of values with probability `rate`, in training only."""
+
     rate: float
 
 
 @dataclass(frozen=True)
 class MaxPool(Layer):
-    """Its input is never negative, so that padding with zeros changes nothing."""
+    """The maximum over windows of (height, width). The input is never negative, so padding with zeros has no effect."""
 
     kernel: int
     stride: int
     padding: int = 0
 
     def output(self, shape: Shape) -> Shape:
+        """Return (channels, height, width) for one item of `shape`. Raise ValueError if the image is too small."""
         return (shape[0], *_windows(shape, (self.kernel,) * 2, self.stride, (self.padding,) * 2))
 
     def is_over_whole(self, shape: Shape) -> bool:
-        """Whether its one window is the whole map."""
+        """Return whether the only window is the whole map."""
         return self.padding == 0 and tuple(shape[1:]) == (self.kernel, self.kernel)
 
 
 @dataclass(frozen=True)
 class AvgPool(Layer):
-    """Zeros of the padding count as values."""
+    """The mean over windows of (height, width). Zeros of the padding count as values."""
 
     kernel: int
     stride: int
     padding: int = 0
 
     def output(self, shape: Shape) -> Shape:
+        """Return (channels, height, width) for one item of `shape`. Raise ValueError if the image is too small."""
         return (shape[0], *_windows(shape, (self.kernel,) * 2, self.stride, (self.padding,) * 2))
 
 
 @dataclass(frozen=True)
 class GlobalAvgPool(Layer):
+    """The mean of each channel over (height, width)."""
+
     def output(self, shape: Shape) -> Shape:
+        """Return (channels,) for one item of `shape`."""
         return shape[:1]
 
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """In the order (channels, height, width), whatever the framework's own."""
+    """All dimensions joined to one, in the order (channels, height, width), whatever the order of the framework."""
 
     def output(self, shape: Shape) -> Shape:
+        """Return (features,) for one item of `shape`."""
         return (math.prod(shape),)
 
 
 @dataclass(frozen=True)
 class Residual(Layer):
-    """The sum of `body` and `shortcut`; an empty shortcut is the input itself."""
+    """The sum of `body` and `shortcut`. With an empty shortcut, the input is added to `body`."""
 
     body: Tuple[Layer, ...]
     shortcut: Tuple[Layer, ...] = ()
 
     def output(self, shape: Shape) -> Shape:
+        """Return the shape of the output of `body` for one item of `shape`."""
         return output_shape(self.body, shape)
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return total_flops(self.body, shape) + total_flops(self.shortcut, shape)
 
 
 @dataclass(frozen=True)
 class Branches(Layer):
-    """Several bodies side by side, their channels joined."""
+    """Several chains of layers with the same input; their output channels are concatenated."""
 
     bodies: Tuple[Tuple[Layer, ...], ...]
 
     def output(self, shape: Shape) -> Shape:
+        """Return the shape with the channels of all bodies added, for one item of `shape`."""
         shapes = [output_shape(body, shape) for body in self.bodies]
         return (sum(each[0] for each in shapes), *shapes[0][1:])
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return sum(total_flops(body, shape) for body in self.bodies)
 
 
 @dataclass(frozen=True)
 class Lstm(Layer):
-    """Stacked LSTM over (time, features), gates in the order input, forget, cell, output, one bias for each.
+    """A stacked LSTM over (time, features), gates in the order input, forget, cell, output, with one bias each.
 
-    Weights of layer l and direction d (0 forward, 1 backward) are `input_kernel_l_d` (4 hidden, inputs),
+    The weights of layer l and direction d (0 forward, 1 backward) are `input_kernel_l_d` (4 hidden, inputs),
     `hidden_kernel_l_d` (4 hidden, hidden) and `bias_l_d` (4 hidden,).
     """
 
@@ -209,16 +235,19 @@ class Lstm(Layer):
 
     @property
     def directions(self) -> int:
+        """Return 2 if the LSTM is bidirectional, otherwise 1."""
         return 2 if self.bidirectional else 1
 
     def inputs(self, shape: Shape, layer: int) -> int:
-        """Features that come into one of its layers."""
+        """Return the number of input features of layer number `layer`, for an input of `shape`."""
         return shape[-1] if layer == 0 else self.hidden * self.directions
 
     def output(self, shape: Shape) -> Shape:
+        """Return (time, hidden * directions) for one item of `shape`."""
         return (shape[0], self.hidden * self.directions)
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return the kernels and biases of all layers and directions by name, for an input of `shape`."""
         weights, spread = {}, 1 / math.sqrt(self.hidden)
         for layer in range(self.layers):
             for direction in range(self.directions):
@@ -229,40 +258,44 @@ class Lstm(Layer):
         return weights
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         products = [self.inputs(shape, layer) + self.hidden for layer in range(self.layers)]
         return 2 * shape[0] * self.directions * 4 * self.hidden * sum(products)
 
 
 @dataclass(frozen=True)
 class Embedding(Layer):
-    """Token numbers (time,) to vectors (time, width): the sum of a token's, its position's and segment 0's vector."""
+    """Token ids (time,) to vectors (time, width): the sum of the vectors of the token, its position and segment 0."""
 
     vocabulary: int
     positions: int
     width: int
 
     def output(self, shape: Shape) -> Shape:
+        """Return (time, width) for one item of `shape`. Raise ValueError if it has more tokens than positions."""
         if shape[0] > self.positions:
             raise ValueError("sequence_length is more than positions")
         return (*shape, self.width)
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return `tokens`, `positions` and `segments`, each (count, width), for an input of `shape`."""
         rows = (("tokens", self.vocabulary), ("positions", self.positions), ("segments", 2))
         return {name: Weight((count, self.width), 0.02 * math.sqrt(3)) for name, count in rows}
 
 
 @dataclass(frozen=True)
 class Attention(Layer):
-    """Self-attention of several heads over (time, width): products to query, key and value, and one of the result.
+    """Multi-head self-attention over (time, width): products to query, key, value and result.
 
     Each kernel is (width, width), outputs first; head h owns rows [h width / heads, (h + 1) width / heads). `dropout`
-    falls on the attention's probabilities.
+    applies to the attention probabilities.
     """
 
     heads: int
     dropout: float
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
+        """Return kernels (width, width) and biases (width,) by name, for an input of `shape`."""
         width, weights = shape[-1], {}
         for name in ("query", "key", "value", "result"):
             weights[name + "_kernel"] = Weight((width, width), math.sqrt(3 / width))
@@ -270,13 +303,14 @@ class Attention(Layer):
         return weights
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         time, width = shape
         return 4 * 2 * time * width * width + 2 * 2 * time * time * width
 
 
 @dataclass(frozen=True)
 class EncoderLayer(Layer):
-    """One layer of BERT's encoder, the norms after the sums; `parts` say what it is made of."""
+    """One layer of BERT's encoder, with normalization after the sums. `parts` are the layers that it consists of."""
 
     width: int
     heads: int
@@ -285,27 +319,33 @@ class EncoderLayer(Layer):
 
     @property
     def parts(self) -> Tuple[Layer, ...]:
+        """Return the layers that the encoder layer consists of, in order."""
         drop = Dropout(self.dropout)
         feed_forward = (Dense(self.feed_forward, gain=1.0), Gelu(), drop, Dense(self.width, gain=1.0), drop)
         attention = Residual((Attention(self.heads, self.dropout), drop))
         return (attention, LayerNorm(), Residual(feed_forward), LayerNorm())
 
     def flops(self, shape: Shape) -> int:
+        """Return the FLOPs of a forward pass of one item of `shape`."""
         return total_flops(self.parts, shape)
 
 
 @dataclass(frozen=True)
 class TakeStep(Layer):
-    """One time step of (time, features): 0 is the first, -1 the last."""
+    """One time step of (time, features): index 0 is the first step, -1 the last."""
 
     index: int
 
     def output(self, shape: Shape) -> Shape:
+        """Return (features,) for one item of `shape`."""
         return shape[1:]
 
 
 def bodies(block: Layer) -> Tuple[Tuple[Layer, ...], ...]:
-    """The layers inside a block, each chain from the block's own input; none where it is no block."""
+    """Return the layers inside a block, as chains that start at the input of the block.
+
+    Return () for any other layer.
+    """
     if isinstance(block, Residual):
         return (block.body, block.shortcut)
     if isinstance(block, Branches):
@@ -314,14 +354,14 @@ def bodies(block: Layer) -> Tuple[Tuple[Layer, ...], ...]:
 
 
 def output_shape(layers: Layers, shape: Shape) -> Shape:
-    """The shape after all of `layers`."""
+    """Return the shape of one item after all of `layers`. Raise ValueError if a layer cannot take its input."""
     for layer in layers:
         shape = layer.output(shape)
     return shape
 
 
 def total_flops(layers: Layers, shape: Shape) -> int:
-    """Operations of one forward pass of one item."""
+    """Return the FLOPs of one forward pass of one item through all of `layers`."""
     total = 0
     for layer in layers:
         total += layer.flops(shape)
@@ -330,7 +370,7 @@ def total_flops(layers: Layers, shape: Shape) -> int:
 
 
 def parameter_count(layers: Layers, shape: Shape) -> int:
-    """Trainable numbers in all of `layers`."""
+    """Return the number of trainable parameters of all of `layers`."""
     total = 0
     for layer in layers:
         total += sum(math.prod(weight.shape) for weight in layer.weights(shape).values())

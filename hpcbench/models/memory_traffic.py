@@ -1,7 +1,7 @@
-"""How many numbers the layers of a model must at least read and write: the other side of their operations.
+"""The minimum memory traffic of the layers of a model, in numbers (not bytes), for the arithmetic intensity.
 
-Each layer reads its input and its weights once and writes its output once. Nothing is kept in a cache from one layer to
-the next, and within a layer everything is.
+Each layer reads its input and its weights once and writes its output once. No data stay in a cache between layers;
+within a layer, all data do.
 """
 
 import math
@@ -26,7 +26,7 @@ from .layers import (
 
 @singledispatch
 def moved(layer: Layer, shape: Shape, training: bool) -> int:
-    """Numbers that a layer reads and writes for one item of `shape` in a forward pass, beside its weights."""
+    """Return how many numbers, without weights, a layer reads and writes in a forward pass of one item of `shape`."""
     return math.prod(shape) + math.prod(layer.output(shape))
 
 
@@ -37,7 +37,7 @@ def _of_flatten(layer: Flatten, shape: Shape, training: bool) -> int:
 
 @moved.register
 def _of_step(layer: TakeStep, shape: Shape, training: bool) -> int:
-    return 0  # a view of a part
+    return 0  # a view of the same numbers
 
 
 @moved.register
@@ -47,15 +47,18 @@ def _of_dropout(layer: Dropout, shape: Shape, training: bool) -> int:
 
 @moved.register
 def _of_lstm(layer: Lstm, shape: Shape, training: bool) -> int:
-    """Each layer of the stack reads and writes a sequence; states and weights stay in a cache from step to step."""
+    """Count one sequence read and one written per layer of the stack; states and weights stay in the cache."""
     inputs = sum(layer.inputs(shape, number) for number in range(layer.layers))
     return shape[0] * (inputs + layer.layers * layer.hidden * layer.directions)
 
 
 @moved.register
 def _of_attention(layer: Attention, shape: Shape, training: bool) -> int:
-    """Four products from one array to another, one of two arrays to scores of (heads, time, time), a softmax of these,
-    in training their dropout, and the sums that they weigh."""
+    """Count the four products between arrays, and the scores (heads, time, time).
+
+    The scores are the product of two arrays. They are read and written by the softmax, in training by the dropout,
+    and by the weighted sums.
+    """
     time, width = shape
     return 12 * time * width + (6 if training else 4) * layer.heads * time * time
 
@@ -67,7 +70,7 @@ def _of_residual(layer: Residual, shape: Shape, training: bool) -> int:
 
 @moved.register
 def _of_branches(layer: Branches, shape: Shape, training: bool) -> int:
-    return _inside(layer, shape, training) + 2 * math.prod(layer.output(shape))  # joining copies
+    return _inside(layer, shape, training) + 2 * math.prod(layer.output(shape))  # concatenation copies
 
 
 @moved.register
@@ -81,19 +84,21 @@ def _inside(block: Layer, shape: Shape, training: bool) -> int:
 
 @singledispatch
 def weights_read(layer: Layer, shape: Shape, items: int) -> int:
-    """Trainable numbers that a layer reads in a forward pass of so many items of `shape`, without those of layers
-    inside it."""
+    """Return how many trainable numbers a layer reads in a forward pass of `items` items of `shape`.
+
+    Layers inside the layer do not count.
+    """
     return sum(math.prod(weight.shape) for weight in layer.weights(shape).values())
 
 
 @weights_read.register
 def _of_embedding(layer: Embedding, shape: Shape, items: int) -> int:
-    """The vectors of the tokens, none more than once, of the positions and of segment 0."""
+    """Count the vectors of the tokens, each at most once, of the positions and of segment 0."""
     return (min(items * shape[0], layer.vocabulary) + shape[0] + 1) * layer.width
 
 
 def total_moved(layers: Layers, shape: Shape, training: bool) -> int:
-    """Numbers beside the weights that one forward pass of one item reads and writes."""
+    """Return how many numbers, without weights, one forward pass of one item through `layers` reads and writes."""
     total = 0
     for layer in layers:
         total += moved(layer, shape, training)
@@ -102,7 +107,7 @@ def total_moved(layers: Layers, shape: Shape, training: bool) -> int:
 
 
 def total_weights_read(layers: Layers, shape: Shape, items: int) -> int:
-    """Trainable numbers that one forward pass of so many items reads."""
+    """Return how many trainable numbers one forward pass of `items` items through `layers` reads."""
     total = 0
     for layer in layers:
         total += weights_read(layer, shape, items)

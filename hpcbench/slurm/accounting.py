@@ -1,6 +1,7 @@
-"""How many jobs Slurm's accounting lets this user have: which limits of associations and QOS hold for a job. Pure.
+"""The limits of associations and QOS on the number of submitted jobs, and which of them apply to a job. Does no I/O.
 
-The rules are slurmctld's: https://slurm.schedmd.com/resource_limits.html, "Hierarchy", and acct_policy.c from 20.11 on.
+The rules are those of slurmctld: https://slurm.schedmd.com/resource_limits.html, "Hierarchy", and acct_policy.c of
+Slurm 20.11 and later.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import NamedTuple
 
 from hpcbench.config.slurm_options import SlurmOptions
 
-DEFAULT_QOS = "normal"  # Slurm's own
-Counter = tuple[str, ...]  # names a set of jobs that Slurm counts together
+DEFAULT_QOS = "normal"  # the default of Slurm
+Counter = tuple[str, ...]  # the name of a set of jobs that Slurm counts together
 
 
 class Cap(NamedTuple):
-    """At most so many jobs of one counter at a time."""
+    """A limit: at most `most` jobs of one counter at a time."""
 
     counter: Counter
     most: int
@@ -25,7 +26,10 @@ class Cap(NamedTuple):
 
 @dataclass(frozen=True)
 class Association:
-    """A user's place under an account, or an account's own. MaxSubmitJobs is told as inherited, GrpSubmitJobs not."""
+    """An association of a user with an account, or of an account itself.
+
+    Slurm reports MaxSubmitJobs as inherited from the parent, and GrpSubmitJobs without inheritance.
+    """
 
     account: str
     user: str = ""
@@ -37,10 +41,12 @@ class Association:
 
     @property
     def counter(self) -> Counter:
+        """Return the counter of the jobs of the association."""
         return ("association", self.account, self.user, self.partition)
 
     @property
     def words(self) -> str:
+        """Return the user, account and partition, for a message."""
         partition = f" in partition {self.partition}" if self.partition else ""
         return f"user {self.user} under account {self.account}{partition}" if self.user else f"account {self.account}"
 
@@ -53,35 +59,41 @@ class Qos:
     group_submit: int | None = None
     per_user: int | None = None
     per_account: int | None = None
-    over_partition: bool = False  # OverPartQOS: its limits go before those of the partition's QOS
+    over_partition: bool = False  # OverPartQOS: its limits override those of the partition's QOS
 
     @property
     def counter(self) -> Counter:
+        """Return the counter of all jobs of the QOS."""
         return ("qos", self.name)
 
     @property
     def user_counter(self) -> Counter:
+        """Return the counter of the jobs of this user in the QOS."""
         return ("qos of user", self.name)
 
     def account_counter(self, account: str) -> Counter:
+        """Return the counter of the jobs of an account in the QOS."""
         return ("qos of account", self.name, account)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a job stands: its account, the associations from the user's up to the root, its QOS by precedence."""
+    """The account of a job, its associations from the user up to the root, and its QOS by precedence."""
 
     account: str
     associations: tuple[Association, ...]
     qos: tuple[Qos, ...]
 
     def counters(self) -> set[Counter]:
-        """All that it counts in, limited or not."""
+        """Return all counters in which the job counts, limited or not."""
         by_qos = {each for q in self.qos for each in (q.counter, q.user_counter, q.account_counter(self.account))}
         return by_qos | {each.counter for each in self.associations}
 
     def caps(self) -> Iterator[Cap]:
-        """What limits it: of each kind the first QOS that has one, and associations only where no QOS has."""
+        """Yield the limits of the job: for each kind, that of the first QOS that has one.
+
+        A limit of an association applies only if no QOS has a limit of that kind.
+        """
         group = _first((qos, qos.group_submit) for qos in self.qos)
         per_account = _first((qos, qos.per_account) for qos in self.qos)
         per_user = _first((qos, qos.per_user) for qos in self.qos)
@@ -103,22 +115,22 @@ class Standing:
 
 
 def _first(limits: Iterable[tuple[Qos, int | None]]) -> tuple[Qos, int] | None:
-    """The first that is set."""
+    """Return the first limit that is set, with its QOS, or None."""
     return next(((qos, most) for qos, most in limits if most is not None), None)
 
 
 @dataclass(frozen=True)
 class Accounting:
-    """What is known of the accounting; nothing where there is none, or where it enforces no limits."""
+    """The state of the accounting; empty if the cluster has no accounting or does not enforce limits."""
 
-    associations: tuple[Association, ...] = ()  # this user's, and those of all accounts
+    associations: tuple[Association, ...] = ()  # those of this user, and of all accounts
     qos: Mapping[str, Qos] = field(default_factory=dict)
     default_qos: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by account and partition
     partition_qos: Mapping[str, str] = field(default_factory=dict)
     default_partition: str = ""
 
     def standings(self, options: SlurmOptions) -> list[Standing]:
-        """One for each partition and QOS that the job names, as Slurm takes several: it must fit in all of them."""
+        """Return the standing of a job for each of its partitions and QOS. It must fit in all of them."""
         account = (options.account or self._default_account()).lower()
         found = []
         for partition in (options.partition or self.default_partition).split(","):

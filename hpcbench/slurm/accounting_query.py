@@ -1,8 +1,8 @@
-"""Asking Slurm about its accounting: the limits that hold for this user, and how many jobs count against each.
+"""Query Slurm's accounting: the limits of this user, and how many jobs count against each.
 
-The counts are slurmctld's own (`scontrol show assoc_mgr`): sbatch is judged by them, jobs that PrivateData hides are
-in them, and they are there while slurmdbd is down. sacctmgr is asked for what slurmctld does not show: the default
-QOS, a QOS's flags, and the limits of one that nobody has used since slurmctld started.
+The counts are those of slurmctld (`scontrol show assoc_mgr`): sbatch uses them, they include jobs that PrivateData
+hides, and they are available while slurmdbd is down. sacctmgr adds what slurmctld does not show: the default QOS, the
+flags of a QOS, and the limits of a QOS that has not been used since slurmctld started.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from hpcbench.slurm.cluster_query import ask
 
 
 class Told(NamedTuple):
-    """The accounting, and the jobs that count now."""
+    """The accounting, and the number of jobs that count now."""
 
     accounting: Accounting
     used: dict[Counter, int]
 
 
 def ask_accounting(cluster: str, user: str) -> Told:
-    """Never fails: what gives no answer limits nothing, and sbatch will say so."""
+    """Return the accounting of a user on a cluster.
+
+    If a command fails, its limits are missing: sbatch then refuses a job that exceeds them.
+    """
     cached = ask(["scontrol", "--oneliner", "show", "assoc_mgr", f"users={user}", "flags=assoc,qos"]) or []
     associations, used = associations_in(cached)
     qos, used_by_qos = qos_in(cached, os.getuid())
@@ -41,7 +44,10 @@ def ask_accounting(cluster: str, user: str) -> Told:
 
 
 def associations_in(lines: list[str]) -> tuple[list[Association], dict[Counter, int]]:
-    """From scontrol, where a limit with its use is `30(11)`, and `N(11)` or nothing where there is no limit."""
+    """Return the associations in the output of scontrol, and the jobs of each.
+
+    scontrol prints a limit and its use as `30(11)`, and `N(11)` or nothing without a limit.
+    """
     found, used = [], {}
     for fields in (_fields(line) for line in lines if line.startswith("ClusterName=")):
         group, count = _limit(fields["GrpSubmitJobs"])
@@ -60,7 +66,10 @@ def associations_in(lines: list[str]) -> tuple[list[Association], dict[Counter, 
 
 
 def qos_in(lines: list[str], uid: int) -> tuple[dict[str, Qos], dict[Counter, int]]:
-    """From scontrol; limits by user and account are told only beside users and accounts that have used the QOS."""
+    """Return the QOS in the output of scontrol, and the jobs of each.
+
+    Limits per user and per account are printed only next to users and accounts that have used the QOS.
+    """
     found: dict[str, Qos] = {}
     used: dict[Counter, int] = {}
     for line in lines:
@@ -79,7 +88,7 @@ def qos_in(lines: list[str], uid: int) -> tuple[dict[str, Qos], dict[Counter, in
 
 
 def full_qos_in(lines: list[str]) -> dict[str, Qos]:
-    """From sacctmgr, as name, flags and the three limits."""
+    """Return the QOS in the output of sacctmgr, with the columns name, flags and the three limits."""
     rows = [line.split("|") for line in lines]
     return {
         name: Qos(name, _number(group), _number(user), _number(account), "OverPartQOS" in flags.split(","))
@@ -88,7 +97,7 @@ def full_qos_in(lines: list[str]) -> dict[str, Qos]:
 
 
 def default_qos_in(lines: list[str]) -> dict[tuple[str, str], str]:
-    """From sacctmgr: by account and partition, the default QOS, or the one QOS where there is but one."""
+    """Return the default QOS by account and partition from the output of sacctmgr, or the only QOS if there is one."""
     rows = [line.split("|") for line in lines]
     return {
         (account, partition): default or only
@@ -98,35 +107,38 @@ def default_qos_in(lines: list[str]) -> dict[tuple[str, str], str]:
 
 
 def partitions_in(lines: list[str]) -> tuple[dict[str, str], str]:
-    """From scontrol: the QOS of the partitions that have one, and the name of Slurm's default partition."""
+    """Return the QOS of each partition that has one, and the default partition, from the output of scontrol."""
     partitions = [_fields(line) for line in lines if line.startswith("PartitionName=")]
     qos = {fields["PartitionName"]: fields["QoS"].lower() for fields in partitions if fields["QoS"] != "N/A"}
     return qos, next((fields["PartitionName"] for fields in partitions if fields["Default"] == "YES"), "")
 
 
 def _fields(line: str) -> dict[str, str]:
-    """NAME=VALUE between blanks; the first of a name, as a comment may come last and hold anything."""
+    """Return the NAME=VALUE pairs of a line.
+
+    The first of a name counts: a comment comes last and may contain any text.
+    """
     return dict(reversed(re.findall(r"(\S+?)=(\S*)", line)))
 
 
 def _bare(name: str) -> str:
-    """`alice` of `alice(1000)`."""
+    """Return `alice` for `alice(1000)`."""
     return name.partition("(")[0]
 
 
 def _limit(text: str) -> tuple[int | None, int]:
-    """30 and 11 of `30(11)`."""
+    """Return 30 and 11 for `30(11)`."""
     most, _, used = text.rstrip(")").partition("(")
     return _number(most), int(used or 0)
 
 
 def _each(line: str, name: str) -> dict[str, tuple[int | None, int]]:
-    """By user or account, what stands as `NAME={... MaxSubmitJobsPU=5(3) ...}`."""
+    """Return limit and use by user or account, from `NAME={... MaxSubmitJobsPU=5(3) ...}`."""
     return {who: _limit(text) for who, text in re.findall(rf"(\S+?)={{[^}}]*?{name}=(\S+)", line)}
 
 
 def _shared(by_name: dict[str, tuple[int | None, int]]) -> int | None:
-    """The limit is the QOS's, and so the same beside every name."""
+    """Return the limit of the QOS: it is the same for every name."""
     return next((most for most, _ in by_name.values()), None)
 
 

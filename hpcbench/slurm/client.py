@@ -1,4 +1,4 @@
-"""Slurm's commands: run one, and return the lines that it prints."""
+"""Run a Slurm command and return the lines that it prints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ TIMEOUT_S = 60
 
 
 class NoAnswerError(UserError):
-    """Slurm was asked and gave no answer: it may give one later."""
+    """A Slurm command failed or timed out. It may work later."""
 
 
 def sacct(arguments: list[str]) -> list[str]:
-    """The lines that sacct prints. Many sites have no accounting: the records on disk must do there."""
+    """Return the lines that sacct prints, or none if the cluster has no accounting.
+
+    Raise UserError if sacct fails for another reason.
+    """
     try:
         return answer(["sacct", "--noheader", "--parsable2", *arguments])
     except UserError as error:
@@ -25,22 +28,22 @@ def sacct(arguments: list[str]) -> list[str]:
 
 
 def client_environment() -> dict[str, str]:
-    """The environment for Slurm's commands, without what would change what they do.
+    """Return the environment for Slurm commands, without variables that change what they do.
 
-    Variables like SBATCH_PARTITION or SQUEUE_ACCOUNT in a login shell override options and hide jobs; the SLURM_ ones
-    of an enclosing job leak into the new one. Where Slurm is, and who we are to it, stays.
+    Variables such as SBATCH_PARTITION or SQUEUE_ACCOUNT of a login shell override options and hide jobs; the SLURM_
+    variables of an enclosing job would be passed to the new one. SLURM_CONF and SLURM_JWT stay.
     """
     dropped = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_")
     kept = ("SLURM_CONF", "SLURM_JWT")
     told = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
-    return {**told, "SLURM_BITSTR_LEN": "0"}  # else long lists of array indices are cut off
+    return {**told, "SLURM_BITSTR_LEN": "0"}  # otherwise long lists of array indices are cut off
 
 
 def answer(command: list[str], timeout_s: float | None = None) -> list[str]:
     """Return the lines that a Slurm command prints, without empty ones.
 
-    Raises UserError with Slurm's message if the command is not there, and NoAnswerError if it fails or takes more than
-    `timeout_s` seconds, by default TIMEOUT_S.
+    Raise UserError if the command is not found or cannot be started. Raise NoAnswerError, with the message of Slurm,
+    if it fails or takes more than `timeout_s` seconds, by default TIMEOUT_S.
     """
     timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
     try:

@@ -1,4 +1,4 @@
-"""Asking a cluster about itself: what sinfo, scontrol and sacctmgr say, as a site."""
+"""Query a cluster with sinfo, scontrol and sacctmgr, and describe it as a site."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ TIMEOUT_S = 10
 
 @dataclass
 class Probe:
-    """A site as far as it could be learnt, and what could not."""
+    """A site as far as it could be queried, and a message for each missing fact."""
 
     site: dict[str, Any]
     unknown: list[str] = field(default_factory=list)
 
 
 def slurm_answers() -> bool:
-    """Whether there is a Slurm here that answers.
+    """Return whether a Slurm cluster is configured here and responds.
 
-    Raises UserError for one that is set up and does not: running on its login node instead would be no favour.
+    Raise UserError if it is configured and does not respond: hpcbench must not run jobs on its login node instead.
     """
     if shutil.which("scontrol") is None:
         return False
-    # ping says at once that a slurmctld is down, where sinfo tries again for a long time.
+    # ping reports immediately that slurmctld is down; sinfo would try again for a long time.
     replies = ask(["scontrol", "ping"])
     if any("is UP" in line for line in replies or []):
         return True
     if "SLURM_CONF" not in os.environ and not Path("/etc/slurm/slurm.conf").exists():
-        return False  # the commands are installed, and no cluster is set up
+        return False  # the commands are installed, but no cluster is configured
     raise UserError(
         "Slurm is set up here and does not answer" + (f": {' '.join(replies)}" if replies else ""),
         hint="--local runs on this machine; --site laptop too",
@@ -44,7 +44,7 @@ def slurm_answers() -> bool:
 
 
 def probe() -> Probe:
-    """The cluster that the Slurm commands reach. Never fails: what it cannot learn it says."""
+    """Return the cluster that the Slurm commands reach. A fact that cannot be queried is listed in `unknown`."""
     told = config()
     result = Probe(
         {
@@ -66,7 +66,7 @@ def probe() -> Probe:
 
 def _limits(config: dict[str, str], result: Probe) -> None:
     size = config.get("MaxArraySize", "")
-    most = re.search(r"\bmax_array_tasks=(\d+)", config.get("SchedulerParameters", ""))  # smaller, where it is set
+    most = re.search(r"\bmax_array_tasks=(\d+)", config.get("SchedulerParameters", ""))  # a smaller limit, if set
     if size.isdigit() and int(size) > 0:
         result.site["limits"]["max_array_size"] = min(int(size), int(most[1]) if most else int(size))
     else:
@@ -88,7 +88,7 @@ def _partitions(result: Probe) -> None:
         if re.match(r"[\d:-]*[1-9][\d:-]*\Z", max_time):
             partition["max_time"] = max_time
         _keep(partition, "max_nodes", _number(size.rpartition("-")[2]))
-        # A line stands for nodes of one kind: a case fits if the largest of them can take it.
+        # A line is one kind of node: a case fits if the largest kind is large enough.
         _keep(partition, "cpus_per_node", _number(cpus))
         _keep(partition, "memory_mb_per_node", _number(memory))
         _keep(partition, "gpus_per_node", _gpus(gres))
@@ -112,20 +112,20 @@ def _associations(config: dict[str, str], result: Probe) -> None:
 
 
 def cluster_name() -> str | None:
-    """The name of the cluster that the Slurm commands reach."""
+    """Return the name of the cluster that the Slurm commands reach, or None if Slurm does not respond."""
     name = config().get("ClusterName")
     return None if name is None else _plain(name)
 
 
 def config() -> dict[str, str]:
-    """What `scontrol show config` says; empty where it gives no answer."""
+    """Return the options that `scontrol show config` prints, or an empty dict if it fails."""
     lines = ask(["scontrol", "show", "config"]) or []
     pairs = (line.partition("=") for line in lines)
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
 def ask(command: list[str]) -> list[str] | None:
-    """Return the lines that a command prints; None if it fails or is not there."""
+    """Return the lines that a command prints, or None if it fails or is not found."""
     try:
         return answer(command, TIMEOUT_S)
     except UserError:
@@ -133,7 +133,7 @@ def ask(command: list[str]) -> list[str] | None:
 
 
 def _keep(partition: dict[str, Any], key: str, value: int | None) -> None:
-    """Keep the largest."""
+    """Store the largest value."""
     if value is not None:
         partition[key] = max(partition.get(key, value), value)
 
@@ -144,10 +144,10 @@ def _number(text: str) -> int | None:
 
 
 def _gpus(gres: str) -> int:
-    """Two of `gpu:v100:2(S:0),license:3`."""
+    """Return 2 for `gpu:v100:2(S:0),license:3`."""
     return sum(int(count) for count in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", gres))
 
 
 def _plain(name: str) -> str:
-    """A name that a file can have."""
+    """Return the name with characters that a file name can have."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", name).lstrip("-_") or "cluster"

@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)", re.DOTALL)
 
 
 def expand(text: str) -> list[str]:
-    """The names that a list stands for; one that is none, as it is."""
+    """Return the names of the nodes in a list. Return the text itself if it is not a list."""
     try:
         return [name for part in _ONE.findall(text) for name in _names(part)]
     except ValueError:
@@ -21,14 +21,14 @@ def expand(text: str) -> list[str]:
 
 
 def _names(part: str) -> list[str]:
-    """Of `rack[1-2]n[01-04]`, say: what stands between brackets is every second piece."""
+    """Return the names for one item such as `rack[1-2]n[01-04]`. After the split, odd pieces were in brackets."""
     pieces = re.split(r"\[(.*?)\]", part)
     choices = [_numbers(piece) if place % 2 else [piece] for place, piece in enumerate(pieces)]
     return ["".join(chosen) for chosen in itertools.product(*choices)]
 
 
 def _numbers(text: str) -> list[str]:
-    """`08-10` is 08, 09, 10."""
+    """Return 08, 09 and 10 for `08-10`."""
     found = []
     for each in text.split(","):
         width = len(each.partition("-")[0])
@@ -37,7 +37,7 @@ def _numbers(text: str) -> list[str]:
 
 
 def compact(names: Iterable[str]) -> str:
-    """These names in few words, in order: n1, n2, n3 and login are `login,n[1-3]`."""
+    """Return names as a sorted list of Slurm: `login,n[1-3]` for n1, n2, n3 and login."""
     numbers: dict[str, set[str]] = {}
     plain = set()
     for name in names:
@@ -50,7 +50,7 @@ def compact(names: Iterable[str]) -> str:
 
 
 def _folded(digits: set[str]) -> str:
-    """Numbers of one width, where one of them begins with 0, are padded to it; all others are plain."""
+    """Return numbers as ranges. Numbers of one width are padded to it if one of them begins with 0."""
     padded = {len(number) for number in digits if number.startswith("0")} - {1}
     by_width: dict[int, list[int]] = {}
     for number in digits:

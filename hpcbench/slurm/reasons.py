@@ -1,7 +1,8 @@
-"""Why Slurm does not start a job yet, in words, and what its user can do about that.
+"""The reasons why Slurm does not start a job, in plain words, and what its user can do.
 
-From the page "Job Reason Codes" of Slurm's documentation and job_state_reason.c, Slurm 20.11 to 25.11. Two thirds of
-them are limits, whose names are made by rule: of an association (account and user) or a QOS, of all its jobs or of one.
+Sources: the page "Job Reason Codes" of Slurm's documentation, and job_state_reason.c of Slurm 20.11 to 25.11. Two
+thirds of the reasons are limits, whose names follow a rule: a limit of an association (account and user) or a QOS,
+for all its jobs or for one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 
 class Reason(NamedTuple):
-    """What a reason means, what to do about it, and whether the job stays so until somebody does something."""
+    """The meaning of a reason, what to do, and whether the job never starts until a user or an administrator acts."""
 
     means: str
     to_do: str
@@ -19,18 +20,24 @@ class Reason(NamedTuple):
 
 
 def explain(reason: str) -> Reason | None:
-    """A reason as squeue prints it, with or without parentheses and details; None for one that nobody heard of."""
+    """Return the explanation of a reason that squeue prints, or None if the reason is unknown.
+
+    The text may have parentheses and details.
+    """
     name = code(reason)
     return _REASONS.get(name) or _of_limit(name) or _of_message(reason)
 
 
 def code(reason: str) -> str:
-    """The name that begins a reason: `(ReqNodeNotAvail, UnavailableNodes:n1)` is `ReqNodeNotAvail`."""
+    """Return the name that begins a reason: `ReqNodeNotAvail` for `(ReqNodeNotAvail, UnavailableNodes:n1)`."""
     return reason.strip().strip("()").split(",")[0].strip()
 
 
 def hint(words: str) -> str:
-    """What to do about a reason, as Slurm prints it or as states.in_words tells it; empty where that is not known."""
+    """Return what to do about a reason, or an empty text if it is unknown.
+
+    `words` is the reason as Slurm prints it or as states.in_words returns it.
+    """
     known = explain(words) or explain(words.rpartition("(")[2])
     return known.to_do if known else ""
 
@@ -127,7 +134,7 @@ _REASONS = {
     "WaitingForScheduling": Reason("Slurm has not looked at it yet", "wait"),
 }
 
-# What Slurm writes instead of a name; older ones with _ for blanks.
+# Messages that Slurm prints instead of a name; older versions with _ for blanks.
 _MESSAGES = {
     "job requeued in held state": Reason("it was requeued and is held", f"look into its log; {_RELEASE}", never=True),
     "launch failed requeued held": Reason(
@@ -143,7 +150,7 @@ _LIMIT = re.compile(
     r"(?P<what>BB|Billing|C[Pp][Uu]|Energy|GRES|License|Mem|Node|Unknown|SubmitJob|Job|Wall)(?:ory|s|Duration)?"
     r"(?P<time>(?:Run)?Min(?:ute)?s)?(?P<per>Per(?:Job|Node|User|Account))?(?:Limit|NotSatisfied)?"
 )
-_WHAT = {  # what is limited: at once, and by the minute
+_WHAT = {  # the limited resource: in use at one time, and in minutes of use
     "BB": ("burst buffer", "burst buffer"),
     "Billing": ("billing units", "billing"),
     "CPU": ("CPUs", "CPU"),
@@ -161,7 +168,7 @@ _LESS = "ask for less in the experiment, or check slurm.account and slurm.qos: s
 
 
 def _of_limit(name: str) -> Reason | None:
-    """A limit, by the rule that its name is made by."""
+    """Return the explanation of a limit by the rule for its name, or None."""
     found = _LIMIT.fullmatch(name)
     if not found:
         return None
@@ -183,14 +190,14 @@ def _of_limit(name: str) -> Reason | None:
 
 
 def _whose(found: re.Match[str]) -> str:
-    """Of which jobs: your own, where the limit is one of each user."""
+    """Return whose jobs the limit counts; yours if it is a limit per user."""
     if found["per"] == "PerUser" or (found["kind"] == "Max" and not found["per"]):
         return "your"
     return "the account's" if found["per"] == "PerAccount" or found["of"] == "Assoc" else "the QOS's"
 
 
 def _of_many(owner: str, whose: str, what: str, time: str) -> Reason:
-    """A limit of several jobs together: of what they have at once, or of minutes."""
+    """Return the explanation of a limit on several jobs together: on their current resources, or on minutes of use."""
     within = "" if owner in whose else f" in this {owner}"
     if time.startswith("Run"):
         limit = f"{whose} limit on {what} of running jobs{within} is reached"

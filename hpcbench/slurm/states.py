@@ -1,4 +1,4 @@
-"""Slurm's job states and what they mean for a repetition. From squeue(1), JOB STATE CODES."""
+"""Slurm's job states and their meaning for a run. Source: squeue(1), JOB STATE CODES."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAITING = frozenset(
 
 _UNDER_WAY = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"})
 
-# How a job ended that left no record. COMPLETED is here too: the script ended well, and yet there is no record.
+# The status of a run whose job ended without a record. COMPLETED: the script succeeded, but the record is missing.
 _ENDED = {
     "BOOT_FAIL": status.NODE_FAILURE,
     "CANCELLED": status.CANCELLED,
@@ -32,31 +32,31 @@ _ENDED = {
 
 
 def outcome_of(slurm_state: str) -> str | None:
-    """The status of a repetition whose job ended in this state; None while the job has not ended.
+    """Return the status of a run whose job ended in this state, or None if the job has not ended.
 
-    `CANCELLED by 1000` counts as CANCELLED. A state that nobody heard of is no end.
+    `CANCELLED by 1000` counts as CANCELLED. An unknown state counts as not ended.
     """
     return _ENDED.get(slurm_state.split(" ")[0].rstrip("+"))
 
 
 def never_starts(reason: str) -> bool:
-    """Whether a pending job with this reason stays so until somebody does something."""
+    """Return whether a pending job with this reason never starts until a user or an administrator acts."""
     known = reasons.explain(reason)
     return known is not None and known.never
 
 
 def is_active(slurm_state: str) -> bool:
-    """Whether accounting still counts a job with this state as not ended."""
+    """Return whether the accounting counts a job in this state as not ended."""
     return slurm_state in _WAITING or slurm_state in _UNDER_WAY
 
 
 def phase_of(slurm_state: str) -> str:
-    """Pending or running, for a job that is in the queue; an unknown state has started, so it runs."""
+    """Return PENDING or RUNNING for a job in the queue. An unknown state counts as RUNNING."""
     return PENDING if slurm_state in _WAITING else RUNNING
 
 
 def in_words(reason: str) -> str:
-    """Slurm's reason for a pending job as a sentence; one without a translation as it is."""
+    """Return the reason of a pending job as a sentence. An unknown reason is returned unchanged."""
     name = reasons.code(reason)
     if name in ("", "None"):
         return ""

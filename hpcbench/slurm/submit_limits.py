@@ -1,4 +1,4 @@
-"""How many more array tasks may be submitted now, and which limit says so. Every array task is a job to Slurm."""
+"""How many array tasks can be submitted now, and which limit applies. Each array task is a job for Slurm."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hpcbench.slurm.accounting import Accounting, Cap, Counter
 from hpcbench.slurm.accounting_query import ask_accounting
 from hpcbench.slurm.client import answer
 
-_CLUSTER: Counter = ("cluster",)  # all jobs that slurmctld remembers, ended ones for MinJobAge
+_CLUSTER: Counter = ("cluster",)  # all jobs that slurmctld keeps: ended ones for MinJobAge seconds
 _USER: Counter = ("user",)
 
-# What sbatch says where a job is in order and there is no room for it. The first are reasons that it names beside
-# "Job violates accounting/QOS policy", which alone may as well be a time or a size that no wait will mend; the others
-# stand for MaxJobCount: sbatch tries 15 times in two minutes, then says EAGAIN or, from 26.05 on, what it is.
+# Messages of sbatch if a job is valid and there are too many jobs. The first ones follow "Job violates accounting/QOS
+# policy", which alone may also mean a time or a size that is never allowed. The others mean MaxJobCount: sbatch tries
+# 15 times in two minutes, then prints the message of EAGAIN or, since Slurm 26.05, the limit.
 _FULL = (
     "AssocGrpSubmitJobsLimit",
     "AssocMaxSubmitJobLimit",
@@ -36,7 +36,7 @@ _FULL = (
 
 
 class Room(NamedTuple):
-    """So many tasks more, None for any number, by this limit."""
+    """How many more tasks can be submitted (None without a limit), and the limit that applies."""
 
     tasks: int | None
     limit: str
@@ -44,18 +44,18 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that hold for this user's jobs, and what is in the queue."""
+    """The limits for this user's jobs, and the number of jobs in the queue."""
 
-    everywhere: tuple[Cap, ...] = ()  # whatever account, QOS and partition
+    everywhere: tuple[Cap, ...] = ()  # for every account, QOS and partition
     accounting: Accounting = field(default_factory=Accounting)
     used: Mapping[Counter, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, site: Site) -> Limits:
-        """Ask Slurm, once for a command. Raises UserError where squeue gives no answer: then sbatch will not, either.
+        """Return the limits of the cluster and of the site.
 
-        Limits of accounts and QOS count only where Slurm enforces them (AccountingStorageEnforce, slurm.conf(5)):
-        elsewhere they are notes that no sbatch is refused for.
+        Limits of accounts and QOS count only if Slurm enforces them (AccountingStorageEnforce, slurm.conf(5)):
+        otherwise sbatch does not refuse a job for them. Raise UserError if squeue fails: then sbatch would fail, too.
         """
         config = cluster_query.config()
         uid = os.getuid()
@@ -64,12 +64,12 @@ class Limits:
         if not {"limits", "safe", "all"} & set(config.get("AccountingStorageEnforce", "").split(",")):
             return cls(everywhere, used=used)
         told = ask_accounting(config.get("ClusterName", ""), _name_of(uid))
-        # PrivateData may hide from squeue what slurmctld counts: there are no fewer jobs than any of its counts.
+        # PrivateData may hide jobs from squeue: the cluster has at least as many jobs as slurmctld counts.
         cluster = max(used[_CLUSTER], *told.used.values(), 0)
         return cls(everywhere, told.accounting, {**used, **told.used, _CLUSTER: cluster})
 
     def room(self, options: SlurmOptions) -> Room:
-        """How many tasks of a job with these options fit now; the first of the tightest limits is named."""
+        """Return how many tasks with these options can be submitted now. The tightest limit is named."""
         caps = self._caps(options)
         if not caps:
             return Room(None, "")
@@ -78,25 +78,28 @@ class Limits:
         return Room(max(0, tightest.most - used), f"{tightest.words}: {used} of {tightest.most} jobs")
 
     def most(self, options: SlurmOptions) -> int | None:
-        """How many such tasks fit into an empty queue; None for any number."""
+        """Return how many tasks with these options fit in an empty queue, or None without a limit."""
         return min((cap.most for cap in self._caps(options)), default=None)
 
     def _caps(self, options: SlurmOptions) -> list[Cap]:
         return [*self.everywhere, *(cap for each in self.accounting.standings(options) for cap in each.caps())]
 
     def submitted(self, options: SlurmOptions, tasks: int) -> Limits:
-        """The same after so many tasks more with these options."""
+        """Return the limits after `tasks` more tasks with these options are submitted."""
         counters = {_CLUSTER, _USER}.union(*(each.counters() for each in self.accounting.standings(options)))
         return replace(self, used={**self.used, **{each: self.used.get(each, 0) + tasks for each in counters}})
 
 
 def is_full(words: str) -> bool:
-    """Whether sbatch refused a job only because there are too many: it may be submitted later as it is."""
+    """Return whether sbatch refused a job only because there are too many jobs. The same job can be submitted later."""
     return any(reason in words for reason in _FULL)
 
 
 def jobs_in(lines: list[str], uid: int) -> dict[Counter, int]:
-    """Jobs of all users, with those that ended and are still remembered, and this user's in the queue."""
+    """Return the number of jobs of all users, and of the jobs of this user that are in the queue.
+
+    The former includes jobs that have ended and that slurmctld still keeps.
+    """
     mine = [line for line in lines if line.startswith(f"{uid}|") and states.outcome_of(line.partition("|")[2]) is None]
     return {_CLUSTER: len(lines), _USER: len(mine)}
 
@@ -112,7 +115,7 @@ def _caps(config: Mapping[str, str], site: Site) -> list[Cap]:
 
 
 def _name_of(uid: int) -> str:
-    """As Slurm knows the user; USER and LOGNAME may be anybody's after su."""
+    """Return the user name as Slurm knows it. After su, USER and LOGNAME may name another user."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -1,8 +1,7 @@
-"""What is wrong with a record that was read: a field that is missing, or of another kind than the node writes.
+"""Find the first invalid field of a record: missing, or of another type than the node writes.
 
-Looked for once, where records are read, so that nothing behind has to. It knows of what is used: see
-node/results/record_writer.py for all that there is. Fields of which a later version of the node tells more may be
-absent.
+Records are checked once, when they are read. Only fields that hpcbench uses are checked;
+node/results/record_writer.py has all fields. Fields that later versions have added may be absent.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from hpcbench.core.run_spec import COMMAND, JOB_NAME
 
 
 class _Absent:
-    """What stands for a field that is not there."""
+    """Stands for a missing field."""
 
 
-Fields = Mapping[str, tuple[type, ...]]  # of what kind each may be
+Fields = Mapping[str, tuple[type, ...]]  # allowed types by field
 
 _ABSENT = _Absent()
 _NULL = type(None)
@@ -38,7 +37,7 @@ _RECORD: Fields = {
     "settings": (dict, _NULL, _Absent),
     "dynamic": (dict, _NULL, _Absent),
 }
-_PARTS: Mapping[str, Fields] = {  # of what may be null
+_PARTS: Mapping[str, Fields] = {  # of fields that may be null
     "parameters": {
         "framework": (str,),
         **dict.fromkeys(("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"), (int,)),
@@ -61,7 +60,7 @@ _PARTS: Mapping[str, Fields] = {  # of what may be null
     "interference": {"verdict": (str,), "found": (list,)},
 }
 _METRIC: Fields = {"value": (*_NUMBER, _NULL), "unit": (str,), "better": (str, _NULL)}
-_EACH: Mapping[str, Fields] = {  # of lists
+_EACH: Mapping[str, Fields] = {  # fields of the elements of lists
     "nodes": {"hostname": (str,), **dict.fromkeys(("cpu_model", "kernel", "governor"), (str, _NULL, _Absent))},
     "ranks": {"host": (str,), "ended_at": (str,), "gpus": (list, _NULL, _Absent)},
     "watched": {"host": (str,), "seconds": _NUMBER, "energy": (list,)},
@@ -71,13 +70,16 @@ _WORDS = {_NULL: "null", str: "a text", bool: "true or false", list: "a list", d
 
 
 def flaw(record: Mapping[str, Any]) -> str | None:
-    """The first thing that is wrong, in words: `started_at is null`, `samples is missing`; None of a whole record."""
+    """Return the first error of a record, or None: `started_at is null` or `samples is missing`, for example."""
     wrong = _flaw(record, _RECORD)
     return wrong.lstrip(".") if wrong else _of_parts(record) or _of_lists(record) or _of_values(record)
 
 
 def _flaw(data: Any, fields: Fields) -> str | None:
-    """What is wrong, to be read behind the name of the data: `.hostname is missing`, ` is null`."""
+    """Return the first error of `data`, or None.
+
+    The text continues a sentence that begins with the name of the data: `.hostname is missing`, ` is null`.
+    """
     if not isinstance(data, dict):
         return f" is {_kind(data)}"
     for name, kinds in fields.items():
@@ -99,7 +101,7 @@ def _of_parts(record: Mapping[str, Any]) -> str | None:
 
 
 def _of_lists(record: Mapping[str, Any]) -> str | None:
-    """Also of metrics, which have names."""
+    """Return the first error in a list or in the metrics."""
     for name, fields in _EACH.items():
         for place, each in enumerate(record[name]):
             if wrong := _flaw(each, fields):
@@ -111,7 +113,7 @@ def _of_lists(record: Mapping[str, Any]) -> str | None:
 
 
 def _of_values(record: Mapping[str, Any]) -> str | None:
-    for name in ("job", "batch"):  # they become parts of paths
+    for name in ("job", "batch"):  # they become components of paths
         if not JOB_NAME.match(record[name]):
             return f"{name} is no name that hpcbench gives"
     for name in ("started_at", "ended_at"):

@@ -1,7 +1,7 @@
-"""The journal of a sweep: what was asked of Slurm, one JSON line an event, on disk before and after each step.
+"""The journal of a sweep: its calls of sbatch and scancel, one JSON line per event.
 
-An intent is written before sbatch is called and its id after it, so that whatever moment hpcbench dies at, a later
-`resume` knows what to look for before it submits anything again.
+An intent is on disk before sbatch is called, and the job id after it. If hpcbench dies at any moment, a later
+`resume` finds out which jobs exist before it submits again.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ _SLURM_ID = re.compile(r"[0-9]+\Z")
 
 @dataclass(frozen=True)
 class Batch:
-    """One sbatch of one job, or the intent of it while `slurm_id` is None."""
+    """One call of sbatch for one job; an intent while `slurm_id` is None."""
 
     paths: SweepPaths
-    name: str  # JOB.TOKEN; ends the job's name in Slurm, unique to this batch
+    name: str  # JOB.TOKEN: the end of the job's name in Slurm, unique to this batch
     slurm_id: str | None = None
     rejected: bool = False
     uid: int = field(default_factory=os.getuid)
 
     @property
     def job(self) -> str:
+        """Return the name of the job."""
         return self.name.partition(".")[0]
 
     @property
     def slurm_name(self) -> str:
-        """The job's name in Slurm, by which it can be found again."""
+        """Return the job's name in Slurm, which is unique to the batch."""
         return f"{self.paths.name}.{self.name}"
 
     @property
     def ours(self) -> bool:
-        """Whether this user submitted it: Slurm may hide other people's jobs."""
+        """Return whether this user submitted the batch: Slurm may hide the jobs of other users."""
         return self.uid == os.getuid()
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
-        """The elements that each index of the array runs."""
+        """Return the elements that each array index runs. Raise UserError if their file cannot be read."""
         return packs.read(self.paths.packs(self.name))
 
 
@@ -70,9 +71,9 @@ class Journal:
 
     @classmethod
     def read(cls, paths: SweepPaths) -> Journal:
-        """The journal of a sweep; one without has submitted nothing. A cut-off last line is ignored.
+        """Return the journal of a sweep; it is empty if there is no file. A cut-off last line is ignored.
 
-        Raises UserError for names that are none: they become parts of paths, and options of Slurm's commands.
+        Raise UserError if a name is not valid: names become components of paths and options of Slurm commands.
         """
         found: dict[str, Batch] = {}
         for event in _events(paths.journal):
@@ -90,24 +91,29 @@ class Journal:
 
     @property
     def accepted(self) -> list[Batch]:
-        """The batches that Slurm has, or may have."""
+        """Return the batches that Slurm has accepted or may have accepted."""
         return [batch for batch in self.batches if not batch.rejected]
 
     def submitting(self, batch: Batch) -> None:
+        """Record that sbatch is about to be called for a batch."""
         self.batches.append(batch)
         self._append("submitting", batch.name, uid=batch.uid)
 
     def submitted(self, batch: Batch, slurm_id: str) -> None:
+        """Record that sbatch accepted a batch as job `slurm_id`."""
         self._append("submitted", batch.name, slurm_id=slurm_id)
         self._change(batch, slurm_id=slurm_id)
 
     def rejected(self, batch: Batch, reason: str) -> None:
-        """Also a promise: a job of this batch that comes up all the same reads it here, and runs nothing."""
+        """Record that sbatch refused a batch, with its message.
+
+        A job of the batch that starts later reads this, and runs nothing.
+        """
         self._append("rejected", batch.name, reason=reason)
         self._change(batch, rejected=True)
 
     def cancelled(self, slurm_id: str) -> None:
-        """For people who read the journal: what has become of it is told by Slurm."""
+        """Record that a job was cancelled, for people who read the journal. Slurm has the state of the job."""
         self._append("cancelled", "", slurm_id=slurm_id)
 
     def _change(self, batch: Batch, **changes: Any) -> None:
@@ -115,7 +121,7 @@ class Journal:
 
     def _append(self, event: str, batch: str, **facts: Any) -> None:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        if "reason" in facts:  # sbatch's words; all else is ours, and has to be read again
+        if "reason" in facts:  # the message of sbatch; all other facts are our own and are read again
             facts["reason"] = redacted(facts["reason"], os.environ)
         line = json.dumps({"at": at, "event": event, "batch": batch, **facts}) + "\n"
         path = self.paths.journal
@@ -132,7 +138,7 @@ def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
 
 
 def _end_cut_line(file: Any) -> None:
-    """Go to the end; a line that an earlier death cut off must not swallow the next one."""
+    """Go to the end of the file, and end a cut-off last line so that the next one is complete."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
@@ -153,11 +159,14 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def locked(folder: Path, patience_s: float = 0) -> AbstractContextManager[Lease]:
-    """Only one hpcbench changes a sweep at a time. Raises UserError, with who it is, where another one does, and still
-    does so after `patience_s`."""
+    """Return the lock that lets one hpcbench at a time change a sweep.
+
+    Entering it raises UserError, which names the holder, if another process still holds it after `patience_s`
+    seconds.
+    """
     return lease(lock_of(folder), "this sweep", patience_s)
 
 
 def lock_of(folder: Path) -> Path:
-    """The lock of the sweep in a folder."""
+    """Return the lock file of the sweep in a folder."""
     return folder / ".lock"

@@ -1,4 +1,4 @@
-"""The end of what a job has printed."""
+"""The end of the log of a job."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ LONGEST = 1000  # characters of a line, from its end
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """At most so many lines from the end of a log, as far as they stand in its last MOST_BYTES; blank lines at the end
-    are no lines, and of a long one there is the end. Raises OSError where it cannot be read."""
+    """Return at most `count` lines from the end of a log, within its last MOST_BYTES.
+
+    Blank lines at the end do not count; of a long line, its last LONGEST characters are returned. Raise OSError if
+    the log cannot be read.
+    """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         start = max(0, size - MOST_BYTES)
@@ -19,7 +22,7 @@ def last_lines(path: Path, count: int) -> list[str]:
         text = file.read(MOST_BYTES).decode(errors="replace")
     lines = text.rstrip().split("\n")
     if start and len(lines) > 1:
-        del lines[0]  # of which only the end was read
-    # Of what a progress bar has overwritten, the last is what its terminal showed.
+        del lines[0]  # its beginning was not read
+    # A progress bar overwrites its line: keep the last version.
     shown = [line.rstrip("\r").rpartition("\r")[2][-LONGEST:] for line in lines]
     return shown[-count:] if count and text.strip() else []

@@ -1,7 +1,7 @@
-"""What machines were seen to do at most, one file for each type of node, which all sweeps of a workspace share.
+"""The peak performance of machines: one file per type of node, shared by all sweeps of a workspace.
 
-They lie in results/.machines/: no sweep has a name that begins with a dot, and none is archived with them. `hpcbench
-doctor` writes them, as whoever calls it: in a shared workspace others may, as far as the folder's mode lets them.
+The files are in results/.machines/: the name of a sweep never begins with a dot, and archives do not contain them.
+`hpcbench doctor` writes them with the permissions of its user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MACHINE = TypeAdapter(MachinePeaks)
 
 
 def read_peaks(workspace: Workspace, tell: Callable[[str], object]) -> list[MachinePeaks]:
-    """All that are known. `tell` gets a sentence for each file that cannot be read, which is left out."""
+    """Return the peak performance of all known types of nodes. Call `tell` with a message for each unreadable file."""
     found = []
     for path in sorted(workspace.machines.glob("[!.]*.json")):
         try:
@@ -38,9 +38,10 @@ def read_peaks(workspace: Workspace, tell: Callable[[str], object]) -> list[Mach
 
 
 def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
-    """Write them beside those of the same type of node; of the same device, CPUs and dtype the higher rates are kept.
+    """Merge a measurement into the file of its type of node, and return the path of the file.
 
-    The file is whole at any time; of two who write it at once, the last one's is kept. Raises OSError.
+    For each device, number of CPUs and dtype, the higher rates are kept. The file is replaced atomically; if two
+    processes write it at the same time, the last one wins. Raise OSError if it cannot be written.
     """
     path = workspace.machines / f"{node_type(machine)}.json"
     merged: dict[tuple[str, int, str], Peak] = {}
@@ -53,13 +54,16 @@ def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
 
 
 def node_type(machine: MachinePeaks) -> str:
-    """A name that can be read and is a file's: `amd-epyc-7763-64-core-processor-128-cpus-nvidia-a100-sxm4-40gb`."""
+    """Return a readable file name for a type of node.
+
+    For example `amd-epyc-7763-64-core-processor-128-cpus-nvidia-a100-sxm4-40gb`.
+    """
     words = f"{machine.cpu_model} {machine.cpu_count} CPUs {machine.gpu_model or ''}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:_LONGEST_NAME]
 
 
 def machine_peaks(data: Any) -> MachinePeaks:
-    """As a job or a file tells it. Raises ValueError for what hpcbench would not have written."""
+    """Return the peak performance from the JSON data of a job or a file. Raise ValueError if the data are not valid."""
     machine = _MACHINE.validate_json(json.dumps(data), strict=True)
     rates = [rate for peak in machine.measurements for rate in (peak.flops_per_s, peak.bytes_per_s) if rate is not None]
     if not all(0 < rate < math.inf for rate in rates):
@@ -75,7 +79,7 @@ def _read(path: Path) -> MachinePeaks:
 
 
 def _before(path: Path, machine: MachinePeaks) -> tuple[Peak, ...]:
-    """What the file has of this very type of node; a damaged one has nothing that is worth keeping."""
+    """Return the measurements in the file for exactly this type of node, or () if the file is damaged."""
     try:
         before = _read(path)
     except (OSError, ValueError):
@@ -84,7 +88,10 @@ def _before(path: Path, machine: MachinePeaks) -> tuple[Peak, ...]:
 
 
 def _best(before: Peak, now: Peak) -> Peak:
-    """Others can only take from a peak. When, where and by what it was measured is that of the operations."""
+    """Return the higher rates of two measurements: interference can only lower them.
+
+    The other fields are those of the higher FLOP/s.
+    """
     known = [peak.bytes_per_s for peak in (before, now) if peak.bytes_per_s is not None]
     return max(now, before, key=lambda peak: peak.flops_per_s)._replace(bytes_per_s=max(known, default=None))
 

@@ -1,4 +1,4 @@
-"""Whose the folders of a sweep are, before anything is written there."""
+"""Check who owns the folders of a sweep before hpcbench writes there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRIVATE = 0o700
 
 
 def mode(shared: bool) -> int:
-    """The mode of a sweep's folders: for its owner alone, or what the umask gives to any other folder."""
+    """Return the mode of a sweep's folders: 0700, or if the sweep is shared, what the umask gives."""
     if not shared:
         return PRIVATE
     umask = os.umask(0)
@@ -23,9 +23,9 @@ def mode(shared: bool) -> int:
 
 
 def check(paths: SweepPaths, shared: bool) -> None:
-    """Raises UserError unless jobs/SWEEP and results/SWEEP, as far as they are there, are folders, and ours or shared.
+    """Raise UserError unless jobs/SWEEP and results/SWEEP, if they exist, are folders of this user or shared.
 
-    jobs/ and results/ themselves may be links, to another file system say.
+    jobs/ and results/ themselves may be links, for example to another file system.
     """
     for folder in (paths.jobs, paths.results):
         if folder.is_symlink() or folder.exists():

@@ -1,6 +1,6 @@
-"""Which elements of a job each index of an array runs, one after another: a file for each batch, a line for each index.
+"""The elements that each array index of a job runs, one after another: one file per batch, one line per index.
 
-The job script reads the file with nothing but sed, so it is plain numbers.
+The job script reads the file with sed, so it contains only numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpcbench.util.bounded_read import content
 
 
 def write(path: Path, packs: Iterable[Pack]) -> None:
-    """Whole or not at all: no array must find half of it."""
+    """Write the elements of each array index, completely or not at all, since array tasks read the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}")
     with open(unfinished, "w", encoding="ascii", opener=no_link) as file:
@@ -27,7 +27,7 @@ def write(path: Path, packs: Iterable[Pack]) -> None:
 
 
 def read(path: Path) -> tuple[Pack, ...]:
-    """The packs of a batch, by array index. Raises UserError where they cannot be read."""
+    """Return the elements of a batch by array index. Raise UserError if the file cannot be read."""
     try:
         lines = content(path).decode("ascii").splitlines()
         return tuple(tuple(map(int, line.split())) for line in lines)

@@ -1,4 +1,4 @@
-"""Reading record files: one JSON line per repetition, from whatever wrote them."""
+"""Read record files: one JSON line per run."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ from hpcbench.util.fast_json import decoded
 
 Record = dict[str, Any]
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-RECONCILED = "reconciled.jsonl"  # written here, for repetitions that ended without writing a record themselves
+RECONCILED = "reconciled.jsonl"  # written by hpcbench for runs that ended without a record
 
 
 @dataclass
 class RecordFiles:
-    """The records of a sweep, and the lines that are none, each by its file and number, and what is wrong, if it has
-    a record's form."""
+    """The records of a sweep, and the lines that are not valid records, as FILE:LINE with the error if known."""
 
     records: list[Record] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
-    sizes: dict[Path, int] = field(default_factory=dict)  # so many bytes of each file were read
+    sizes: dict[Path, int] = field(default_factory=dict)  # bytes read of each file
 
 
 def read_records(paths: SweepPaths) -> RecordFiles:
-    """Every record of a sweep. A line that is no record is counted as damaged, never an end to reading.
+    """Return all records of a sweep. Lines that are not valid records are listed as damaged.
 
-    Raises UserError for records of a schema that this version does not know.
+    Raise UserError if a record has a schema that this version cannot read.
     """
     found = RecordFiles()
     for path in _files(paths.records):
@@ -68,7 +67,10 @@ def _add(found: RecordFiles, line: bytes, place: str) -> None:
 
 
 def first_record(paths: SweepPaths) -> Record | None:
-    """The first that can be read, of whatever schema; of those that were made up later only where there is no other."""
+    """Return the first readable record of any schema, or None.
+
+    A record that hpcbench reconciled later is returned only if there is no other.
+    """
     for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
         with path.open("rb") as file:
             for line in lines(file):
@@ -79,12 +81,12 @@ def first_record(paths: SweepPaths) -> Record | None:
 
 
 def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
-    """The records that were written since those were read."""
+    """Return the records that were written after those of `found` were read."""
     return [record for path in _files(paths.records) for record in read_file(path, found.sizes.get(path, 0))]
 
 
 def read_file(path: Path, start: int = 0) -> list[Record]:
-    """The records in a file, from the byte `start` on; none where there is no such file."""
+    """Return the valid records in a file from byte `start` on; none if the file does not exist."""
     try:
         if path.stat().st_size <= start:
             return []
@@ -96,11 +98,11 @@ def read_file(path: Path, start: int = 0) -> list[Record]:
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """The records of one repetition, the latest last: by what Slurm counts up and the order in which they were written,
-    for the clocks of two nodes may differ.
+    """Return the records of one run, the latest last.
 
-    What a job of Slurm itself wrote counts as later than what was made up when it had not; and of that, where two who
-    looked at the same time on a file system without locks both wrote it, the first.
+    The order is that of job ids, of restarts, and of writing: the clocks of two nodes may differ. The record of a
+    Slurm job is later than the reconciled record of the same job. If two processes reconciled the same job on a file
+    system without locks, the first record counts.
     """
     made_up: set[tuple[str, str]] = set()
     once = []
@@ -121,25 +123,27 @@ def _place_in_time(record: Record) -> tuple[int, bool, int]:
 
 
 def best_attempt(ordered: list[Record]) -> Record | None:
-    """The record of a repetition that counts: the last completed one, if it can be one that nobody disturbed, else the
-    last one."""
+    """Return the record that counts for a run, or None if there is none.
+
+    It is the last completed one without interference, otherwise the last completed one, otherwise the last one.
+    """
     completed = [record for record in ordered if record["status"] == status.COMPLETED]
     chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
     return chosen[-1] if chosen else None
 
 
 def ending(record: Mapping[str, Any]) -> str:
-    """How it ended, with the reason where there is one."""
+    """Return the status of a record, with the error message if there is one."""
     return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
 
 
 def is_disturbed(record: Record) -> bool:
-    """Whether somebody else used the machine while it was measured."""
+    """Return whether other processes used the machine during the run (interference)."""
     return (record["interference"] or {}).get("verdict") == DISTURBED
 
 
 def disturbed_by(record: Record) -> str | None:
-    """The causes, as `cpu, memory`; None where it was not disturbed."""
+    """Return the causes of the interference, for example `cpu, memory`, or None without interference."""
     if not is_disturbed(record):
         return None
     return ", ".join(dict.fromkeys(cause for found in record["interference"]["found"] for cause in found["causes"]))
@@ -161,28 +165,31 @@ def _parsed(line: bytes) -> Record | None:
 
 
 def _in_unicode(record: Any) -> Any:
-    """With `?` for half a surrogate pair, which output that is no UTF-8 leaves in a message, and no file can hold."""
+    """Return the record with `?` for half a surrogate pair, which cannot be encoded as UTF-8.
+
+    Messages have them after output that is not UTF-8.
+    """
     return json.loads(json.dumps(record, ensure_ascii=False).encode(errors="replace"))
 
 
 def _whole(line: bytes) -> Record | None:
-    """Without flaws, or of another schema, of which nothing is known."""
+    """Return the record of a line if it is valid or has another schema, otherwise None."""
     record = _parsed(line)
     return None if record is None or (record["schema"] == SCHEMA and flaw(record)) else record
 
 
 def has_log(record: Record) -> bool:
-    """Whether its job has printed anything, as far as is known: one that Slurm never started has not."""
+    """Return whether the job of a record has printed anything: a job that Slurm never started has not."""
     return record["attempt"] is not None or bool((record["error"] or {}).get("last_lines"))
 
 
 def array_of(record: Record) -> str | None:
-    """The id of the array that has left this record; None for one of this machine."""
+    """Return the id of the Slurm array that wrote a record, or None for a local run."""
     array: str | None = record["slurm"].get("array_job_id")
     return array
 
 
 def index_of(record: Record) -> int | None:
-    """Its index in that array."""
+    """Return the array index of the Slurm job that wrote a record, or None for a local run."""
     index = record["slurm"].get("array_task_id")
     return int(index) if index is not None else None

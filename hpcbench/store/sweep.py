@@ -1,4 +1,4 @@
-"""A sweep on disk: its description, its planned runs, and what its jobs ask for."""
+"""A sweep on disk: its description, its planned runs, and the resources of its jobs."""
 
 from __future__ import annotations
 
@@ -31,60 +31,64 @@ class Sweep:
 
     @property
     def site(self) -> Site:
-        """As it was when the sweep was made."""
+        """Return the site as it was when the sweep was created."""
         return Site.model_validate(self.description["site"])
 
     @property
     def scheduler(self) -> str:
+        """Return the scheduler of the site: `slurm` or `local`."""
         return str(self.description["site"]["scheduler"])
 
     @property
     def job_names(self) -> list[str]:
+        """Return the names of all jobs."""
         return list(self.description["jobs"])
 
     def slurm(self, job: str) -> SlurmOptions:
-        """What a job asks Slurm for."""
+        """Return the Slurm options of a job."""
         return SlurmOptions.model_validate(self.description["jobs"][job]["slurm"])
 
     def limit_s(self, job: str) -> int:
-        """The wall time of each repetition of a job."""
+        """Return the time limit per run of a job, in seconds."""
         return walltime_s(self.slurm(job).time)
 
     def width(self, job: str) -> int:
-        """How many repetitions of a job run side by side."""
+        """Return how many runs of a job execute concurrently."""
         return int(self.description["jobs"][job]["width"])
 
     @property
     def tuning(self) -> dict[str, Any] | None:
-        """How a search was asked for, whose runs are added while it goes on; None for a sweep of all of its cases."""
+        """Return the options of a search, which adds runs while it is active, or None for any other sweep."""
         return self.description.get("tuning")
 
     @property
     def is_searched_by_job(self) -> bool:
-        """Whether a job of Slurm searches, in which hpcbench itself starts the scripts, as on a machine of its own."""
+        """Return whether the search runs in a Slurm job, in which hpcbench starts the scripts itself."""
         return (self.tuning or {}).get("scheduler") == "slurm"
 
     @property
     def retry(self) -> Retry:
-        """Which repetitions are run again by themselves."""
+        """Return which runs are repeated automatically."""
         return Retry.model_validate(self.description["experiment"]["retry"])
 
     def environment(self, job: str) -> tuple[str, str]:
-        """The name of a job's environment, and the Python in its script."""
+        """Return the name of a job's environment, and the path of its Python."""
         described = self.description["jobs"][job]
         return described["environment"], described["python"]
 
     def check_writable(self) -> None:
-        """Raises UserError where nothing may be written: a folder is somebody else's, or a link."""
+        """Raise UserError if a folder of the sweep is a link, or belongs to another user and is not shared."""
         ownership.check(self.paths, bool(self.description["experiment"].get("shared")))
 
     def is_exclusive(self, job: str) -> bool:
-        """Whether the nodes of a job were shared with nobody."""
+        """Return whether a job has its nodes exclusively."""
         return self.scheduler == "slurm" and self.slurm(job).exclusive
 
     def runs(self, job: str) -> Iterator[PlannedRun]:
-        """The planned runs of one job, by element; one that a search is just adding is left out. Raises UserError where
-        one is none."""
+        """Yield the planned runs of one job, by element. Leave out a run that a search is still adding.
+
+        Raise UserError if a line is not a planned run.
+        """
         path = self.paths.runs(job)
         try:
             with path.open("rb") as file:
@@ -95,15 +99,17 @@ class Sweep:
 
 
 def planned(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
-    """A run as the nodes read it."""
+    """Return the planned run of a case, in the form that nodes read."""
     parameters = case.parameters.planned()
     size = case.size and case.size._asdict()
     return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure, size)
 
 
 def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
-    """Add a run to a job, durably; a line that an earlier death has cut off goes. Raises UserError where that cannot be
-    written, and leaves the file as it was."""
+    """Append a run to a job and sync it to disk. Remove a cut-off last line first.
+
+    Raise UserError if that fails, and leave the file unchanged.
+    """
     try:
         with appending(str(paths.runs(job)), whole_lines=True) as handle:
             write_all(handle, (run.as_line() + "\n").encode())
@@ -113,7 +119,7 @@ def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
 
 
 def load(paths: SweepPaths) -> Sweep:
-    """A sweep that exists. Raises UserError where its description cannot be read."""
+    """Return the sweep of `paths`. Raise UserError if its description cannot be read."""
     try:
         description = decoded(content(paths.description))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Where a workspace keeps its sweeps: what was submitted under jobs/, what came back under results/."""
+"""The paths of a workspace: what was submitted is under jobs/, what came back under results/."""
 
 from __future__ import annotations
 
@@ -11,89 +11,105 @@ from hpcbench.errors import UserError, nearest
 
 
 def log_name(index: int | str, array_id: str | None) -> str:
-    """The file of what a job printed, in the folder of the logs of its batch: by array index, or element if local."""
+    """Return the file name of a job's log in the folder of its batch: by array index, or by element for a local run."""
     return f"{array_id or 'local'}_{index}_0_log.out"
 
 
 @dataclass(frozen=True)
 class SweepPaths:
-    """The files of one sweep. A batch is one sbatch of a job's script; a bare one, and all local runs, have its name.
+    """The paths of one sweep.
 
-    What grows with the sweep lies in a folder for each batch, so that none has more than a thousand entries.
+    A batch is one sbatch of the script of a job. Local runs, and a bare sbatch by the user, have the name of the job
+    as their batch. Files whose number grows with the sweep are in one folder per batch, so that no folder has more
+    than a thousand entries.
     """
 
     name: str
     jobs: Path
     results: Path
-    archive: Path | None = None  # the file that they were read from
+    archive: Path | None = None  # the archive that they were read from
 
     @property
     def description(self) -> Path:
+        """Return the path of the description: sweep.json."""
         return self.jobs / "sweep.json"
 
     @property
     def journal(self) -> Path:
+        """Return the path of the journal."""
         return self.jobs / "journal.jsonl"
 
     @property
     def records(self) -> Path:
+        """Return the folder of the records."""
         return self.results / "records"
 
     def packages(self, environment: str) -> Path:
-        """What is installed in an environment, as it was when the sweep was made, or had run in it once."""
+        """Return the path of the list of packages in an environment.
+
+        The list is from the time when the sweep was created, or first ran in the environment.
+        """
         return self.results / "environments" / f"{environment}.json"
 
     def script(self, job: str) -> Path:
+        """Return the path of the script of a job."""
         return self.jobs / f"{job}.sh"
 
     def runs(self, job: str) -> Path:
+        """Return the path of the planned runs of a job."""
         return self.jobs / f"{job}.jsonl"
 
     def packs(self, batch: str) -> Path:
+        """Return the path of the elements that each array index of a batch runs."""
         return self.jobs / "packs" / batch
 
     def logs(self, batch: str) -> Path:
+        """Return the folder of the logs of a batch."""
         return self.jobs / "logs" / batch
 
     def log(self, batch: str, index: int, array_id: str | None) -> Path:
-        """What a job printed, as an element of an array of Slurm, or on this machine."""
+        """Return the path of the log of one array task, or of one local run if `array_id` is None."""
         return self.logs(batch) / log_name(index, array_id)
 
     @property
     def findings(self) -> Path:
-        """What a search has found, once it has ended."""
+        """Return the path of the result of a search, which exists after the search has ended."""
         return self.results / "tuning.json"
 
     def local_records(self, job: str) -> Path:
-        """What all local runs of a job have written."""
+        """Return the path of the records of all local runs of a job."""
         return self.records / job / "local.jsonl"
 
     def running(self, batch: str) -> Path:
-        """The folder of what its repetitions have while they run, named ELEMENT-JOBID-RESTART-ATTEMPT."""
+        """Return the folder of the temporary files of active runs, named ELEMENT-JOBID-RESTART-ATTEMPT."""
         return self.results / "running" / batch
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder with jobs/ and results/, and perhaps configs/ and templates/ of its own."""
+    """A folder with jobs/ and results/, and optionally its own configs/ and templates/."""
 
     root: Path
 
     def paths(self, sweep: str) -> SweepPaths:
+        """Return the paths of a sweep, which need not exist."""
         return SweepPaths(sweep, self.root / "jobs" / sweep, self.root / "results" / sweep)
 
     @property
     def machines(self) -> Path:
-        """The folder of what is known of types of nodes, whatever sweep ran there: no sweep can have its name."""
+        """Return the folder of the peak performance of node types, which all sweeps share."""
         return self.root / "results" / ".machines"
 
     def sweeps(self) -> list[str]:
-        """The names of all sweeps, the latest last."""
+        """Return the names of all sweeps, the latest last."""
         found = (self.root / "jobs").glob("[!.]*/sweep.json")
         return [path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path))]
 
     def find(self, name: str) -> SweepPaths:
-        """A sweep by its name, a unique prefix of it, or `latest`. Raises UserError where there is no such one."""
+        """Return the paths of a sweep by its name, a unique prefix of it, or `latest`.
+
+        Raise UserError if it is not found.
+        """
         sweeps = self.sweeps()
         if not sweeps:
             raise UserError(
@@ -111,7 +127,7 @@ class Workspace:
         raise UserError(f"no sweep is called '{name}'", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
 
     def new_name(self, experiment: str, now: datetime.datetime) -> str:
-        """`EXPERIMENT-DATE-TIME`, made unique by a number where two start in one second."""
+        """Return a new name, `EXPERIMENT-DATE-TIME`, with a number if that name is taken."""
         base = f"{experiment}-{now:%Y%m%d-%H%M%S}"
         taken = {path.name for path in (self.root / "jobs").glob(f"{base}*")}
         name, number = base, 1
@@ -121,14 +137,14 @@ class Workspace:
         return name
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # and bytes that are no UTF-8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # surrogates are bytes that are not UTF-8
 _ODD = re.compile(r"[^A-Za-z0-9_./@+,=:~-]")
 
 
 def check_root(root: Path, scheduler: str) -> None:
-    """Raises UserError for a workspace whose path cannot stand in a script.
+    """Raise UserError if the path of a workspace cannot be written in a job script.
 
-    A log path with blanks or quotes cannot stand in an #SBATCH line; a line break would end a comment of any script.
+    An #SBATCH line cannot contain a log path with blanks or quotes; a line break would end a comment of any script.
     """
     odd = (_ODD if scheduler == "slurm" else _CONTROL).search(str(root))
     if odd:

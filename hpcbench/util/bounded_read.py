@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have written: no more of one into memory than hpcbench would ever write."""
+"""Read files that other users may have written, with a limit on the memory that one of them takes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-# Of a file that is read whole, or of a line. A record with as many samples as there may be has some 2 MB.
+# Limit of a whole file, and of a line. A record with the largest number of samples has about 2 MB.
 MOST_BYTES = 64 * 2**20
 
 
 def content(path: Path) -> bytes:
-    """All of a file. Raises ValueError where that is too much, and OSError."""
+    """Return the content of a file.
+
+    Raise ValueError if the file is larger than MOST_BYTES, and OSError if it cannot be read.
+    """
     with path.open("rb") as file:
         found = file.read(MOST_BYTES + 1)
     if len(found) > MOST_BYTES:
@@ -20,11 +23,14 @@ def content(path: Path) -> bytes:
 
 
 def lines(file: IO[bytes], *, whole: bool = False) -> Iterator[bytes]:
-    """The lines of a file from here on, without their ends; of one that is too long the beginning only, which is no
-    JSON. Only `whole` ones are those that have ended: somebody may be writing the last one."""
+    """Yield the lines of an open file from its current position, without line ends.
+
+    A line longer than MOST_BYTES is cut there; the cut line is not valid JSON. With `whole`, a last line without a
+    line end is left out: another process may still be writing it.
+    """
     while line := file.readline(MOST_BYTES):
         if whole and not line.endswith(b"\n") and len(line) < MOST_BYTES:
             return
         yield line.rstrip(b"\r\n")
-        while len(line) == MOST_BYTES and not line.endswith(b"\n"):  # the rest of a line that is too long
+        while len(line) == MOST_BYTES and not line.endswith(b"\n"):  # skip the rest of a cut line
             line = file.readline(MOST_BYTES)

@@ -12,10 +12,14 @@ from hpcbench.util.text import printable
 
 
 class PrintableConsole(Console):
-    """Its own colours and its own movements of the cursor, and none that is in what it prints; a question mark for what
-    its encoding does not have."""
+    """A rich console that prints no control characters from the text that it is given.
+
+    It keeps its own colours and cursor movements. A character that its encoding does not have becomes a question
+    mark.
+    """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of a renderable, with control characters and unencodable characters replaced."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else self._encodable(printable(text)), style, control)
 
@@ -25,5 +29,5 @@ class PrintableConsole(Console):
 
 out = PrintableConsole(highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
-    out.width = 1000  # a file or a pipe has no margin: else words of wide tables would be cut to pieces
+    out.width = 1000  # a file or a pipe has no margin: a smaller width would break the words of wide tables
 err = PrintableConsole(stderr=True, highlight=False)

@@ -1,4 +1,4 @@
-"""Limits of time and memory for templates and expressions: one without end must not hang or fill a login node."""
+"""Limits of time and memory for templates and expressions, which must not hang a login node or fill its memory."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-_AGAIN_S = 0.1  # where the code that is to end takes the first exception for one of its own
+_AGAIN_S = 0.1  # interval of further signals, in case the code catches the first exception
 
 
 class OutOfTimeError(Exception):
-    """What was to be done has taken too long."""
+    """A time limit was exceeded."""
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """End what takes longer by OutOfTimeError. Only in the main thread: no other one gets signals.
+    """Raise OutOfTimeError if the `with` block takes longer than `seconds`.
 
-    A timer that is running already goes on afterwards.
+    It has an effect only in the main thread, because other threads receive no signals. A timer that is already
+    running continues afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -45,7 +46,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def memory(more_bytes: int) -> Iterator[None]:
-    """End what takes this much more memory by MemoryError."""
+    """Raise MemoryError if the `with` block takes more than `more_bytes` of additional address space."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     limits = [limit for limit in (used + more_bytes, soft, hard) if limit != resource.RLIM_INFINITY]

@@ -1,4 +1,7 @@
-"""Where the shipped templates, experiments and sites lie: beside the code in a wheel, at the top of a checkout."""
+"""The folders of the shipped templates, experiments and sites.
+
+They are in the package of a wheel, or at the top of a checkout.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,6 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def shipped(kind: str) -> Path:
-    """The shipped folder `kind` ("templates" or "configs")."""
+    """Return the shipped folder `kind`: "templates" or "configs"."""
     installed = PACKAGE / kind
     return installed if installed.is_dir() else PACKAGE.parent / kind

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_like_ctrl_c() -> Iterator[None]:
-    """A closed ssh connection or a kill ends what we started too, instead of leaving it behind."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP inside the `with` block.
+
+    If the ssh connection closes or hpcbench is killed, the processes that it started end, too.
+    """
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt

@@ -1,11 +1,13 @@
-"""Text for a terminal: counts with their word, and no control characters of programs and of other users."""
+"""Text for a terminal: printable text, and counts with their noun."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The same without control characters, which could move the cursor, recolour, or hide what is there; lines and
-    tabs stay."""
+    """Return the text with its control characters replaced: they could move the cursor, change colours or hide text.
+
+    Line breaks and tabs stay. Other white space becomes a blank, any other character a question mark.
+    """
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
@@ -16,5 +18,5 @@ def _shown(character: str) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """`1 case`, `2,000 cases`."""
+    """Return a count with its noun: `1 case`, `2,000 cases`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -1,1 +1,1 @@
-"""One file that holds a sweep: written on one machine, read on another."""
+"""A sweep in one file: written on one machine, read on another."""

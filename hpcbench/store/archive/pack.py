@@ -1,4 +1,4 @@
-"""A sweep as one file, SWEEP.tar.gz: the same bytes for the same files."""
+"""Write a sweep as one file, SWEEP.tar.gz. The same files give the same bytes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hpcbench.store.workspace import SweepPaths
 
 SUFFIX = ".tar.gz"
 LEVEL = 6
-RUNNING = "running"  # of results/SWEEP: what repetitions need while they run
+RUNNING = "running"  # in results/SWEEP: temporary files of active runs
 
-Report = Callable[[int, int], None]  # files written so far, and how many there are
+Report = Callable[[int, int], None]  # files written, files in total
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Written:
-    """What has become of it."""
+    """An archive that was written."""
 
     file: Path
     files: int
     size_bytes: int
-    left_out: tuple[str, ...]  # links, and whatever else is no plain file
+    left_out: tuple[str, ...]  # links and special files
 
 
 def write(paths: SweepPaths, file: Path, report: Report) -> Written:
-    """Write the archive under another name and give it its own. Raises UserError where there is a file of its name."""
+    """Write a sweep to a new archive: under a temporary name, then rename it.
+
+    Call `report` with the number of files written and the total. Raise UserError if `file` exists, if its folder does
+    not, or if a file of the sweep shrinks meanwhile.
+    """
     _check(file)
     entries, left_out = _entries(paths)
     files = sum(not entry.is_folder for entry in entries)
@@ -60,13 +64,13 @@ def write(paths: SweepPaths, file: Path, report: Report) -> Written:
 
 
 def _name(unfinished: Path, file: Path) -> None:
-    """Give it its name by a step that replaces nothing: somebody else may have taken it meanwhile."""
+    """Rename the archive without replacing a file that another process may have created meanwhile."""
     try:
         try:
             os.link(unfinished, file)
         except FileExistsError:
             raise
-        except OSError:  # a file system without hard links: first take the name by an empty file, then replace that
+        except OSError:  # a file system without hard links: create an empty file, then replace it
             file.touch(0o600, exist_ok=False)
             unfinished.rename(file)
     except FileExistsError as error:
@@ -87,7 +91,10 @@ def _check(file: Path) -> None:
 
 
 def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:
-    """What belongs into the archive, in a fixed order, and the names of what does not and yet is there."""
+    """Return the entries of the archive in a fixed order, and the names of links and special files.
+
+    Links and special files are not archived.
+    """
     entries: list[Entry] = []
     left_out: list[str] = []
     for kind, top in (("jobs", paths.jobs), ("results", paths.results)):
@@ -101,7 +108,7 @@ def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:
 
 
 def _walk(top: Path, skipped: Path) -> Iterator[tuple[Path, int]]:
-    """Everything below a folder, and it itself; nothing behind links; no locks, and nothing that is half written."""
+    """Yield a folder and all below it, with modes. Do not follow links; skip locks and unfinished files."""
     if not top.is_dir():
         return
     yield top, top.stat().st_mode
@@ -121,7 +128,7 @@ def _walk(top: Path, skipped: Path) -> Iterator[tuple[Path, int]]:
 
 def _pack(entries: list[Entry], raw: IO[bytes], report: Callable[[int], None]) -> None:
     done = 0
-    # No name and no time of the archive itself in its head.
+    # The header of gzip has no name and no time.
     with (
         gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
@@ -136,10 +143,10 @@ def _pack(entries: list[Entry], raw: IO[bytes], report: Callable[[int], None]) -
 
 
 def _add_file(tar: tarfile.TarFile, entry: Entry) -> None:
-    """A file as large as it is now: one that grows meanwhile grows by lines. Raises UserError for one that shrinks."""
+    """Add a file with its current size. Lines appended meanwhile are left out. Raise UserError if the file shrinks."""
     try:
         handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:  # what has just ended has cleaned up
+    except FileNotFoundError:  # a job that has just ended removed it
         return
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
@@ -155,7 +162,7 @@ def _add_file(tar: tarfile.TarFile, entry: Entry) -> None:
 
 
 def _header(entry: Entry, status: os.stat_result, size: int) -> tarfile.TarInfo:
-    """Without owners, and times to the second."""
+    """Return the header of a file: without owner, and with its time in seconds."""
     header = tarfile.TarInfo(entry.name)
     header.type = tarfile.DIRTYPE if entry.is_folder else tarfile.REGTYPE
     header.mode = 0o755 if entry.is_folder or status.st_mode & stat.S_IXUSR else 0o644

@@ -1,7 +1,8 @@
-"""Unpacking an archive, which may have been made by anybody: into a private folder, and nothing but plain files.
+"""Unpack the archive of a sweep into a private folder. The archive may come from anyone.
 
-tarfile's own extraction filters came with Python 3.12 and late versions of those before it, and allow more than this
-does: an archive holds the files of one sweep, no links, no owners, no more than a disk can take.
+tarfile's filter "data" keeps every file inside the folder and refuses devices. This module adds what tarfile does not
+check: an archive holds the plain files of one sweep, each once, none of them a link, and is no larger than the limits
+below. tarfile also reads a header of any size into memory, so this module limits what it can read.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths, Workspace
 
-MOST_ENTRIES = 1_000_000
+MOST_ENTRIES = 1_000_000  # files and folders
 MOST_BYTES = 20 * 2**30  # unpacked
-MOST_READ = 2 * 2**30  # of these, beside the folders UNREAD: a report reads it into memory
+MOST_READ = 2 * 2**30  # bytes of these outside the folders UNREAD: a report reads them into memory
 UNREAD = frozenset(("logs", "timelines"))
-BLOCK = 4096  # what the smallest file, or a folder, takes of a disk
-MOST_HEAD = 2**20  # bytes before the content of a file
+BLOCK = 4096  # bytes that the smallest file, or a folder, takes on a disk
+MOST_HEAD = 2**20  # bytes of the headers before the content of a file
 MOST_DEPTH, MOST_NAME = 12, 1000
-SPARE = 0.1  # of the disk, that stays free
-_PART = re.compile(r"[^/\0-\x1f\x7f]+\Z")
+SPARE = 0.1  # fraction of the free disk space that stays free
+# jobs/SWEEP/... or results/SWEEP/...: no empty part, no "." or "..", no control character.
+_NAME = re.compile(rf"(jobs|results)(/(?!\.\.?(/|\Z))[^/\0-\x1f\x7f]+){{1,{MOST_DEPTH - 1}}}/*\Z")
 _HINT = "archives are made by: hpcbench archive SWEEP"
-# Whatever tarfile and gzip say to bytes that nobody should have written.
+# All that tarfile and gzip raise for malformed bytes.
 _BROKEN = (
     tarfile.TarError,
     gzip.BadGzipFile,
@@ -46,7 +48,17 @@ _BROKEN = (
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[SweepPaths]:
-    """The sweep in an archive, in a folder that is removed at the end. Raises UserError for what is no such archive."""
+    """Unpack an archive into a temporary folder, yield the sweep in it, and remove the folder at the end.
+
+    Raise UserError if the file is not the archive of one sweep, if it exceeds a limit, or if this version of Python has
+    no extraction filters.
+    """
+    if not hasattr(tarfile, "data_filter"):
+        raise UserError(
+            "this Python cannot unpack archives safely: tarfile has no extraction filters",
+            where=str(file),
+            hint="use Python 3.10.12, 3.11.4, 3.12 or later",
+        )
     folder = Path(tempfile.mkdtemp(prefix="hpcbench-"))
     try:
         name = _unpack(file, folder)
@@ -61,116 +73,85 @@ def _unpack(file: Path, folder: Path) -> str:
     """Unpack, and return the name of the sweep."""
     try:
         with gzip.open(file) as packed:
-            stream = _Allowed(packed)
+            stream = _LimitedStream(packed)
             with tarfile.open(fileobj=stream, mode="r:") as tar:  # type: ignore[call-overload]
-                name = _unpack_all(tar, stream, folder, file)
+                name = _unpack_all(tar, stream, folder, _Room(file, folder))
             stream.allow(MOST_HEAD)
-            if any(packed.read(MOST_HEAD)) or packed.read(1):  # to its end, where its checksum is
-                raise tarfile.ReadError("something follows its last file")
+            if any(packed.read(MOST_HEAD)) or packed.read(1):  # read to the end, where the checksum is
+                raise ValueError("data follows the last file")
     except _BROKEN as error:
         what = f"is no archive of a sweep, or it is damaged: {error or type(error).__name__}"
         raise UserError(what, where=str(file), hint=_HINT) from error
-    if name is None or not (folder / "jobs" / name / "sweep.json").is_file():
-        raise UserError("holds no sweep", where=str(file), hint=_HINT)
+    if not (folder / "jobs" / name / "sweep.json").is_file():
+        raise UserError("the archive has no sweep", where=str(file), hint=_HINT)
     return name
 
 
-def _unpack_all(tar: tarfile.TarFile, stream: _Allowed, folder: Path, file: Path) -> str | None:
-    sweep: str | None = None
-    room = _Room(file, min(MOST_BYTES, int(shutil.disk_usage(folder).free * (1 - SPARE))))
+def _unpack_all(tar: tarfile.TarFile, stream: _LimitedStream, folder: Path, room: _Room) -> str:
+    """Unpack all files, and return the name of their sweep. Raise ValueError if hpcbench does not write such files."""
+    sweep = ""
     while True:
         stream.allow(MOST_HEAD)
         member = tar.next()
-        if tar.pax_headers:  # of all files: hpcbench writes none, and tarfile keeps whatever comes
-            raise _refused("has a head for all of its files", file)
+        if tar.pax_headers:  # tarfile keeps all of them in memory, and hpcbench writes none
+            raise ValueError("the archive has a global header")
         if member is None:
             return sweep
-        tar.members = []  # type: ignore[attr-defined]  # or it would keep all of them
-        path = _checked(member, file)
-        if sweep not in (None, path.parts[1]):
-            raise _refused(f"holds two sweeps, {sweep} and {path.parts[1]}", file)
-        sweep = path.parts[1]
-        room.take(stream.taken + member.size, is_read=UNREAD.isdisjoint(path.parts[2:3]))
+        tar.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps all of them in memory
+        path = _checked(member)
+        sweep = sweep or path.parts[1]
+        if path.parts[1] != sweep:
+            raise ValueError(f"the archive has two sweeps, {sweep} and {path.parts[1]}")
+        new_folders = sum(1 for _ in takewhile(lambda parent: not (folder / parent).is_dir(), path.parents))
+        room.take(stream.taken + member.size, new_folders, is_read=UNREAD.isdisjoint(path.parts[2:3]))
+        if not member.isdir():
+            stream.allow(member.size)
         try:
-            _make_folders(folder, path if member.isdir() else path.parent, room)
-            if not member.isdir():
-                stream.allow(member.size)
-                _write(tar, member, folder / path, file)
+            if not member.isdir() and (folder / path).exists():  # tarfile would replace it
+                raise FileExistsError(path)
+            tar.extract(member, folder, set_attrs=False, filter="data")  # without owner, mode and time
         except (FileExistsError, NotADirectoryError) as error:
-            raise _refused(f"holds {member.name!r} twice", file) from error
+            raise ValueError(f"{member.name!r} is in the archive twice") from error
 
 
-def _make_folders(top: Path, path: Path, room: _Room) -> None:
-    """Make a folder below the top, and those on the way, each of which takes room, too."""
-    missing = []
-    while not (top / path).is_dir():
-        missing.append(path)
-        path = path.parent
-    for folder in reversed(missing):
-        room.take(0)
-        (top / folder).mkdir()
+def _checked(member: tarfile.TarInfo) -> Path:
+    """Return the path of a member below the folder. Raise ValueError if hpcbench does not write such a member."""
+    name = member.name
+    if not (member.isdir() or member.isreg()) or member.issparse() or member.size < 0:  # links, devices, holes
+        raise ValueError(f"{name[:100]!r} is not a plain file")
+    if len(name) > MOST_NAME or not _NAME.match(name):
+        raise ValueError(f"{name[:100]!r} is not a file of a sweep")
+    check_name(Path(name).parts[1])
+    return Path(name)
 
 
-def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, file: Path) -> None:
-    """No link can lie on the way: nothing but files and folders is ever made in this folder."""
-    content = tar.extractfile(member)
-    if content is None:
-        raise _refused(f"holds {member.name!r}, which is no plain file", file)
-    with path.open("xb") as target:
-        shutil.copyfileobj(content, target)
-
-
-@dataclass
 class _Room:
-    """How much more of an archive this machine takes."""
+    """The bytes and files that this machine still accepts from an archive."""
 
-    file: Path
-    bytes_left: int
-    bytes_to_read_left: int = field(default_factory=lambda: MOST_READ)
-    entries_left: int = field(default_factory=lambda: MOST_ENTRIES)
+    def __init__(self, file: Path, folder: Path) -> None:
+        free_bytes = int(shutil.disk_usage(folder).free * (1 - SPARE))
+        self._file = file
+        self._entries, self._bytes, self._read_bytes = MOST_ENTRIES, min(MOST_BYTES, free_bytes), MOST_READ
 
-    def take(self, size: int, *, is_read: bool = False) -> None:
-        """Count a file or folder, and its head. Raises UserError where there is no more room."""
-        self.entries_left -= 1
-        self.bytes_left -= max(size, BLOCK)
-        self.bytes_to_read_left -= size if is_read else 0
-        if self.entries_left < 0:
-            raise self._full(f"{MOST_ENTRIES:,} files and folders")
-        if self.bytes_to_read_left < 0:
-            raise self._full(f"{MOST_READ / 2**30:.0f} GB beside its {' and '.join(sorted(UNREAD))}")
-        if self.bytes_left < 0:
-            where = f"{tempfile.gettempdir()} (TMPDIR)"
-            raise self._full(f"{MOST_BYTES / 2**30:.0f} GB, or than there is room for in {where}")
-
-    def _full(self, limit: str) -> UserError:
-        return _refused(f"is larger than this machine takes: more than {limit}", self.file)
+    def take(self, size: int, new_folders: int, *, is_read: bool) -> None:
+        """Count a file or folder of `size` bytes, and the folders made for it. Raise UserError over a limit."""
+        self._entries -= 1 + new_folders
+        self._bytes -= max(size, BLOCK) + BLOCK * new_folders
+        self._read_bytes -= size if is_read else 0
+        for left, limit in (
+            (self._entries, f"{MOST_ENTRIES:,} files and folders"),
+            (self._read_bytes, f"{MOST_READ / 2**30:.0f} GiB outside {' and '.join(sorted(UNREAD))}"),
+            (self._bytes, f"{MOST_BYTES / 2**30:.0f} GiB, or the free space of {tempfile.gettempdir()} (TMPDIR)"),
+        ):
+            if left < 0:
+                raise UserError(f"the archive is too large: more than {limit}", where=str(self._file), hint=_HINT)
 
 
-def _checked(member: tarfile.TarInfo, file: Path) -> Path:
-    """The path of a member below the folder. Raises UserError for what an archive of a sweep does not have."""
-    shown = repr(member.name[:100])
-    if not (member.isdir() or (member.isreg() and not member.issparse())):
-        raise _refused(f"holds {shown}, which is no plain file", file)
-    parts = member.name.rstrip("/").split("/") if len(member.name) <= MOST_NAME else []
-    plain = all(_PART.match(part) and part not in (".", "..") for part in parts)
-    if not 2 <= len(parts) <= MOST_DEPTH or not plain or parts[0] not in ("jobs", "results"):
-        raise _refused(f"holds {shown}, which is no file of a sweep", file)
-    try:
-        check_name(parts[1])
-    except ValueError:
-        raise _refused(f"holds {shown}, which is no file of a sweep", file) from None
-    if member.size < 0:
-        raise _refused(f"holds {shown}, which has no size", file)
-    return Path(*parts)
+class _LimitedStream:
+    """A stream that reads no more bytes than are allowed at the moment.
 
-
-def _refused(what: str, file: Path) -> UserError:
-    return UserError(what, where=str(file), hint=f"nothing of it was used; {_HINT}")
-
-
-class _Allowed:
-    """A stream of which no more is read than is allowed just then: the head of a file may claim to be of any size, and
-    tarfile reads all of it into memory."""
+    The header of a file may claim to be of any size, and tarfile reads all of it into memory.
+    """
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
@@ -178,15 +159,17 @@ class _Allowed:
         self.seek, self.tell = stream.seek, stream.tell
 
     def allow(self, size: int) -> None:
+        """Allow the next `size` bytes to be read."""
         self._allowed = self._left = size
 
     @property
     def taken(self) -> int:
-        """What was read of that."""
+        """Return how many of the allowed bytes were read."""
         return self._allowed - self._left
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next `size` bytes. Raise ValueError if more bytes are requested than allowed."""
         if not 0 <= size <= self._left:
-            raise tarfile.ReadError("the head of a file in it is too large")
+            raise ValueError("a header is too large")
         self._left -= size
         return self._stream.read(size)

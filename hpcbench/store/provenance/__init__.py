@@ -1,1 +1,1 @@
-"""What a sweep says about itself, so that it can be run again: how it was asked for, with what, and from where."""
+"""The provenance of a sweep, which makes it reproducible: its options, its software, and where it was created."""

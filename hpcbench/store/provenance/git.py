@@ -1,4 +1,4 @@
-"""The git checkout that a workspace is, or lies in: its commit, and what differs from it."""
+"""The git checkout of a workspace: its commit, and the changes since."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _UNTRACKED = ("ls-files", "--others", "--exclude-standard", "--directory", "--no
 
 @lru_cache(maxsize=8)
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit of a folder and whether it has changes, None where git takes too long; None where it is no checkout."""
+    """Return the commit of a folder and whether it has changes, or None if it is not a checkout.
+
+    `dirty` is None if git does not answer in ANSWER_S seconds.
+    """
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return None
@@ -31,22 +34,25 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Changes:
-    """What is not in the commit."""
+    """The changes since the commit."""
 
     diff: str  # without secrets
-    cut: bool  # whether it is only the beginning
-    blotted: int  # places where a secret was
+    cut: bool  # whether only the beginning is kept
+    blotted: int  # number of redacted places
     untracked: tuple[str, ...]  # files, and folders that end with a slash, below the top of the checkout
-    more_untracked: int  # that are not named
+    more_untracked: int  # that are not listed
 
     def as_json(self) -> dict[str, Any]:
-        """All but the diff itself."""
+        """Return all fields except the diff."""
         told = {name: value for name, value in vars(self).items() if name != "diff"}
         return {**told, "untracked": list(self.untracked)}
 
 
 def changes(folder: Path) -> Changes | None:
-    """What differs from the commit; None where there is none. Contents of untracked files are not looked at."""
+    """Return the changes since the commit, or None if the folder is not a checkout.
+
+    Untracked files are listed, not read.
+    """
     top = _git(folder, "rev-parse", "--show-toplevel")
     if top is None or git_state(folder) is None:
         return None
@@ -57,7 +63,7 @@ def changes(folder: Path) -> Changes | None:
 
 
 def _diff(top: Path) -> tuple[str, bool]:
-    """The beginning of the diff, up to a whole line, and whether there is more. None of its bytes is changed."""
+    """Return the diff, cut at a line end after at most MOST_BYTES, and whether it was cut. Its bytes are unchanged."""
     command = ["git", "-C", str(top), *_DIFF]
     with subprocess.Popen(command, env=_variables(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git:
         assert git.stdout is not None  # noqa: S101 - it was asked for
@@ -78,7 +84,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
             ["git", "-C", str(folder), *arguments],
             env=_variables(),
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # what git starts may hold a pipe open for longer than git itself lives
+            stderr=subprocess.DEVNULL,  # a child of git may keep a pipe open after git has ended
             encoding="utf-8",
             errors="replace",
             timeout=ANSWER_S,
@@ -90,5 +96,5 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def _variables() -> dict[str, str]:
-    """Nothing is written to the checkout, not even a fresher index."""
+    """Return an environment in which git writes nothing to the checkout, not even a refreshed index."""
     return {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}

@@ -1,4 +1,4 @@
-"""The files of a sweep that say what it was made from and with, beside its experiment and its description."""
+"""The provenance files of a sweep: site, templates, packages, and changes of the checkout."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ _HEADING = "# The site as it was used, with what --local or asking Slurm made of
 
 
 def write(folder: Path, workspace: Path, site: Site, template: Path, follow_on: Path | None = None) -> None:
-    """Write them into the folder of a new sweep, with the `template` of its scripts, and that of the job that may
-    submit the rest. Raises OSError where the disk is full, UserError for a template with a secret."""
+    """Write the provenance files into the folder of a new sweep.
+
+    `template` is the template of its scripts, `follow_on` that of the continuation job, if any. Raise OSError if the
+    disk is full, and UserError if a template contains a secret.
+    """
     (folder / SITE).write_text(_HEADING + yaml_text(site.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
     (folder / TEMPLATES).mkdir()
     for name, file in sorted(_templates(template, *([follow_on] if follow_on else [])).items()):
@@ -44,7 +47,7 @@ def write(folder: Path, workspace: Path, site: Site, template: Path, follow_on: 
 
 
 def _templates(*used: Path) -> dict[str, Path]:
-    """These by their names, and those beside one's own: one may include another."""
+    """Return the templates by file name, with all templates next to a custom one, since it may include them."""
     kept: dict[str, Path] = {}
     for template in used:
         beside = {file.name: file for file in template.parent.glob("*.j2")} if _is_own(template) else {}
@@ -57,7 +60,7 @@ def _is_own(template: Path) -> bool:
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """What `write` has told in a sweep's folder. Raises UserError where it cannot be read."""
+    """Return the provenance that `write` stored in the folder of a sweep. Raise UserError if it cannot be read."""
     file = folder / PROVENANCE
     try:
         told = decoded(content(file))

@@ -1,4 +1,4 @@
-"""Secrets of the user's environment must not be written into a sweep, where others read them one day."""
+"""Keep secrets of the user's environment out of a sweep, which other users may read later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpcbench.errors import UserError
 
 
 def refuse_secrets(value: Any, where: str) -> None:
-    """Raises UserError where a text, or anything inside a value, contains what a variable of a secret holds."""
+    """Raise UserError if a text, or any text inside `value`, contains the value of a secret environment variable."""
     for name in filter(is_secret, os.environ):
         if redacted(value, {name: os.environ[name]}) != value:
             raise UserError(

@@ -1,4 +1,4 @@
-"""How a sweep was asked for, beside its experiment file and its site."""
+"""The command-line options of a sweep that change what runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of the command line that change what is run."""
+    """The command-line options that change what runs."""
 
     settings: tuple[str, ...] = ()  # of --set, in order
     limit: int | None = None
@@ -26,7 +26,7 @@ class Asked:
     origin: Origin | None = None  # of --from
 
     def as_json(self) -> dict[str, Any]:
-        """As the description of a sweep has it."""
+        """Return the options as the description of a sweep has them."""
         return {
             "settings": list(self.settings),
             "limit": self.limit,
@@ -36,9 +36,9 @@ class Asked:
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Asked:
-        """How a sweep with this description was asked for; where that one came from is another story.
+        """Return the options from the description of a sweep, without its origin.
 
-        Raises ValueError where it does not tell.
+        Raise ValueError if the description has no valid options.
         """
         settings, limit, local = (description.get(name) for name in ("settings", "limit", "local"))
         listed = isinstance(settings, list) and all(isinstance(setting, str) for setting in settings)

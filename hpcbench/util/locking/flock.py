@@ -1,4 +1,4 @@
-"""Locks of the kernel, on files."""
+"""Locks of the kernel on files: flock(2)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 
 from hpcbench.errors import UserError
 
-_PAUSE_S = 0.05  # between two tries
+_PAUSE_S = 0.05  # between two attempts
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file; False where its file system has no locks. Raises BlockingIOError where another has it.
+    """Lock an open file without waiting. Return False if its file system does not support locks.
 
-    A program that inherits the descriptor holds the lock for as long as it lives.
+    Raise BlockingIOError if another process holds the lock. A program that inherits the descriptor holds the lock
+    until it ends.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -30,8 +31,11 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def exclusive(file: Path, taken: UserError, patience_s: float = 0.0) -> Iterator[int]:
-    """Hold the lock of a file where there are locks; gives its descriptor. Raises `taken` where another has it, and
-    keeps it for so long."""
+    """Hold the lock of a file inside the `with` block, and yield its descriptor.
+
+    Without support for locks, nothing is locked. Raise `taken` if another process still holds the lock after
+    `patience_s` seconds.
+    """
     until_s = time.monotonic() + patience_s
     with file.open("w") as stream:
         while True:
@@ -47,7 +51,10 @@ def exclusive(file: Path, taken: UserError, patience_s: float = 0.0) -> Iterator
 
 @contextmanager
 def as_standard_input(descriptor: int) -> Iterator[None]:
-    """Programs that are started meanwhile inherit this descriptor, and a lock that it has, as their standard input."""
+    """Make a descriptor the standard input inside the `with` block.
+
+    Programs that start in the block inherit the descriptor, and any lock that it has, as their standard input.
+    """
     saved = os.dup(0)
     os.dup2(descriptor, 0)
     try:

@@ -1,11 +1,12 @@
-"""One hpcbench at a time on what several machines share, and it is known whose.
+"""A lock for one hpcbench at a time on a folder that several machines share, with the name of its holder.
 
-A lock of the kernel decides, where it can: it ends with its holder however that dies, and programs that inherit it
-hold it, too. It cannot everywhere. Lustre mounted with `localflock`, and BeeGFS as it comes, lock on each machine by
-itself; an NFS server does not see its clients' locks among its own; other file systems refuse to lock. So the holder
-also makes a file beside the lock that says who it is (only one can make it), and touches it every few seconds. Whoever
-finds that file, and cannot know otherwise whether its holder lives, looks for a while whether its time changes. No
-clocks are compared: those of two machines may differ.
+If the file system supports it, a lock of the kernel decides: it ends when its holder ends, and programs that inherit
+it hold it, too. Some file systems do not support it. Lustre mounted with `localflock`, and BeeGFS by default, lock on
+each machine separately; an NFS server does not see the locks of its clients among its own; other file systems refuse
+to lock. The holder therefore also creates a file next to the lock that names it (only one process can create it), and
+touches this file every few seconds. A process that finds the file, and cannot find out in another way whether its
+holder is alive, watches for WATCH_S seconds whether the time of the file changes. It compares no clocks: those of two
+machines may differ.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from hpcbench.util.locking.flock import try_lock
 from hpcbench.util.locking.owner import Holder, parse, this_process
 
 BEAT_S = 5.0
-# Longer than an sbatch may outlive its hpcbench (65 s), which nobody sees where the kernel does not lock, and longer
-# than NFS keeps what it knows of a file where it is mounted not to ask at each opening (60 s).
+# Longer than an sbatch may outlive its hpcbench (65 s), which is not visible without locks of the kernel. Longer than
+# NFS caches the attributes of a file if it is mounted without close-to-open consistency (60 s).
 WATCH_S = 75.0
 LOOK_S = 1.0
-SETTLE_S = 1.0  # within which two that found the same holder dead notice each other
+SETTLE_S = 1.0  # in this time, two processes that found the same holder dead notice each other
 RETRY_S = 0.2
 
 
 class _Claim(NamedTuple):
-    """This process as the holder that the file names, and the descriptor of that file."""
+    """This process as the holder that the file names, and the descriptor of the file."""
 
     holder: Holder
     descriptor: int
@@ -52,11 +53,14 @@ class Lease:
     claim: _Claim | None
 
     def fileno(self) -> int:
-        """The descriptor with the kernel's lock: a program that inherits it keeps others out while it lives."""
+        """Return the descriptor with the kernel's lock: a program that inherits it holds the lock until it ends."""
         return self.descriptor
 
     def check(self) -> None:
-        """Raises UserError where another one has taken over, since this process was stopped and then went on."""
+        """Raise UserError if another process has taken over the lock.
+
+        That happens if this process was stopped for a while and then continued.
+        """
         if self.claim is None:
             return
         found = _read(_holder_file(self.lock))
@@ -70,15 +74,16 @@ class Lease:
 
 
 class TakenError(UserError):
-    """Another one holds the lock."""
+    """Another process holds the lock."""
 
 
 @contextmanager
 def lease(lock: Path, what: str, patience_s: float = 0) -> Iterator[Lease]:
-    """Hold a lock, in a folder that is there. Raises TakenError, with who holds it, where another one does, and still
-    does so after `patience_s`.
+    """Hold the lock file `lock`, in an existing folder, inside the `with` block, and yield it as a Lease.
 
-    It waits, for WATCH_S at most, for what a dead holder left behind, and for a sign of life of one who may be dead.
+    `what` names the locked thing in messages. Wait at most WATCH_S seconds for programs that a dead holder left
+    running, and for a heartbeat of a holder that may be dead. Raise TakenError, which names the holder, if another
+    process still holds the lock after `patience_s` seconds.
     """
     with _errors_told(lock):
         descriptor = _open(lock, os.O_RDWR | os.O_CREAT)
@@ -91,14 +96,14 @@ def lease(lock: Path, what: str, patience_s: float = 0) -> Iterator[Lease]:
 
 
 def is_held(lock: Path) -> bool:
-    """Whether somebody seems to hold a lock: a look that keeps nobody out, as taking it for a moment would."""
+    """Return whether a process seems to hold a lock. This check does not take the lock."""
     try:
         found, beat = _read(_holder_file(lock)), _last_beat(_holder_file(lock))
-    except OSError:  # somebody else's, whose folder we may not read
+    except OSError:  # the folder of another user, without read permission
         return False
     if found is None or beat is None or found.lives is False:
         return False
-    # On another machine: its clock may differ, and then this is wrong for a while, as after its death.
+    # A holder on another machine: if its clock differs, or it has just died, this is wrong for a while.
     return bool(found.lives) or time.time() - beat[1] / 1e9 < 2 * WATCH_S
 
 
@@ -119,7 +124,10 @@ def _patiently_claimed(descriptor: int, lock: Path, what: str, patience_s: float
 
 
 def _lock(descriptor: int, lock: Path, what: str) -> bool:
-    """Take the kernel's lock; False where there are none. Waits for programs that a dead holder has started."""
+    """Take the kernel's lock.
+
+    Return False if the file system has no locks. Wait for programs that a dead holder has started.
+    """
     for tries in range(int(WATCH_S / RETRY_S)):
         try:
             return try_lock(descriptor)
@@ -138,7 +146,7 @@ def _lock(descriptor: int, lock: Path, what: str) -> bool:
 
 
 def _claim(lock: Path, what: str, locked: bool) -> _Claim | None:
-    """Make the file that names the holder; None where the disk is too full for it and the kernel's lock must do."""
+    """Create the file that names the holder. Return None if the disk is full and the kernel holds the lock."""
     file, holder = _holder_file(lock), this_process()
     took_over = False
     try:
@@ -167,7 +175,7 @@ def _claim(lock: Path, what: str, locked: bool) -> _Claim | None:
 
 
 def _create(file: Path, holder: Holder) -> int | None:
-    """A descriptor of the new file with the holder in it; None where there is such a file."""
+    """Return a descriptor of the new file with the holder in it, or None if the file exists."""
     try:
         descriptor = _open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
@@ -183,11 +191,14 @@ def _create(file: Path, holder: Holder) -> int | None:
 
 
 def _seems_dead(lock: Path, what: str, found: Holder) -> bool:
-    """Whether a holder gave no sign of life for WATCH_S; False where it let go. Raises UserError where it gave one."""
+    """Return True if a holder had no heartbeat for WATCH_S seconds, False if it released the lock.
+
+    Raise TakenError if it had a heartbeat.
+    """
     file = _holder_file(lock)
     before = _last_beat(file)
     click.echo(f"{_working(found, what)}; waiting {WATCH_S:.0f} s for a sign of life", err=True)
-    # Looks are counted, not seconds: while a file system hangs, it hangs for the holder as well.
+    # Count checks, not seconds: if the file system hangs, it hangs for the holder as well.
     for _ in range(int(WATCH_S / LOOK_S)):
         time.sleep(LOOK_S)
         now = _last_beat(file)
@@ -199,7 +210,7 @@ def _seems_dead(lock: Path, what: str, found: Holder) -> bool:
 
 
 def _last_beat(file: Path) -> tuple[int, int] | None:
-    """Of the file as it is now: NFS asks its server when a file is opened."""
+    """Return inode and time (ns) of the file, or None if it is not there. Open it: NFS asks its server only then."""
     try:
         with open(file, "rb", opener=_opener) as stream:
             status = os.fstat(stream.fileno())
@@ -210,7 +221,7 @@ def _last_beat(file: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def _kept(lock: Path, claim: _Claim | None) -> Iterator[None]:
-    """Show signs of life in a claim, and remove it in the end."""
+    """Touch the file of a claim every BEAT_S seconds inside the `with` block, and remove it at the end."""
     if claim is None:
         yield
         return
@@ -218,7 +229,7 @@ def _kept(lock: Path, claim: _Claim | None) -> Iterator[None]:
 
     def beat() -> None:
         while not ended.wait(BEAT_S):
-            with suppress(OSError):  # it may come back
+            with suppress(OSError):  # the file system may come back
                 os.utime(claim.descriptor)
 
     heart = threading.Thread(target=beat, daemon=True)
@@ -236,7 +247,7 @@ def _kept(lock: Path, claim: _Claim | None) -> Iterator[None]:
 
 
 def _read(file: Path) -> Holder | None:
-    """The holder that the file names; None where there is no file."""
+    """Return the holder that the file names, or None if there is no file."""
     try:
         with open(file, "rb", opener=_opener) as stream:
             return parse(stream.read(10_000).decode(errors="replace"))
@@ -249,9 +260,9 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _open(file: Path, flags: int) -> int:
-    """Whoever may write in the folder may write in the file, too, and take it over."""
+    """Open a file with the permissions of its folder: a user who may write in the folder may take over the lock."""
     descriptor = os.open(file, flags | os.O_NOFOLLOW, 0o600)
-    with suppress(OSError):  # another one's file
+    with suppress(OSError):  # the file of another user
         os.fchmod(descriptor, file.parent.stat().st_mode & 0o666)
     return descriptor
 
@@ -260,7 +271,7 @@ def _taken(lock: Path, what: str, found: Holder, *, locked: bool = False) -> Tak
     hint = "wait until it is done"
     if found.is_stopped:
         hint = f"that process stands still: go on with it in its shell (fg), or end it: kill -9 {found.pid}"
-    elif locked and not found.is_here:  # NFS 3 keeps the lock of a machine that died until it starts again
+    elif locked and not found.is_here:  # NFS 3 keeps the lock of a dead machine until it starts again
         hint += f"; if {found.host or 'its machine'} is down and stays so, remove {lock} and try again"
     return TakenError(_working(found, what), where=lock.parent.name, hint=hint)
 

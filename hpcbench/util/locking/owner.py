@@ -1,4 +1,4 @@
-"""Who holds a lock: a process that can be named to a person, and looked for on its own machine."""
+"""The holder of a lock: a process with a name for messages, which can be found on its own machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 
 def _printable(text: str) -> str:
-    """Escape sequences in a file of somebody else must not reach a terminal."""
+    """Return at most 100 printable characters: an escape sequence of another user must not reach a terminal."""
     return "".join(letter for letter in text if letter.isprintable())[:100]
 
 
@@ -28,9 +28,9 @@ _Shown = Annotated[str, AfterValidator(_printable)]
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds a lock. What is not known of it is empty."""
+    """A process that holds a lock. An unknown field is empty."""
 
-    token: str = ""  # of one holding of one lock
+    token: str = ""  # unique each time that a lock is taken
     machine: str = ""  # see _machine
     host: _Shown = ""
     pid: Annotated[int, Field(ge=0, lt=2**31)] = 0
@@ -41,16 +41,16 @@ class Holder:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is one of the processes that this one sees."""
+        """Return whether the process is one of those that this process can see."""
         return self.machine != "" and self.machine == _machine()
 
     @property
     def lives(self) -> bool | None:
-        """Whether the process is there, be it stopped; None where that cannot be known from here."""
+        """Return whether the process exists, running or stopped, or None if this machine cannot find out."""
         if not self.is_here or self.pid <= 0:
             return None
         try:
-            os.kill(self.pid, 0)  # it is sent nothing; /proc alone may hide the processes of other people
+            os.kill(self.pid, 0)  # signal 0 only checks; /proc may hide the processes of other users
         except ProcessLookupError:
             return False
         except PermissionError:
@@ -62,17 +62,18 @@ class Holder:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the process is there and stands still, by Ctrl-Z say."""
+        """Return whether the process exists and is stopped, for example by Ctrl-Z."""
         status = _status(self.pid) if self.lives else None
         return status is not None and status.state in "Tt"
 
     @property
     def place(self) -> str:
+        """Return the process id and the host, for a message."""
         return f"process {self.pid} on {self.host or 'a machine without a name'}"
 
     @property
     def begun(self) -> str:
-        """The time of day since when it holds the lock, with the date where that is not today."""
+        """Return the time of day when the process took the lock, with the date if that was not today."""
         try:
             since = datetime.datetime.fromisoformat(self.since).astimezone()
         except ValueError:
@@ -81,19 +82,20 @@ class Holder:
         return f"{since:%H:%M}" if today else f"{since:%Y-%m-%d %H:%M}"
 
     def as_text(self) -> str:
+        """Return the holder as a line of JSON, which `parse` reads."""
         return json.dumps(asdict(self)) + "\n"
 
 
 class _Status(NamedTuple):
     state: str  # one letter
-    started: int  # ticks after the machine: with its number this tells a process from a later one
+    started: int  # ticks after boot: distinguishes a process from a later one with the same id
 
 
 _PARSER = TypeAdapter(Holder)
 
 
 def parse(text: str) -> Holder:
-    """The holder that a file names; one of whom nothing is known where the file is cut off or damaged."""
+    """Return the holder that a file names. Return an empty holder if the file is cut off or damaged."""
     try:
         return _PARSER.validate_json(text)
     except ValidationError:
@@ -101,7 +103,7 @@ def parse(text: str) -> Holder:
 
 
 def this_process() -> Holder:
-    """This process as the holder of a lock that it takes now."""
+    """Return this process as the holder of a lock that it takes now."""
     status = _status(os.getpid())
     context = click.get_current_context(silent=True)
     return Holder(
@@ -118,9 +120,9 @@ def this_process() -> Holder:
 
 @cache
 def _machine() -> str:
-    """Unique to one boot of one machine, and to one container where its processes have numbers of their own.
+    """Return an id that is unique to one boot of one machine, and to one container with its own process ids.
 
-    Names will not do: containers and small clusters have many a `localhost`.
+    A host name is not enough: many containers and small clusters are called `localhost`.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -130,7 +132,10 @@ def _machine() -> str:
 
 
 def _status(pid: int) -> _Status | None:
-    """From /proc/PID/stat, proc(5); None where it is hidden or gone. The second field may contain anything."""
+    """Return the state of a process from /proc/PID/stat, proc(5), or None if it is hidden or gone.
+
+    The second field may contain any character.
+    """
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -118,7 +118,7 @@ def test_one_that_tar_itself_has_made_is_read(paths: SweepPaths, tmp_path: Path)
     ],
 )
 def test_a_name_outside_of_a_sweep_is_refused(pack: Pack, name: str) -> None:
-    assert "which is no file of a sweep" in refused(pack([*SWEEP, member(name)]))
+    assert "is no archive of a sweep" in refused(pack([*SWEEP, member(name)]))
 
 
 KINDS = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"]
@@ -128,17 +128,17 @@ KINDS = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tar
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../../pwned", "sweep.json"])
 def test_what_is_no_plain_file_is_refused(pack: Pack, kind: bytes, target: str) -> None:
     said = refused(pack([*SWEEP, member("jobs/s/x", b"", type=kind, linkname=target)]))
-    assert "'jobs/s/x', which is no plain file" in said
+    assert "'jobs/s/x' is not a plain file" in said
 
 
 def test_nothing_is_written_through_a_link_that_came_before(pack: Pack, tmp_path: Path) -> None:
     link = member("jobs/s/out", b"", type=tarfile.SYMTYPE, linkname=str(tmp_path))
-    assert "no plain file" in refused(pack([*SWEEP, link, member("jobs/s/out/pwned")]))
+    assert "not a plain file" in refused(pack([*SWEEP, link, member("jobs/s/out/pwned")]))
 
 
 def test_two_sweeps_are_refused(pack: Pack) -> None:
     said = refused(pack([*SWEEP, member("results/t/records/0.jsonl")]))
-    assert "holds two sweeps, s and t" in said
+    assert "two sweeps, s and t" in said
     assert "hpcbench archive SWEEP" in said
 
 
@@ -155,8 +155,8 @@ def test_a_name_that_comes_twice_is_refused(pack: Pack, members: Members) -> Non
 
 
 def test_an_archive_without_a_sweep_is_refused(pack: Pack) -> None:
-    assert "holds no sweep" in refused(pack([member("results/s/x")]))
-    assert "holds no sweep" in refused(pack([]))
+    assert "has no sweep" in refused(pack([member("results/s/x")]))
+    assert "has no sweep" in refused(pack([]))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "s.tar.gz"
     file.write_bytes(content)
     said = refused(file)
-    assert "is no archive of a sweep, or it is damaged" in said or "holds no sweep" in said
+    assert "is no archive of a sweep, or it is damaged" in said or "has no sweep" in said
 
 
 @pytest.mark.parametrize("cut", [1, 9, 100, 1000])
@@ -188,16 +188,16 @@ def test_a_flipped_bit_is_noticed(pack: Pack) -> None:
 def test_something_after_the_end_is_refused(tmp_path: Path, pack: Pack) -> None:
     file = pack(SWEEP)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) + b"more"))
-    assert "something follows its last file" in refused(file)
+    assert "data follows the last file" in refused(file)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-4] + b"\0" * (2 * unpack.MOST_HEAD)))
-    assert "something follows its last file" in refused(file)
+    assert "data follows the last file" in refused(file)
 
 
 def test_a_bomb_ends_before_it_is_written(pack: Pack, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
     file = pack([*SWEEP, member("jobs/s/x", b"\0" * 5_000_000)])
     assert file.stat().st_size < 10_000
     monkeypatch.setattr(unpack, "MOST_BYTES", 1_000_000)
-    assert "is larger than this machine takes" in refused(file)
+    assert "the archive is too large" in refused(file)
 
 
 def test_more_files_than_any_sweep_has_are_refused(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_a_head_of_any_size_is_not_read_into_memory(tmp_path: Path, kind: bytes)
     info.type, info.size = kind, 50_000_000
     file = tmp_path / "s.tar.gz"
     file.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + b"\0" * info.size))
-    assert "the head of a file in it is too large" in refused(file)
+    assert "a header is too large" in refused(file)
 
 
 def test_heads_without_end_are_refused(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_head_for_all_files_is_refused(tmp_path: Path) -> None:
     heads = b"".join(info.create_pax_global_header({f"key{number}": "x" * 900_000}) for number in range(3))
     file = tmp_path / "s.tar.gz"
     file.write_bytes(gzip.compress(heads[: len(heads) // 3] + info.tobuf() + heads + b"\0" * 1024))
-    assert "has a head for all of its files" in refused(file)
+    assert "has a global header" in refused(file)
 
 
 def test_long_heads_take_room_too(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +237,7 @@ def test_long_heads_take_room_too(pack: Pack, monkeypatch: pytest.MonkeyPatch) -
     for info, _ in members:
         info.pax_headers = {"comment": "x" * 100_000}
     monkeypatch.setattr(unpack, "MOST_BYTES", 500_000)
-    assert "is larger than this machine takes" in refused(pack(members))
+    assert "the archive is too large" in refused(pack(members))
 
 
 def test_folders_that_come_with_a_name_are_counted(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,8 +250,8 @@ def test_folders_that_come_with_a_name_are_counted(pack: Pack, monkeypatch: pyte
 
 def test_the_smallest_file_and_a_folder_take_a_block_each(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "MOST_BYTES", 4096 * 100)
-    assert "is larger" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}", b"") for number in range(100))]))
-    assert "is larger" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}/x", b"") for number in range(50))]))
+    assert "is too large" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}", b"") for number in range(100))]))
+    assert "is too large" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}/x", b"") for number in range(50))]))
 
 
 def test_what_a_report_reads_is_bounded_more_closely_than_logs_are(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_what_a_report_reads_is_bounded_more_closely_than_logs_are(pack: Pack, m
     with unpacked(pack([*SWEEP, member("jobs/s/logs/job-001/log", content), member("results/s/timelines/x", content)])):
         pass
     for name in ("results/s/records/job-001/0.jsonl", "jobs/s/sweep.jsonl"):
-        assert "beside its logs and timelines" in refused(pack([*SWEEP, member(name, content)]))
+        assert "outside logs and timelines" in refused(pack([*SWEEP, member(name, content)]))
 
 
 def sparse(members: list[bytes]) -> bytes:
@@ -279,20 +279,20 @@ def sparse(members: list[bytes]) -> bytes:
 def test_a_file_with_holes_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.tar.gz"
     file.write_bytes(gzip.compress(sparse([b"1\n0\n0\n".ljust(512, b"\0")]) + b"\0" * 1024))
-    assert "no plain file" in refused(file)
+    assert "not a plain file" in refused(file)
 
 
 def test_a_map_of_holes_without_end_is_not_read_into_memory(tmp_path: Path) -> None:
     file = tmp_path / "s.tar.gz"
     file.write_bytes(gzip.compress(sparse([b"999999999\n", b"0\n" * 3_000_000])))
-    assert "the head of a file in it is too large" in refused(file)
+    assert "a header is too large" in refused(file)
 
 
 def test_a_disk_that_has_no_room_is_no_surprise_with_a_made_up_disk(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
-    assert "than there is room for" in refused(pack([*SWEEP, member("jobs/s/x", b"0" * 5000)]))
+    assert "the free space of" in refused(pack([*SWEEP, member("jobs/s/x", b"0" * 5000)]))
 
 
 @given(st.data())
@@ -309,3 +309,18 @@ def test_no_damage_is_more_than_a_refusal(data: st.DataObject) -> None:
         file.write_bytes(gzip.compress(bytes(content), 1))
         with suppress(UserError), unpacked(file) as found:
             assert found.name
+
+
+def test_a_python_without_extraction_filters_is_an_error(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    message = refused(pack(SWEEP))
+    assert "tarfile has no extraction filters" in message
+    assert "use Python 3.10.12, 3.11.4, 3.12 or later" in message
+
+
+def test_owner_mode_and_time_of_an_archive_are_not_taken_over(pack: Pack) -> None:
+    with unpacked(pack([*SWEEP, member("jobs/s/x", mode=0o4777, uid=12345, mtime=1)])) as found:
+        status = (found.jobs / "x").stat()
+        assert status.st_mode & 0o7022 == 0
+        assert status.st_uid == os.getuid()
+        assert status.st_mtime > 1_000_000_000
