@@ -33,6 +33,7 @@ class RunProgress:
     record: Record | None = None
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
+    is_concluded: bool = False  # its job left no record: this one was made from what it left, and is not saved yet
 
     @property
     def is_disturbed(self) -> bool:
