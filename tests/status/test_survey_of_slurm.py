@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hpcbench.slurm.queue import Queue
 from hpcbench.status.snapshot import Accounting
-from hpcbench.status.survey import NO_RECORD, OTHERS_FIRST, survey
+from hpcbench.status.survey import NO_RECORD, OTHERS_FIRST, ended_without_record, survey
 from tests.status.queued_sweep import (
     ALL,
     BATCH,
@@ -282,6 +285,25 @@ def test_a_record_that_came_in_counts_more_than_a_conclusion(queued_sweep: Queue
     queued_sweep.record(3)
     run = survey(replace(queued_sweep.snapshot({}), concluded={("job-1", 3): made})).runs[3]
     assert (run.state, run.is_concluded) == ("completed", False)
+
+
+def test_a_survey_reads_nothing_but_the_snapshot(queued_sweep: QueuedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    queued_sweep.record(3)
+    queued_sweep.record(4, **judged("disturbed"))
+    queued_sweep.begin(1)
+    snapshot = queued_sweep.snapshot(entries("2|RUNNING"), ended("NODE_FAIL", 0))
+
+    def read(*_: object, **__: object) -> object:
+        raise AssertionError("it reads")
+
+    with monkeypatch.context() as patched:
+        for name in ("exists", "iterdir", "is_file", "open", "read_bytes", "stat"):
+            patched.setattr(Path, name, read)
+        for module, name in ((os, "getuid"), (os, "scandir"), (os, "listdir"), (subprocess, "Popen"), (time, "time")):
+            patched.setattr(module, name, read)
+        progress, unrecorded = survey(snapshot), ended_without_record(snapshot)
+    assert [run.state for run in progress.runs[:2]] == ["planned", "node_failure"]
+    assert [element for _, element in unrecorded] == [1]
 
 
 def test_a_job_that_submits_the_rest_is_told(queued_sweep: QueuedSweep) -> None:
