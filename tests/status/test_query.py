@@ -111,27 +111,22 @@ def lost(command_line: CommandLine, fake_commands: Callable[..., Path]) -> Comma
     return command_line
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_that_read_leave_the_workspace_as_it_was(lost: CommandLine) -> None:
+    lost("sweep", "trial.yaml", "--site", "cluster-site.yaml", "--name", "other", "--render-only")
+    folders = [lost.workspace / name for name in ("jobs", "results")]
+    before = [content_of(folder) for folder in folders]
+    for command in (
         ("status", "lost"),
         ("status", "lost", "--json"),
         ("report", "lost"),
         ("report", "lost", "--csv", "-"),
         ("show", "case_index=0", "--sweep", "lost"),
         ("compare", "lost", "other"),
-    ],
-    ids=" ".join,
-)
-def test_commands_that_read_leave_the_workspace_as_it_was(lost: CommandLine, command: tuple[str, ...]) -> None:
-    if "other" in command:
-        lost("sweep", "trial.yaml", "--site", "cluster-site.yaml", "--name", "other", "--render-only")
-    folders = [lost.workspace / name for name in ("jobs", "results")]
-    before = [content_of(folder) for folder in folders]
-    done = lost(*command, expect=None)
-    assert [content_of(folder) for folder in folders] == before
-    assert "1 run ended without a record" in done.stderr
-    assert "hpcbench status lost --watch" in done.stderr
+    ):
+        done = lost(*command, expect=None)
+        assert [content_of(folder) for folder in folders] == before, command
+        assert "1 run ended without a record" in done.stderr, command
+        assert "`hpcbench resume lost` or `hpcbench status lost --watch`" in done.stderr, command
 
 
 def test_status_and_report_show_how_it_ended_and_watching_saves_it(
@@ -147,6 +142,24 @@ def test_status_and_report_show_how_it_ended_and_watching_saves_it(
     lost("status", "lost", "--watch", expect=1)
     assert [record["status"] for record in lost.records()] == ["node_failure", "cancelled"]
     assert lost("status", "lost").stderr == ""
+
+
+@pytest.mark.parametrize("command", [("resume", "lost", "--missing"), ("cancel", "lost")], ids=" ".join)
+def test_commands_that_may_write_save_the_outcome(
+    lost: CommandLine, fake_commands: Callable[..., Path], command: tuple[str, ...]
+) -> None:
+    fake_commands(sacct="echo '7_0|TIMEOUT|0:0|60|5|None|n1'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
+    done = lost(*command)
+    assert [record["status"] for record in lost.records()] == ["timeout"]
+    assert "warning" not in done.stderr
+    assert lost("status", "lost").stderr == ""
+
+
+def test_an_outcome_that_cannot_be_saved_is_told(lost: CommandLine, fake_commands: Callable[..., Path]) -> None:
+    fake_commands(sacct="echo '7_0|TIMEOUT|0:0|60|5|None|n1'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
+    (lost.workspace / "results" / "lost" / "records").write_text("a file where the folder should be")
+    for command in (("resume", "lost", "--missing"), ("cancel", "lost")):
+        assert "warning: 1 outcome not saved: " in lost(*command).stderr
 
 
 def test_an_archive_has_the_outcome_too(lost: CommandLine, tmp_path: Path) -> None:

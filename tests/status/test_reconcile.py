@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from hpcbench.status import reconcile as reconciling
 from hpcbench.status.progress import Progress
 from hpcbench.status.query import query
 from hpcbench.status.reconcile import ConcludedRecord, alone, concluded_record, reconcile, save
-from hpcbench.status.snapshot import ArrayIndex
+from hpcbench.status.snapshot import ArrayIndex, Snapshot, take_snapshot
 from hpcbench.status.survey import EndedWithoutRecord
 from hpcbench.store.journal import Batch
 from hpcbench.store.records import RECONCILED, Record, read_file
@@ -129,6 +130,25 @@ def test_what_another_hpcbench_saves_while_the_accounting_is_asked_counts(cluste
     progress = reconcile(cluster.sweep)
     assert (progress.runs[3].state, progress.warnings, scratch.exists()) == ("completed", (), False)
     assert cluster.saved == [3]
+
+
+@pytest.mark.parametrize("ask", [query, reconcile])
+def test_what_another_hpcbench_saves_after_the_snapshot_counts(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Sweep], Progress]
+) -> None:
+    """Its record tells what was in the folder that it has removed."""
+    scratch = cluster.begin(3)
+    cluster.say(OTHERS_RUN, LOST)
+
+    def overtaken(sweep: Sweep, **options: Any) -> Snapshot:
+        first = take_snapshot(sweep, **options)
+        cluster.record(3, index=1)
+        shutil.rmtree(scratch)
+        return first
+
+    monkeypatch.setattr(sys.modules[ask.__module__], "take_snapshot", overtaken)
+    progress = ask(cluster.sweep)
+    assert (progress.runs[3].state, progress.warnings, cluster.saved) == ("completed", (), [])
 
 
 @pytest.mark.parametrize("folder", [BATCH, f"{BATCH}.1"])

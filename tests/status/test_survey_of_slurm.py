@@ -222,6 +222,15 @@ def test_how_the_latest_job_ended_counts_though_an_earlier_one_has_written_a_rec
     assert queued_sweep.states({})[3] == "node_failure", "also when it is read again"
 
 
+def test_what_has_completed_stays_so_if_a_later_job_fails(queued_sweep: QueuedSweep) -> None:
+    """As `resume --disturbed` submits one."""
+    queued_sweep.record(3, **judged("disturbed"))
+    queued_sweep.submit("job-1.bb", "9", [(3,)])
+    progress = queued_sweep.survey({}, ended("NODE_FAIL", 0, array="9"))
+    assert (progress.runs[3].state, progress.runs[3].slurm_id) == ("completed", "7")
+    assert 3 not in concluded(progress)
+
+
 def test_what_was_disturbed_is_not_at_its_end_while_its_job_may_measure_it_again(queued_sweep: QueuedSweep) -> None:
     queued_sweep.record(3, **judged("disturbed"))
     assert queued_sweep.states(entries("1|RUNNING"))[3] == "running"
