@@ -43,6 +43,8 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
 
     With --watch also by value of each axis, with the nodes at work, the expected end and each failure as it comes.
     Slurm is asked every 2 to 10 seconds while something happens, and every minute when nothing does.
+
+    Without --watch nothing is written. With it, how a run ended that left no record is saved, as `resume` does.
     """
     found = load(workspace_of(context).find(sweep))
     if watch:
