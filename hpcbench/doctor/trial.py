@@ -15,8 +15,8 @@ from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.plan.plan import make_plan
+from hpcbench.status.query import query
 from hpcbench.status.run_local import run_repetition
-from hpcbench.status.survey import survey
 from hpcbench.store.records import Record
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import create
@@ -36,7 +36,7 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
         plan = make_plan(load_experiment(document), document, site)
         paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
         sweep = create(workspace, paths, plan, source)
-        (run,) = survey(sweep).runs
+        (run,) = query(sweep).runs
         record, _ = run_repetition(sweep, run)
         return record, paths.log(run.job, run.element, None).read_text(encoding="utf-8", errors="replace")
 

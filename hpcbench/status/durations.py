@@ -1,4 +1,4 @@
-"""How long the repetitions of each case took, as far as any has run."""
+"""How long the runs of each case took."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hpcbench.store.records import Record
 
 
 def longest_s(progress: Progress) -> dict[str, float]:
-    """Seconds of the longest repetition of each case that has run, from its first rank's start to its record.
+    """Return the seconds of the longest run of each case that has run, from the start of its first rank to its record.
 
-    A record that was made up later does not tell when the repetition ended.
+    Records without an attempt do not count: their job left none, and they do not say when the run ended.
     """
     found: dict[str, float] = {}
     for run in progress.runs:

@@ -1,35 +1,36 @@
-"""When a sweep will have ended, at the pace at which its repetitions end now."""
+"""The expected end of a sweep, at the pace at which its runs end now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-FEWEST = 5  # that must have ended before anything is said
-LATEST = 20  # by which the pace is known,
-ROUNDS = 4  # or as many as end in so many rounds of all that run side by side
-MOST_S = 365 * 86400.0  # from now: where it is more, a clock was set while a repetition ran
-PAUSE_S = 600.0  # without anything running: the sweep was resumed after it
+MIN_ENDED = 5  # runs that must have ended before there is an estimate
+LATEST = 20  # runs that give the pace,
+ROUNDS = 4  # or so many rounds of all runs that are concurrent, if that is more
+MAX_S = 365 * 86400.0  # from now: if it is more, a clock was set during a run
+PAUSE_S = 600.0  # without any run: the sweep was resumed after it
 
-Span = tuple[float, float]  # start and end of a repetition, in seconds since the epoch
+Span = tuple[float, float]  # start and end of a run, in seconds since the epoch
 
 
 def expected_end(spans: Iterable[Span], running: int, left: int, now: float) -> float | None:
-    """When the `left` repetitions, of which some are `running`, will have ended, in seconds since the epoch.
+    """Return when the `left` runs, some of which are `running`, will have ended, in seconds since the epoch.
 
-    The pace is how many have ended for each second since the one before them: of the latest 20, or of four times as
-    many as run at once, for what starts together ends together, and a burst is no pace. Waiting in the queue slows it;
-    a pause in which the sweep was left alone does not. What is left is taken to be like what has ended: repetitions
-    run in random order. None where too few have ended, where nothing runs, and where nothing has ended for longer than
-    any of them took, and where it would be in the past or more than a year away.
+    The pace is the number of runs that ended per second. It is measured over the latest 20 runs, or over four rounds
+    if more run concurrently: runs that start together end together, and such a burst is not the pace. Time in the queue
+    counts; a pause before the sweep was resumed does not. Runs are in random order, so those left are like the others.
+
+    Return None if too few runs have ended, if none is running, if none has ended for longer than any took, or if the
+    end would be in the past or more than a year away.
     """
     end = _at_pace(spans, running, left, now)
-    return end if end is not None and 0 <= end - now <= MOST_S else None
+    return end if end is not None and 0 <= end - now <= MAX_S else None
 
 
 def _at_pace(spans: Iterable[Span], running: int, left: int, now: float) -> float | None:
     counted = max(LATEST, ROUNDS * running)
     latest = _since_pause(sorted(spans, key=lambda span: span[1])[-counted - 1 :])
-    if running == 0 or len(latest) < FEWEST:
+    if running == 0 or len(latest) < MIN_ENDED:
         return None
     now = max(now, latest[-1][1])  # the clocks of nodes may be ahead
     if now - latest[-1][1] > max(end - start for start, end in latest) + PAUSE_S:
@@ -40,7 +41,7 @@ def _at_pace(spans: Iterable[Span], running: int, left: int, now: float) -> floa
 
 
 def _since_pause(ended: list[Span]) -> list[Span]:
-    """The latest of these, up to a moment at which nothing had run for long."""
+    """Return the runs since the last pause."""
     begun = float("inf")
     for place, (start, end) in reversed(list(enumerate(ended))):
         if begun - end > PAUSE_S and begun < float("inf"):

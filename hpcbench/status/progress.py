@@ -1,4 +1,4 @@
-"""Where each repetition of a sweep stands, and what of it is left to do."""
+"""The state of each run of a sweep, and which runs are left to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACTIVE = (states.PENDING, states.RUNNING)
 
 @dataclass(frozen=True)
 class RunProgress:
-    """One repetition and its state: planned, pending, running, unknown, or how it ended."""
+    """One run and its state: planned, pending, running, unknown, or how it ended."""
 
     job: str
     element: int
@@ -33,10 +33,11 @@ class RunProgress:
     record: Record | None = None
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
+    is_concluded: bool = False  # its job left no record: this one was made from what it left, and is not saved yet
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether its best record is that of a run that others disturbed."""
+        """Whether the record that counts is of an attempt that others disturbed."""
         return self.record is not None and is_disturbed(self.record)
 
     @property
@@ -47,15 +48,16 @@ class RunProgress:
 
     @property
     def ended(self) -> bool:
+        """Whether it has an outcome."""
         return self.record is not None
 
     @property
     def attempts_of_job(self) -> int:
-        """How often the job that has left the record that counts has measured it."""
+        """How many attempts the job made that left the record that counts."""
         return sum(array_of(attempt) == self.slurm_id for attempt in self.attempts)
 
     def is_missing(self, retried: Iterable[str], most: int) -> bool:
-        """Whether it has no outcome yet, or one that is to be retried by itself, and was not too often."""
+        """Return whether it has no outcome yet, or one that is `retried` by itself, at most so many times."""
         if self.record is None or (self.record["error"] or {}).get("type") == status.JOB_TIME:
             return True
         again = set(retried)
@@ -64,7 +66,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """All repetitions of a sweep."""
+    """The runs of a sweep, in the order of the plan, and what to warn of."""
 
     sweep: Sweep
     runs: tuple[RunProgress, ...]
@@ -73,11 +75,11 @@ class Progress:
 
     @property
     def follows_on(self) -> bool:
-        """Whether a job will start that submits what is left."""
+        """Whether a continuation job will start, which submits what is left."""
         return any(not why for why in self.follow_on.values())
 
     def case_counts(self) -> dict[str, int]:
-        """Cases by state: completed when each repetition has, else the state of the first that has not."""
+        """Return the number of cases by state: completed, or the state of the first run that is not completed."""
         cases: dict[str, str] = {}
         for run in sorted(self.runs, key=lambda run: run.planned.repetition):
             if cases.get(run.planned.case_id, status.COMPLETED) == status.COMPLETED:
@@ -85,26 +87,30 @@ class Progress:
         return _ordered(Counter(cases.values()))
 
     def counts(self) -> dict[str, int]:
-        """Repetitions by state, in the order in which a repetition goes through them."""
+        """Return the number of runs by state, in the order in which a run goes through them."""
         return _ordered(Counter(run.state for run in self.runs))
 
     def to_do(self, *, disturbed: bool = False) -> list[RunProgress]:
-        """What `resume` runs: all that is missing or did not complete, and is not under way; and, if asked, what
-        completed and was `disturbed` each time."""
+        """Return the runs that `resume` starts: those that did not complete, and are not in the queue or running.
+
+        With `disturbed`, also those that completed and were disturbed in each attempt.
+        """
         done = (UNKNOWN, *ACTIVE, *status.FINAL)
         waits = [run for run in self.runs if not run.in_queue]
         left = [run for run in waits if run.state not in done or (disturbed and run.is_disturbed)]
         return [run for run in left if (run.job, run.element) not in self.still_too_large]
 
     def missing(self) -> list[RunProgress]:
-        """What a job that follows on runs: what has no outcome yet, and what the experiment says to retry. No failure
-        of a program is run again by itself for ever."""
+        """Return the runs that a continuation job starts: without an outcome, or with one that the experiment retries.
+
+        A failure is not retried more often than the experiment says.
+        """
         retry = self.sweep.retry
         return [run for run in self.to_do() if run.is_missing(retry.on, retry.max)]
 
     @cached_property
     def still_too_large(self) -> frozenset[tuple[str, int]]:
-        """Job and element of what was skipped because a smaller case ran out of memory, and would be again."""
+        """Job and element of the runs that were skipped since a smaller case ran out of memory, and would be again."""
         known: dict[str, list[oom_pruning.Note]] = {}
         found = set()
         for run in self.runs:

@@ -1,12 +1,15 @@
-"""Records for repetitions whose job ended without writing one: from what its ranks, its log and Slurm still tell."""
+"""Outcomes of runs whose job ended without a record: concluded from what ranks, logs and Slurm still say, and saved.
+
+`conclude` only reads. `reconcile` also saves, as Slurm forgets how jobs ended: it is for commands that may write.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,22 +23,24 @@ from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.queue import QueueEntry
-from hpcbench.status.progress import RunProgress
-from hpcbench.store.journal import Batch
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.snapshot import RunKey, Snapshot, take_snapshot, with_later_records
+from hpcbench.status.survey import NO_RECORD, EndedWithoutRecord, ended_without_record, survey
 from hpcbench.store.records import RECONCILED, Record
 from hpcbench.store.sweep import Sweep
+from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.locking.flock import exclusive
+from hpcbench.util.text import plural
 
-NO_RECORD = "its job ended without leaving a record"
 GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
 SETUP, LOST = "setup", "job"  # types of errors: the script could not go on; the job has left nothing
-MOST_WORDS = 500
-PATIENCE_S = 20.0
+CANCELLED_BEFORE_START = "cancelled before it started"
+MAX_WORDS = 500
+TIMEOUT_S = 20.0
 
 
-class MadeUp(NamedTuple):
-    """A record that was made here, the scratch folder that it was made from, and all that is used up by that."""
+class ConcludedRecord(NamedTuple):
+    """A record that was made for a run, the scratch folder that it was made from, and all files used up by that."""
 
     record: Record
     planned: PlannedRun
@@ -43,54 +48,81 @@ class MadeUp(NamedTuple):
     used: Sequence[Path] = ()
 
 
-@dataclass(frozen=True)
-class Left:
-    """What a job has left of a repetition that it did not record: among what runs, a scratch folder for each attempt;
-    and, where it ran beside others, what it has printed. Nothing of one that had no turn, as its job ran others."""
+@without_garbage_collection()
+def reconcile(sweep: Sweep) -> Progress:
+    """Return the state of each run, and save the outcome of those that ended without a record.
 
-    batch: Batch
-    index: int
-    element: int
-    files: Sequence[Path] = ()
-    had_no_turn: bool = False
-
-    @property
-    def folders(self) -> list[Path]:
-        return [path for path in self.files if path.suffix != ".log"]
-
-    @property
-    def own_log(self) -> Path | None:
-        return next((path for path in self.files if path.suffix == ".log"), None)
+    A warning says why an outcome cannot be saved. Raise UserError if Slurm has to be asked and does not answer, and
+    NoAnswerError if another hpcbench saves outcomes of this sweep for longer than TIMEOUT_S.
+    """
+    snapshot = take_snapshot(sweep)
+    if not ended_without_record(snapshot):
+        return survey(snapshot)
+    with alone(sweep) as reason:
+        concluded = conclude(snapshot)
+        progress = survey(with_conclusions(snapshot, concluded))
+        unsaved = [concluded[run.job, run.element] for run in progress.runs if run.is_concluded]
+        warnings = save(sweep, unsaved, reason)
+    return replace(progress, warnings=(*progress.warnings, *warnings))
 
 
-def reconcile(sweep: Sweep, left: Left, planned: PlannedRun, entry: QueueEntry | None) -> MadeUp:
-    """The record that a job of Slurm could not write."""
-    batch, index = left.batch, left.index
-    status = (states.outcome_of(entry.state) if entry else None) or FAILED
+def conclude(snapshot: Snapshot) -> dict[RunKey, ConcludedRecord]:
+    """Return a record for each run that ended without one, from its ranks, its log and Slurm. Write nothing."""
+    ended = ended_without_record(snapshot)
+    return {key: concluded_record(snapshot.sweep, remains) for key, remains in ended.items()}
+
+
+def with_conclusions(snapshot: Snapshot, concluded: Mapping[RunKey, ConcludedRecord]) -> Snapshot:
+    """Return the snapshot with these records, and with those that others have written meanwhile, which come first.
+
+    The files of jobs were read before: another hpcbench that saves an outcome writes the record, and then removes them.
+    """
+    later = with_later_records(snapshot)
+    return replace(later, concluded={key: each.record for key, each in concluded.items()})
+
+
+def concluded_record(sweep: Sweep, ended: EndedWithoutRecord) -> ConcludedRecord:
+    """Return the record that a job of Slurm could not write."""
+    batch, index = ended.place.batch, ended.place.index
     log = sweep.paths.log(batch.name, index, batch.slurm_id)
-    unstarted = entry is not None and not log.exists()
-    if entry is not None and unstarted and entry.could_not_log:
-        status = NODE_FAILURE
-        error = _plain(f"{entry.nodes or 'its node'} could not write {log}: does it see this folder?")
-    elif entry is not None and unstarted and entry.never_started:
-        status = NEVER_STARTED
-        error = _plain(f"Slurm never started it: {states.in_words(entry.reason)}")
-    elif status == CANCELLED and (unstarted or left.had_no_turn):
-        error = _plain("cancelled before it started")
-    elif entry is not None and unstarted and status == FAILED:
-        status = NODE_FAILURE
-        error = _plain(f"its script never began on {entry.nodes or 'its node'}; Slurm says {entry.state}")
+    if ended.has_log or ended.entry is None:
+        found = _outcome_after_start(ended, log)
     else:
-        said = f"Slurm says {entry.state}" if entry else "Slurm no longer knows it"
-        error = _error(f"{NO_RECORD}; {said}", left.own_log or log)
+        found = _outcome_before_start(ended, log) or _outcome_after_start(ended, log)
     variables = {"SLURM_ARRAY_JOB_ID": str(batch.slurm_id), "SLURM_ARRAY_TASK_ID": str(index)}
-    place = node_record.Place(batch.job, left.element, batch.name, None)
-    made = _make(sweep, place, planned, Outcome(status, error), left.folders, variables)
-    return made._replace(used=left.files)
+    place = node_record.Place(batch.job, ended.element, batch.name, None)
+    try:
+        made = _make(sweep, place, ended.planned, found, ended.folders, variables)
+    except FileNotFoundError:  # another hpcbench, which has saved the outcome, removes the folder at the moment
+        made = _make(sweep, place, ended.planned, found, (), variables)
+    return made._replace(used=ended.files)
+
+
+def _outcome_before_start(ended: EndedWithoutRecord, log: Path) -> Outcome | None:
+    """Return the outcome of a job that has written no log; None if Slurm says that its script did start."""
+    entry = ended.entry
+    if entry is None:
+        return None
+    if entry.could_not_log:
+        return _lost(NODE_FAILURE, f"{entry.nodes or 'its node'} could not write {log}: does it see this folder?")
+    if entry.never_started:
+        return _lost(NEVER_STARTED, f"Slurm never started it: {states.in_words(entry.reason)}")
+    if ended.status == CANCELLED:
+        return _lost(CANCELLED, CANCELLED_BEFORE_START)
+    if ended.status == FAILED:
+        return _lost(NODE_FAILURE, f"its script never began on {entry.nodes or 'its node'}; Slurm says {entry.state}")
+    return None
+
+
+def _outcome_after_start(ended: EndedWithoutRecord, log: Path) -> Outcome:
+    if ended.status == CANCELLED and ended.had_no_turn:
+        return _lost(CANCELLED, CANCELLED_BEFORE_START)
+    slurm = f"Slurm says {ended.entry.state}" if ended.entry else "Slurm no longer knows it"
+    return Outcome(ended.status, _error(f"{NO_RECORD}; {slurm}", ended.own_log or log))
 
 
 def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
-    """Write the record that a script on this machine could not write, behind those that others have written."""
+    """Write the record that a script on this machine could not write, after those that others have written."""
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
     place = node_record.Place(job, element, job, None)
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
@@ -100,15 +132,15 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -
     return made.record
 
 
-def _plain(message: str) -> dict[str, object]:
-    return {"type": LOST, "message": message, "last_lines": []}
+def _lost(status: str, message: str) -> Outcome:
+    return Outcome(status, {"type": LOST, "message": message, "last_lines": []})
 
 
 def _error(message: str, log: Path) -> dict[str, object]:
     lines = tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
-        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MOST_WORDS:]
+        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
         reason = lines[gave_up].removeprefix(GAVE_UP)
         return {"type": SETUP, "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
     last = next((line for line in reversed(lines) if line.strip()), "")
@@ -122,19 +154,19 @@ def _make(
     outcome: Outcome,
     folders: Sequence[Path],
     slurm_variables: dict[str, str],
-) -> MadeUp:
-    """Ranks that had finished before their script was killed still tell the outcome."""
+) -> ConcludedRecord:
+    """Return the record of a run. Ranks that had ended before their script was killed decide the outcome."""
     scratch = _latest(folders)
     ranks = node_record.read_ranks(str(scratch)) if scratch else []
     if scratch:
         outcome = of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
     seen = monitor_summary.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else monitor_summary.Seen()
     record = node_record.assemble(planned, sweep.description, place, ranks, outcome, 0.0, slurm_variables, seen)
-    return MadeUp(node_record.without_secrets(record, os.environ), planned, scratch, folders)
+    return ConcludedRecord(node_record.without_secrets(record, os.environ), planned, scratch, folders)
 
 
 def _latest(folders: Sequence[Path]) -> Path | None:
-    """The one that was changed last, of those that are still there."""
+    """Return the folder that was changed last, of those that still exist."""
     changed: dict[Path, int] = {}
     for folder in folders:
         with suppress(FileNotFoundError):
@@ -144,17 +176,17 @@ def _latest(folders: Sequence[Path]) -> Path | None:
 
 @contextmanager
 def alone(sweep: Sweep) -> Iterator[str]:
-    """Make up records while nobody else does: from what one has concluded, another must not conclude anything else.
+    """Hold the lock under which outcomes are saved, so that two hpcbench processes do not conclude different ones.
 
-    Gives the reason why nothing can be written down, which is no reason not to look. Raises NoAnswerError where another
-    hpcbench takes very long.
+    Give the reason why nothing can be saved, or an empty text. Raise NoAnswerError if another hpcbench holds the lock
+    for longer than TIMEOUT_S.
     """
-    taken = NoAnswerError("another hpcbench writes down how jobs of this sweep have ended", hint="try again")
+    taken = NoAnswerError("another hpcbench is saving how jobs of this sweep ended", hint="try again")
     with ExitStack() as held:
         try:
             sweep.check_writable()
             make_folder(str(sweep.paths.records))
-            held.enter_context(exclusive(sweep.paths.records / ".reconciling", taken, PATIENCE_S))
+            held.enter_context(exclusive(sweep.paths.records / ".reconciling", taken, TIMEOUT_S))
             reason = ""
         except NoAnswerError:
             raise
@@ -165,27 +197,29 @@ def alone(sweep: Sweep) -> Iterator[str]:
         yield reason
 
 
-def keep(sweep: Sweep, made_up: Sequence[MadeUp], reason: str) -> list[str]:
-    """Write these records down, unless there is a reason why that is impossible; return warnings.
+def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> list[str]:
+    """Write these records, unless there is a reason why that is impossible; return warnings.
 
-    What they were made from is used once and removed, but for the timelines: it must not speak for a later attempt.
+    The files that they were made from are removed, but for timelines: they must not decide a later attempt.
     """
-    if not made_up:
+    if not concluded:
         return []
     path = sweep.paths.records / RECONCILED
+    outcomes = plural(len(concluded), "outcome")
     if reason:
-        return [f"{len(made_up)} outcomes are not written down: {reason}"]
+        return [f"{outcomes} not saved: {reason}"]
     try:
-        node_record.append_all([made.record for made in made_up], str(path))
+        node_record.append_all([each.record for each in concluded], str(path))
     except OSError as error:
-        return [f"{len(made_up)} outcomes cannot be written to {path}: {error.strerror}"]
-    for made in made_up:
-        oom_pruning.note(made.planned, made.record["status"], str(sweep.paths.results))
-        _put_away(made)
+        return [f"{outcomes} not saved: {path}: {error.strerror}"]
+    for each in concluded:
+        oom_pruning.note(each.planned, each.record["status"], str(sweep.paths.results))
+        _put_away(each)
     return []
 
 
-def _put_away(made: MadeUp) -> None:
+def _put_away(made: ConcludedRecord) -> None:
+    """Keep the timelines of a run, and remove what its record was made from."""
     if made.scratch:
         records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
         monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
@@ -197,7 +231,7 @@ def _put_away(made: MadeUp) -> None:
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
-    """A row for a repetition that has not ended: its parameters and its state, and nothing measured. Not written."""
+    """Return a record of a run that has not ended, with its parameters and state, and nothing measured."""
     place = node_record.Place(run.job, run.element, run.job, None)
     record = node_record.assemble(run.planned, sweep.description, place, [], outcome.Outcome(run.state, None), 0.0, {})
     return {**record, "started_at": None, "ended_at": None}

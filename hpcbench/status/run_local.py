@@ -1,4 +1,4 @@
-"""One repetition on this machine, from its start to the record that counts of it."""
+"""One run on this machine, from its start to its record."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hpcbench.submit.local_executor import run_one
 
 
 def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, list[Record]]:
-    """Run one repetition; return the record that counts of it, and that of each time that it was measured now.
+    """Run one repetition; return the record that counts, and the records of all attempts that were made now.
 
-    One that left no record gets one here.
+    If its script leaves no record, one is saved for it.
     """
     path = sweep.paths.local_records(run.job)
     before = path.stat().st_size if path.exists() else 0

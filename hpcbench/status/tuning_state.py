@@ -1,4 +1,4 @@
-"""How a search stands: whether it has ended, or somebody looks for an answer."""
+"""The state of a search: it has ended, a job or another hpcbench conducts it, or it is to be resumed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hpcbench.util.locking.lease import is_held
 
 
 class SearchState(NamedTuple):
-    """`words` also tell the command that goes on. `goes_on` says that more will happen by itself."""
+    """A description of the state, with the next command, and whether the search goes on by itself."""
 
     words: str
     goes_on: bool = False
 
 
 def has_ended(sweep: Sweep) -> bool:
-    """Whether it has said what it found; so of every sweep that is no search."""
+    """Return whether a search has saved its result. Any other sweep counts as ended."""
     return sweep.tuning is None or sweep.paths.findings.is_file()
 
 
 def search_state(sweep: Sweep) -> SearchState:
-    """Raises UserError where squeue does not answer."""
+    """Return the state of a search. Raise UserError if squeue does not answer."""
     name = sweep.paths.name
     if has_ended(sweep):
         return SearchState(f"ended; what it found: hpcbench resume {name}")

@@ -15,9 +15,9 @@ from hpcbench.core import status
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
+from hpcbench.status.query import query
 from hpcbench.status.reconcile import LOST, SETUP
 from hpcbench.status.run_local import run_repetition
-from hpcbench.status.survey import survey
 from hpcbench.store.records import Record, ending, is_disturbed
 from hpcbench.store.sweep import Sweep, add_run, planned
 from hpcbench.tuning.ask_tell import Block, Outcome
@@ -33,7 +33,7 @@ class Runs:
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
-        runs = survey(sweep).runs
+        runs = query(sweep).runs
         self._known = {(run.planned.case_id, run.planned.repetition): run for run in runs}
         self._elements = Counter(run.job for run in runs)
         self._asked: Counter[str] = Counter()

@@ -1,20 +1,27 @@
-"""A sweep whose jobs Slurm has, told by fake commands, for the tests of where each repetition stands."""
+"""A sweep whose jobs Slurm has: as a snapshot in memory, and on disk with fake commands of Slurm."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
+from hpcbench.slurm import states
+from hpcbench.slurm.queue import Element, Queue, QueueEntry
 from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.query import query
+from hpcbench.status.reconcile import conclude, reconcile
+from hpcbench.status.snapshot import Accounting, ArrayIndex, RunKey, Snapshot
 from hpcbench.status.survey import survey
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
-from hpcbench.store.records import RECONCILED
+from hpcbench.store.records import RECONCILED, Record
 from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import SweepPaths
 
 DESCRIPTION = {
     "name": "sweep-1",
@@ -27,6 +34,10 @@ DESCRIPTION = {
 BATCH = "job-1.aa"
 ELEMENTS = 6
 PACKS = [(0, 1, 2), (3,), (4, 5)]
+INDEX_OF = {element: index for index, pack in enumerate(PACKS) for element in pack}
+ALL = ("0", "1", "2")
+NOWHERE = SweepPaths("sweep-1", Path("/nonexistent/jobs/sweep-1"), Path("/nonexistent/results/sweep-1"))
+Entries = dict[Element, QueueEntry]
 
 
 def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7") -> str:
@@ -34,12 +45,88 @@ def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7") -> str:
     return "\n".join(f"{name}|{array}|{each}" for each in told)
 
 
-ALL = ("0", "1", "2")
+def entries(*told: str, array: str = "7") -> Entries:
+    """The same as Slurm's queue holds it: INDEX|STATE, then |REASON and |NODES if there are any."""
+    found = {}
+    for each in told:
+        index, state, *rest = each.split("|")
+        found[array, int(index)] = QueueEntry(state, states.outcome_of(state) is not None, *rest)
+    return found
+
+
+def ended(state: str, index: int, array: str = "7", exit_code: str = "1:0", nodes: str = "n1", **told: Any) -> Entries:
+    """An element that has left the queue, as the accounting tells it."""
+    entry = QueueEntry(state, told.pop("ended", True), "None", nodes, exit_code)
+    return {(array, index): replace(entry, **told)}
+
+
+def elements(runs: list[RunProgress]) -> list[int]:
+    return [run.element for run in runs]
+
+
+def concluded(progress: Progress) -> list[int]:
+    """The elements whose job has left no record."""
+    return [run.element for run in progress.runs if run.is_concluded]
+
+
+def judged(verdict: str) -> dict[str, Any]:
+    found = [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}] if verdict == "disturbed" else []
+    return {"interference": {"verdict": verdict, "reason": None, "found": found, "windows": []}}
+
+
+@dataclass
+class QueuedSweep:
+    """Six runs in memory, submitted as array 7 of three packs. Nothing is on disk."""
+
+    planned: Callable[[int], PlannedRun]
+    make_record: Callable[..., Record]
+    sweep: Sweep = field(default_factory=lambda: Sweep(NOWHERE, DESCRIPTION))
+    places: dict[RunKey, ArrayIndex] = field(default_factory=dict)
+    records: dict[RunKey, list[Record]] = field(default_factory=dict)
+    scratch: dict[int, list[Path]] = field(default_factory=dict)
+    logged: set[Element] = field(default_factory=set)
+
+    def submit(self, name: str = BATCH, slurm_id: str | None = "7", given: Any = PACKS, **changes: Any) -> None:
+        batch = Batch(self.sweep.paths, name, slurm_id, **changes)
+        for index, pack in enumerate(given):
+            self.places |= {("job-1", element): ArrayIndex(batch, index, pack) for element in pack}
+
+    def record(self, element: int, status: str = "completed", array: str = "7", **changes: Any) -> None:
+        index = INDEX_OF[element] if array == "7" else 0
+        slurm = {"SLURM_ARRAY_JOB_ID": array, "SLURM_ARRAY_TASK_ID": str(index)}
+        made = self.make_record(element, status=status, element=element, slurm=slurm, batch=BATCH, **changes)
+        self.records.setdefault(("job-1", element), []).append(made)
+
+    def begin(self, element: int) -> None:
+        self.scratch[element] = [self.sweep.paths.running(BATCH) / f"{element}-8-0-1"]
+
+    def snapshot(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> Snapshot:
+        """Return what is known if the queue and the accounting hold these; None if Slurm was not asked."""
+        known = {**(told or {}), **(accounted or {})}
+        return Snapshot(
+            self.sweep,
+            {("job-1", element): self.planned(element) for element in range(ELEMENTS)},
+            self.records,
+            self.places,
+            None if told is None else Queue(told, ()),
+            Accounting(known, known_arrays=frozenset(array for array, _ in known)),
+            {BATCH: self.scratch},
+            frozenset(self.logged),
+        )
+
+    def survey(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> Progress:
+        """Return the states with what the jobs have left, which is nothing on disk."""
+        snapshot = self.snapshot(told, accounted)
+        made = {key: each.record for key, each in conclude(snapshot).items()}
+        return survey(replace(snapshot, concluded=made))
+
+    def states(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> list[str]:
+        return [run.state for run in self.survey(told, accounted).runs]
 
 
 @dataclass
 class Cluster:
-    """A sweep of six repetitions, submitted as array 7 of three packs, and Slurm's commands, which are fakes."""
+    """The same on disk, and Slurm's commands, which are fakes."""
 
     sweep: Sweep
     fake: Callable[..., Path]
@@ -53,14 +140,18 @@ class Cluster:
         if slurm_id is not None:
             journal.submitted(journal.batches[-1], slurm_id)
 
-    def survey(self, squeue: str = "", sacct: str = "") -> Progress:
-        """What is known where squeue and sacct print this."""
+    def say(self, squeue: str = "", sacct: str = "") -> None:
+        """Let squeue and sacct print this."""
         said = {"squeue": squeue, "sacct": sacct}
         self.folder = self.fake(**{each: f"cat <<'END'\n{text}\nEND\necho >> calls" for each, text in said.items()})
-        return survey(self.sweep)
 
-    def states(self, squeue: str = "", sacct: str = "") -> list[str]:
-        return [run.state for run in self.survey(squeue, sacct).runs]
+    def query(self, squeue: str = "", sacct: str = "") -> Progress:
+        self.say(squeue, sacct)
+        return query(self.sweep)
+
+    def reconcile(self, squeue: str = "", sacct: str = "") -> Progress:
+        self.say(squeue, sacct)
+        return reconcile(self.sweep)
 
     def record(self, element: int, status: str = "completed", index: int = 0, array: str = "7", **changes: Any) -> None:
         slurm = {"SLURM_ARRAY_JOB_ID": array, "SLURM_ARRAY_TASK_ID": str(index)}
@@ -68,7 +159,7 @@ class Cluster:
         node_record.append(made, str(self.sweep.paths.records / BATCH / f"{array}_{index}.jsonl"))
 
     def begin(self, element: int, batch: str = BATCH) -> Path:
-        """The scratch folder of a repetition that has begun."""
+        """The scratch folder of a run that has begun."""
         scratch = self.sweep.paths.running(batch) / f"{element}-8-0-1"
         scratch.mkdir(parents=True)
         return scratch
@@ -84,16 +175,8 @@ class Cluster:
         return len((self.folder / "calls").read_text().splitlines())
 
     @property
-    def made_up(self) -> list[int]:
+    def saved(self) -> list[int]:
+        """The elements of the outcomes that were saved."""
         path = self.sweep.paths.records / RECONCILED
         lines = path.read_text().splitlines() if path.exists() else []
         return sorted(json.loads(line)["element"] for line in lines)
-
-
-def judged(verdict: str) -> dict[str, Any]:
-    found = [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}] if verdict == "disturbed" else []
-    return {"interference": {"verdict": verdict, "reason": None, "found": found, "windows": []}}
-
-
-def elements(runs: list[RunProgress]) -> list[int]:
-    return [run.element for run in runs]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.status.eta import FEWEST, MOST_S, PAUSE_S, Span, expected_end
+from hpcbench.status.eta import MAX_S, MIN_ENDED, PAUSE_S, Span, expected_end
 
 
 def one_after_another(count: int, each_s: float, begin: float = 0.0) -> list[Span]:
@@ -17,7 +17,7 @@ def rounds(count: int, side_by_side: int, each_s: float) -> list[Span]:
     return [span for span in one_after_another(count, each_s) for _ in range(side_by_side)]
 
 
-@pytest.mark.parametrize("ended", [FEWEST, 10, 20, 21, 22, 100])
+@pytest.mark.parametrize("ended", [MIN_ENDED, 10, 20, 21, 22, 100])
 def test_what_runs_one_after_another_goes_on_so(ended: int) -> None:
     assert expected_end(one_after_another(ended, 60.0), 1, 30, ended * 60.0) == pytest.approx((ended + 30) * 60.0)
 
@@ -56,7 +56,7 @@ def test_only_a_long_pause_in_which_nothing_ran_does_not_count(pause_s: float, r
 
 @pytest.mark.parametrize(
     ("ended", "running", "now"),
-    [(FEWEST - 1, 1, 240.0), (20, 0, 1200.0), (20, 1, 1200.0 + 60.0 + PAUSE_S + 1), (0, 1, 0.0)],
+    [(MIN_ENDED - 1, 1, 240.0), (20, 0, 1200.0), (20, 1, 1200.0 + 60.0 + PAUSE_S + 1), (0, 1, 0.0)],
     ids=["too few have ended", "nothing runs", "nothing has ended for long", "nothing has ended"],
 )
 def test_nothing_is_said_where_it_cannot_be_known(ended: int, running: int, now: float) -> None:
@@ -77,4 +77,4 @@ def test_whatever_the_clocks_of_the_nodes_say_the_end_is_not_in_the_past(
 @pytest.mark.parametrize("span", [(-1e12, 300.0), (1e12, 300.0), (240.0, 1e12), (1e12, 1e12 + 60)])
 def test_where_a_clock_was_set_meanwhile_no_end_is_told_that_is_past_or_more_than_a_year_away(span: Span) -> None:
     end = expected_end([*one_after_another(10, 60.0), span], 1, 10_000, 600.0)
-    assert end is None or 600.0 <= end <= 600.0 + MOST_S
+    assert end is None or 600.0 <= end <= 600.0 + MAX_S

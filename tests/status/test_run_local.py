@@ -12,8 +12,8 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer
 from hpcbench.node.results.outcome import Outcome
+from hpcbench.status.query import query
 from hpcbench.status.run_local import run_repetition
-from hpcbench.status.survey import survey
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 
@@ -57,10 +57,10 @@ def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(
     paths.runs("job-1").write_text(PLANNED.as_line() + "\n")
     job = {"slurm": {"time": "1"}, "width": 1}
     sweep = Sweep(paths, {**DESCRIPTION, "jobs": {"job-1": job}})
-    (run,) = survey(sweep).runs
+    (run,) = query(sweep).runs
     kept, measured = run_repetition(sweep, run)
     assert kept["attempt"] == told
     assert [each["attempt"] for each in measured] == list(range(1, len(attempts) + 1))
-    (run,) = survey(sweep).runs
+    (run,) = query(sweep).runs
     assert run.record is not None
     assert run.record["attempt"] == told

@@ -9,7 +9,7 @@ import pytest
 from hpcbench.core import oom_pruning, status
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.status.progress import Progress, RunProgress
-from hpcbench.status.reconcile import MadeUp, keep
+from hpcbench.status.reconcile import ConcludedRecord, save
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
 
@@ -51,6 +51,6 @@ def test_what_nobody_remembers_is_run_again(sweep: Sweep) -> None:
 
 def test_what_slurm_ended_for_memory_is_noted_for_what_is_larger(sweep: Sweep) -> None:
     record: dict[str, Any] = {"status": status.OUT_OF_MEMORY, "job": "job-001", "element": 2, "slurm": {}}
-    assert keep(sweep, [MadeUp(record, planned(2))], "") == []
+    assert save(sweep, [ConcludedRecord(record, planned(2))], "") == []
     found = oom_pruning.notes(planned(3), str(sweep.paths.results))
     assert [(note.status, note.case, note.values) for note in found] == [("out_of_memory", "c2", {"batch_size": 2})]

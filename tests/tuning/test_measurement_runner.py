@@ -89,7 +89,7 @@ def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch:
     short, full = (stage.of(Measure()) for stage in (Stage.SHORT, Stage.FULL))
     run = planned(case(), 1, 0, short.model_dump())
     known = RunProgress("job-001", 0, run, PLANNED)
-    monkeypatch.setattr(measurement_runner, "survey", lambda _: SimpleNamespace(runs=[known]))
+    monkeypatch.setattr(measurement_runner, "query", lambda _: SimpleNamespace(runs=[known]))
     added: list[PlannedRun] = []
     monkeypatch.setattr(measurement_runner, "add_run", lambda _, job, run: added.append(run))
     sweep: Any = SimpleNamespace(job_names=["job-001"], environment=lambda _: ("pytorch", ""), paths=None)

@@ -15,7 +15,7 @@ from hpcbench.report.export.status_json import as_json as progress_as_json
 from hpcbench.report.terminal.status import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.terminal.status_groups import lines
 from hpcbench.status.progress import Progress
-from hpcbench.status.survey import survey_or_records
+from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state
 from hpcbench.store.sweep import load
 from hpcbench.util.console import err, out
@@ -43,13 +43,15 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
 
     With --watch also by value of each axis, with the nodes at work, the expected end and each failure as it comes.
     Slurm is asked every 2 to 10 seconds while something happens, and every minute when nothing does.
+
+    Without --watch nothing is written. With it, how a run ended that left no record is saved, as `resume` does.
     """
     found = load(workspace_of(context).find(sweep))
     if watch:
         return watch_sweep(found, JsonLines() if as_json else display_on(out))
-    progress = survey_or_records(found)
+    progress = or_records(query, found)
     for warning in progress.warnings:
-        err.print(f"warning: {warning}", markup=False)
+        err.print(f"warning: {warning}", soft_wrap=True, markup=False)
     now = datetime.datetime.now().astimezone()
     if as_json:
         search = {"search": search_state(found).words} if found.tuning else {}

@@ -6,7 +6,7 @@ import click
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.slurm.queue import searching
-from hpcbench.status.survey import survey
+from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err
@@ -37,7 +37,9 @@ def cancel_command(context: click.Context, sweep: str) -> int:
     with locked(found.paths.jobs):
         journal = Journal.read(found.paths)
         adopt_orphans(journal)
-        progress = survey(found)
+        progress = reconcile(found)
+        for warning in progress.warnings:
+            err.print(f"warning: {warning}", soft_wrap=True, markup=False)
         active = [run for run in progress.runs if run.in_queue]
         # What would submit the rest goes first.
         arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])

@@ -16,7 +16,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
 from hpcbench.status.durations import longest_s
 from hpcbench.status.progress import Progress, RunProgress
-from hpcbench.status.survey import survey
+from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import Workspace
@@ -70,7 +70,7 @@ def resume_command(
         raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
-            return run_here(found, _to_run(survey(found), workspace, disturbed, missing), lease)
+            return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing), lease)
         _submit(found, workspace, disturbed, missing, lease)
     return wait_for(found) if wait else 0
 
@@ -82,7 +82,7 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
     check_available()
     journal = Journal.read(sweep.paths)
     adopt_orphans(journal)
-    progress = survey(sweep)
+    progress = reconcile(sweep)
     runs = _to_run(progress, workspace, disturbed, missing)
     if runs:
         submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
@@ -91,6 +91,8 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
 def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool) -> list[RunProgress]:
     """What is to run. Raises UserError where its environment is gone."""
     sweep = progress.sweep
+    for warning in progress.warnings:
+        err.print(f"warning: {warning}", soft_wrap=True, markup=False)
     runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
     refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)

@@ -17,7 +17,7 @@ from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.report.text.counts import jobs_in_words
-from hpcbench.status.survey import survey
+from hpcbench.status.query import query
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.provenance.sweep_options import Asked
 from hpcbench.store.sweep import Sweep
@@ -136,7 +136,7 @@ def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wa
         return 0
     with locked(paths.jobs) as lease, resumable(paths.name):
         if created.scheduler != "slurm":
-            return run_here(created, list(survey(created).runs), lease)
+            return run_here(created, list(query(created).runs), lease)
         whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
         submit_with_progress(created, workspace, whole, Journal(paths), lease)
     return wait_for(created) if wait else 0

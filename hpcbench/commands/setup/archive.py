@@ -10,7 +10,8 @@ from rich.markup import escape
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
-from hpcbench.status.survey import survey_or_records
+from hpcbench.status.query import or_records
+from hpcbench.status.reconcile import reconcile
 from hpcbench.store.archive.pack import SUFFIX, Written, write
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths
@@ -49,7 +50,7 @@ def archive_command(context: click.Context, sweep: str, output: str | None) -> i
 
 
 def _warn_of_what_is_left(paths: SweepPaths) -> None:
-    progress = survey_or_records(load(paths))
+    progress = or_records(reconcile, load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     if all(run.ended for run in progress.runs):

@@ -13,7 +13,7 @@ from hpcbench.core.status import COMPLETED, NEVER_STARTED
 from hpcbench.report.terminal.status import counted
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
-from hpcbench.status.survey import survey
+from hpcbench.status.reconcile import reconcile
 from hpcbench.status.tuning_state import SearchState, has_ended, search_state
 from hpcbench.store.journal import lock_of
 from hpcbench.store.sweep import Sweep
@@ -72,7 +72,7 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
     idle = False
     while True:
         asked_s = time.monotonic()
-        progress = _survey(sweep, display)
+        progress = _reconciled(sweep, display)
         now_s = time.monotonic()
         if progress.counts() != counts:
             counts, changed_s = progress.counts(), now_s
@@ -119,12 +119,12 @@ def _state(sweep: Sweep) -> SearchState:
         return SearchState(f"{error.what}; asking again", goes_on=True)
 
 
-def _survey(sweep: Sweep, display: Display) -> Progress:
+def _reconciled(sweep: Sweep, display: Display) -> Progress:
     """The answer of Slurm, however long it takes: a controller that restarts is no reason to stop watching."""
     silent = False
     while True:
         try:
-            progress = survey(sweep)
+            progress = reconcile(sweep)
         except NoAnswerError as error:
             if not silent:
                 display.say(f"{error.what}; asking again every {LONGEST_S:.0f} s")

@@ -17,8 +17,8 @@ from hpcbench.errors import UserError
 from hpcbench.slurm.job_energy import energy_of
 from hpcbench.slurm.queue import Element
 from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.query import or_records, query
 from hpcbench.status.reconcile import unfinished_record
-from hpcbench.status.survey import survey, survey_or_records
 from hpcbench.store.records import Record
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths
@@ -29,14 +29,14 @@ SEVERAL = "the job measured %d times, and its counter does not tell which time t
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:
-    """The latest record of each repetition, after a word on what is still missing."""
+    """Return the latest record of each run; print warnings, and how many runs have not ended."""
     return records_of(surveyed(paths))
 
 
 def surveyed(paths: SweepPaths) -> Progress:
-    """Where each repetition stands, after a word on what is still missing."""
-    # The Slurm that may be here knows nothing of what is in an archive.
-    progress = survey(load(paths), ask_slurm=False) if paths.archive else survey_or_records(load(paths))
+    """Return the state of each run; print warnings, and how many runs have not ended. Write nothing."""
+    # A Slurm on this machine does not know the jobs of an archive.
+    progress = query(load(paths), ask_slurm=False) if paths.archive else or_records(query, load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     missing = sum(not run.ended for run in progress.runs)

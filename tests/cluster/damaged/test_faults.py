@@ -180,6 +180,7 @@ def test_scancel_from_outside(cluster, sweep, slurm, settle, wait_until):
     slurm("scancel", f"{array}_0")
     (cluster.workspace / "mended").touch()
     wait_until(lambda: states(cluster) == {"cancelled": 3, "completed": 1})
+    cluster("status", name, "--watch", expect=1)
     messages = {record["error"]["message"] for record in records(cluster, name) if record["error"]}
     assert "cancelled before it started" in messages
     settle(name)
@@ -220,6 +221,7 @@ def test_preemption_where_nothing_is_retried(cluster, sweep, slurm, settle, wait
     (cluster.workspace / "mended").touch()
     slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
     wait_until(lambda: states(cluster) == {"preempted": 1})
+    cluster("status", name, "--watch", expect=1)
     assert statuses(cluster, name) == {"preempted": 1}
     settle(name)
 
@@ -341,7 +343,8 @@ def test_results_that_cannot_be_written(cluster, small_results, sweep, settle, w
     wait_until(lambda: states(cluster) == {"failed": 2})
     told = cluster("status")
     assert "cannot write to" in told.stdout
-    assert "Read-only file system" in told.stderr
+    assert "2 runs ended without a record" in told.stderr
+    assert "Read-only file system" in cluster("status", "--watch", expect=1).stdout
     assert cluster.report(name, expect=1)[0]["status"] == "failed"
     small_results("rw")
     settle(name)
@@ -376,19 +379,20 @@ def test_two_people_who_resume_at_the_same_time(cluster, sweep, slurm, settle):
     assert statuses(cluster, name) == {"failed": 4, "completed": 4}
 
 
-def test_two_who_look_at_the_same_time_write_each_outcome_once(cluster, sweep, slurm, settle, wait_until):
+def test_several_who_watch_at_the_same_time_save_each_outcome_once(cluster, sweep, slurm, settle, wait_until):
     name = sweep(ASLEEP, seeds=range(4))
     wait_until(lambda: "running" in states(cluster))
     slurm("scancel", "--signal=KILL", "--full", slurm("squeue", "--noheader", "--format=%F").split()[0])
     (cluster.workspace / "mended").touch()
     wait_until(lambda: not slurm("squeue", "--noheader", "--states=RUNNING,COMPLETING,PENDING", "--format=%A").split())
-    threads = [threading.Thread(target=cluster, args=("status",)) for _ in range(4)]
+    watch = {"target": cluster, "args": ("status", name, "--watch"), "kwargs": {"expect": None}}
+    threads = [threading.Thread(**watch) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    made_up = Counter(
+    concluded = Counter(
         (record["job"], record["element"]) for record in records(cluster, name) if record["attempt"] is None
     )
-    assert set(made_up.values()) <= {1}
+    assert set(concluded.values()) <= {1}
     settle(name)

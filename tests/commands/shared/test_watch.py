@@ -26,7 +26,7 @@ from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
-from hpcbench.status.survey import survey
+from hpcbench.status.query import query
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal, locked
 from hpcbench.store.sweep import Sweep
@@ -219,7 +219,7 @@ def test_a_terminal_gets_a_view_that_is_drawn_once_for_each_answer_and_stays(wor
 def test_nothing_is_sent_to_a_terminal_between_two_answers(world: World) -> None:
     shown = console(terminal=True)
     with Screen(shown) as screen:
-        screen.show(survey(world.planned(1)), datetime.datetime.now().astimezone(), 60)
+        screen.show(query(world.planned(1)), datetime.datetime.now().astimezone(), 60)
         drawn = text_of(shown)
         time.sleep(0.6)
         assert text_of(shown) == drawn
