@@ -37,8 +37,12 @@ OWN = {"python": sys.executable}  # the environment in which the tests run
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
-# Tests of one worker: they share a cluster, or what each framework solves once.
-TOGETHER = ("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py")
+# Tests of one worker: they share a cluster, what each framework solves once, or a sweep.
+TOGETHER = (
+    *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
+    *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
+    *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
+)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,10 +1,12 @@
 """`hpcbench` as a process of its own, forked from a server that has imported what it needs.
 
-Two thirds of what a short call takes are imports. That each command starts by itself too is tested with `--help`.
+Nine tenths of what a short call takes are imports, and compiling the code of nodes. That each command starts by itself
+too is tested with `--help`.
 """
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import subprocess
@@ -14,24 +16,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from hpcbench import cli
+from hpcbench.util import console
 
 SERVER = multiprocessing.get_context("forkserver")
-# What commands import, not they themselves: their consoles look at the terminal and the environment when they are made.
-SERVER.set_forkserver_preload(
-    [
-        "hpcbench.analysis.studies.comparison",
-        "hpcbench.analysis.cases.latency",
-        "hpcbench.analysis.studies.reporting_rules",
-        "hpcbench.cli",
-        "hpcbench.collect.table",
-        "hpcbench.doctor.terminal",
-        "hpcbench.environments.build",
-        "hpcbench.report.export.atomic_files",
-        "hpcbench.report.terminal.results",
-        "hpcbench.submit.slurm_executor",
-        "hpcbench.submit.create_sweep",
-    ]
-)
+SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 def hpcbench(
@@ -59,5 +47,15 @@ def _main(arguments: Sequence[str], folder: Path, variables: dict[str, str], fil
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(folder)
+    _make_consoles()
     sys.argv = ["hpcbench", *arguments]
     cli.main()
+
+
+def _make_consoles() -> None:
+    """Make those that the server has imported anew, in place: they look at the terminal and the environment."""
+    known = console.out, console.err
+    importlib.reload(console)
+    for old, new in zip(known, (console.out, console.err), strict=True):
+        vars(old).clear()
+        vars(old).update(vars(new))

@@ -168,7 +168,7 @@ def test_every_shipped_experiment_plans_on_every_shipped_site(command_line):
 
 
 def test_help_of_every_command_has_examples(command_line):
-    for command in cli.COMMANDS:
+    for command in cli.FOLDERS:
         output, errors = command_line.start(command, "--help").communicate(timeout=60)
         assert "Examples:" in output, errors
 

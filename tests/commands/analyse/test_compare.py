@@ -34,7 +34,8 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "measure": {"repetitions": 5},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    CommandLine(folder)("sweep", "trial.yaml", "--site", "laptop", "--render-only", "--name", "trial")
+    planning = CommandLine(folder)
+    planning("sweep", "trial.yaml", "--site", planning.site(), "--render-only", "--name", "trial")
     return folder / "jobs" / "trial"
 
 

@@ -11,7 +11,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a sweep of two commands, which no test changes."""
+    """A workspace with a sweep of two commands, and with `lone`, of one, whose page has no figures and is made sooner.
+    No test changes them."""
     from tests.conftest import CommandLine
 
     folder = tmp_path_factory.mktemp("workspace")
@@ -21,8 +22,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "matrix": {"command": ["sleep 0.02", "sleep 0.04"]},
         "measure": {"repetitions": 2, "quiet": "ignore"},
     }
-    (folder / "trial.yaml").write_text(json.dumps(content))
-    CommandLine(folder)("sweep", "trial.yaml", "--local", "--name", "trial")
+    lone = {**content, "matrix": {"command": ["true"]}, "measure": {"repetitions": 1, "quiet": "ignore"}}
+    for name, each in (("lone", lone), ("trial", content)):
+        (folder / f"{name}.yaml").write_text(json.dumps(each))
+        CommandLine(folder)("sweep", f"{name}.yaml", "--local", "--name", name)
     return folder
 
 
@@ -71,7 +74,7 @@ def test_two_things_cannot_be_written_to_stdout(report: Any, other: list[str]) -
     ],
 )
 def test_a_place_that_cannot_be_written_is_told(report: Any, place: str, said: str) -> None:
-    done = report("--html", place, expect=2)
+    done = report("lone", "--html", place, expect=2)
     assert said in done.stderr
     assert "wrote" not in done.stderr
 

@@ -38,8 +38,10 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "slurm": {"pack_walltime": "02:00:00"},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    for site in ("laptop", "local-slurm"):
-        CommandLine(folder)("sweep", "trial.yaml", "--site", site, "--render-only", "--name", site)
+    planning = CommandLine(folder)
+    for name, scheduler in (("laptop", "local"), ("local-slurm", "slurm")):
+        site = planning.site(name, scheduler=scheduler)
+        planning("sweep", "trial.yaml", "--site", site, "--render-only", "--name", name)
     return folder / "jobs"
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.conftest import CommandLine
 
 
 @pytest.fixture
@@ -33,36 +35,53 @@ def run(command_line, name: str = "one", **sections: Any) -> None:
     command_line("sweep", "trial.yaml", "--local", "--name", name, expect=None)
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A workspace with the sweep `one`, which has ended, and its archive: run once, and changed by no test."""
+    command_line = CommandLine(tmp_path_factory.mktemp("ended"))
+    run(command_line)
+    command_line("archive", "latest")
+    return command_line
+
+
+@pytest.fixture
+def swept(command_line: CommandLine, ended: CommandLine) -> CommandLine:
+    """The command line in a copy of that workspace."""
+    shutil.copytree(ended.workspace, command_line.workspace, dirs_exist_ok=True, symlinks=True)
+    return command_line
+
+
 def bring(there, file: Path) -> str:
     (there.workspace / file.name).write_bytes(file.read_bytes())
     return file.name
 
 
-def test_a_sweep_is_reported_on_another_machine_as_at_home(command_line, elsewhere):
-    run(command_line)
-    told = command_line("archive", "latest").stderr
-    file = command_line.workspace / "one.tar.gz"
+def test_a_sweep_is_reported_on_another_machine_as_at_home(swept, elsewhere):
+    file = swept.workspace / "one.tar.gz"
+    file.unlink()
+    told = swept("archive", "latest").stderr
     with tarfile.open(file) as tar:
         files = sum(member.isreg() for member in tar)
     assert f"wrote one.tar.gz: {files} files, " in told
     assert "has not ended" not in told
     name = bring(elsewhere, file)
-    here, there = command_line.report(), elsewhere.report(name)
+    here, there = swept.report(), elsewhere.report(name)
     assert there == here
     assert elsewhere("report", name).stdout.splitlines()[0].endswith(f", from the archive {name}")
-    assert "archive" not in command_line("report").stdout.splitlines()[0]
+    assert "archive" not in swept("report").stdout.splitlines()[0]
     assert list((elsewhere.workspace / "tmp").iterdir()) == [], "what was unpacked is gone"
     assert not (elsewhere.workspace / "jobs").exists()
 
 
-def test_a_sweep_is_compared_with_one_of_another_machine(command_line, elsewhere):
+def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
+    run(swept, "two")
+    swept("archive", "two")
     for name in ("one", "two"):
-        run(command_line, name)
-        command_line("archive", name)
-        bring(elsewhere, command_line.workspace / f"{name}.tar.gz")
+        bring(elsewhere, swept.workspace / f"{name}.tar.gz")
     done = elsewhere("compare", "one.tar.gz", "two.tar.gz")
     assert "two (NEW) beside one (BASE)" in done.stdout
-    run(elsewhere, "one")
+    for folder in ("jobs", "results"):  # another one of that name, which was run there
+        shutil.copytree(swept.workspace / folder / "one", elsewhere.workspace / folder / "one", symlinks=True)
     elsewhere("compare", "one.tar.gz", "one")
     assert "both are the sweep one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
     said = elsewhere("report", "one", "one.tar.gz", expect=2).stderr
@@ -70,19 +89,16 @@ def test_a_sweep_is_compared_with_one_of_another_machine(command_line, elsewhere
     assert list((elsewhere.workspace / "tmp").iterdir()) == []
 
 
-def test_a_file_is_never_replaced(command_line):
-    run(command_line)
-    command_line("archive", "one")
-    before = (command_line.workspace / "one.tar.gz").read_bytes()
-    said = command_line("archive", "one", expect=2).stderr
+def test_a_file_is_never_replaced(swept):
+    before = (swept.workspace / "one.tar.gz").read_bytes()
+    said = swept("archive", "one", expect=2).stderr
     assert "one.tar.gz: the file exists\n  name another one: -o FILE" in said
-    assert (command_line.workspace / "one.tar.gz").read_bytes() == before
-    command_line("archive", "one", "-o", "again.tar.gz")
-    assert (command_line.workspace / "again.tar.gz").read_bytes() == before, "the same files give the same bytes"
+    assert (swept.workspace / "one.tar.gz").read_bytes() == before
+    swept("archive", "one", "-o", "again.tar.gz")
+    assert (swept.workspace / "again.tar.gz").read_bytes() == before, "the same files give the same bytes"
 
 
 def test_of_a_sweep_that_has_not_ended_it_says_what_is_left(command_line, elsewhere):
-    run(command_line, "none", measure={"repetitions": 1})
     (command_line.workspace / "trial.yaml").write_text(
         json.dumps({"name": "t", "parameters": {"framework": "command", "command": "true"}})
     )
@@ -93,13 +109,12 @@ def test_of_a_sweep_that_has_not_ended_it_says_what_is_left(command_line, elsewh
     assert "6 of 6 repetitions have not ended yet" in elsewhere("report", name, expect=1).stderr
 
 
-def test_what_runs_just_now_is_not_in_it(command_line):
-    run(command_line)
-    scratch = command_line.workspace / "results" / "one" / "running" / "job-001-0-7-1"
+def test_what_runs_just_now_is_not_in_it(swept):
+    scratch = swept.workspace / "results" / "one" / "running" / "job-001-0-7-1"
     scratch.mkdir(parents=True)
     (scratch / "rank-0.json").write_text("{}")
-    command_line("archive", "one")
-    with tarfile.open(command_line.workspace / "one.tar.gz") as tar:
+    swept("archive", "one", "-o", "running.tar.gz")
+    with tarfile.open(swept.workspace / "running.tar.gz") as tar:
         assert not [name for name in tar.getnames() if "running" in name]
 
 
@@ -133,11 +148,10 @@ def test_slurm_is_not_asked_of_what_is_in_an_archive_with_a_made_up_slurm(comman
         ("text", "text: is no archive of a sweep, or it is damaged"),
     ],
 )
-def test_what_is_no_sweep_is_told(command_line, name: str, words: str):
-    run(command_line)
-    (command_line.workspace / "text").write_text("nothing")
+def test_what_is_no_sweep_is_told(swept, name: str, words: str):
+    (swept.workspace / "text").write_text("nothing")
     for command in (("report", name), ("compare", "one", name), ("sweep", "--from", name)):
-        assert words in command_line(*command, expect=2).stderr
+        assert words in swept(*command, expect=2).stderr
 
 
 def changed(file: Path, **contents: bytes | None) -> None:
@@ -181,11 +195,10 @@ def test_odd_contents_are_no_traceback(command_line, elsewhere):
     assert list((elsewhere.workspace / "tmp").iterdir()) == []
 
 
-def test_a_damaged_archive_is_refused_by_each_command(command_line):
-    run(command_line)
-    command_line("archive", "one")
-    file = command_line.workspace / "one.tar.gz"
+def test_a_damaged_archive_is_refused_by_each_command(swept, elsewhere):
+    file = swept.workspace / "one.tar.gz"
     file.write_bytes(file.read_bytes()[:-100])
-    for command in (("report", "one.tar.gz"), ("sweep", "--from", "one.tar.gz")):
-        assert "one.tar.gz: is no archive of a sweep, or it is damaged" in command_line(*command, expect=2).stderr
-    assert not list(Path(tempfile.gettempdir()).glob("hpcbench-*/jobs/one"))
+    name = bring(elsewhere, file)
+    for command in (("report", name), ("sweep", "--from", name)):
+        assert "one.tar.gz: is no archive of a sweep, or it is damaged" in elsewhere(*command, expect=2).stderr
+    assert list((elsewhere.workspace / "tmp").iterdir()) == []

@@ -16,7 +16,8 @@ import pytest
 from hpcbench.node.launch.environment import for_worker
 from tests.conftest import unavailable
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: libraries preloaded before it")
+pytestmark = pytest.mark.torch
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: libraries preloaded before it")
 CPUS = len(os.sched_getaffinity(0))
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 # How much CPU time two threads of OpenMP take while the program does nothing, after an operation of both.
@@ -157,7 +158,6 @@ print(json.dumps([before, adapter.settings()]))
 """
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("asked", [True, False])
 def test_denormals_are_flushed_in_all_threads_or_kept_and_onednn_is_on_or_off(
     zipapp: Path, clean_environment: dict[str, str], asked: bool

@@ -19,12 +19,20 @@ from typing import Any
 
 import pytest
 
-import hpcbench.node
-from hpcbench.node import thread_schedule as schedules
-from hpcbench.node.thread_schedule import BACKWARD, FORWARD, Schedule, Section, apply_schedule, cpu_quota, cpus
-
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: schedules on models")
+
+import hpcbench.node  # noqa: E402
+from hpcbench.node import thread_schedule as schedules  # noqa: E402 - it needs torch
+from hpcbench.node.thread_schedule import (  # noqa: E402
+    BACKWARD,
+    FORWARD,
+    Schedule,
+    Section,
+    apply_schedule,
+    cpu_quota,
+    cpus,
+)
 
 
 class Watching(torch.nn.Module):

@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: the proof of a schedule")
+
 from hpcbench.node.thread_schedule.search.confirmation import median_interval, prove
 
 

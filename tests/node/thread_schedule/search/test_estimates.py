@@ -4,6 +4,8 @@ from statistics import stdev
 
 import pytest
 
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: the times of sections")
+
 from hpcbench.node.thread_schedule.search import estimates
 from hpcbench.node.thread_schedule.search.estimates import Estimate, SectionTimes
 

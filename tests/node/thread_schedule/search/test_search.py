@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: the search for a schedule")
+
 from hpcbench.node.thread_schedule.search import shortest_path
 from hpcbench.node.thread_schedule.search.search import Settings, search
 

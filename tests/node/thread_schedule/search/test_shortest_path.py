@@ -3,6 +3,8 @@ import random
 
 import pytest
 
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: the cheapest counts of threads")
+
 from hpcbench.node.thread_schedule.search import shortest_path
 
 
