@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.status import CANCELLED, COMPLETED, CONTROLLER, FAILED, JOB_OVER, NODE_FAILURE, PREEMPTED
-from hpcbench.node.results.outcome import judge, why_no_turn
+from hpcbench.core.status import CANCELLED, COMPLETED, FAILED, NODE_FAILURE, PREEMPTED
+from hpcbench.node.results.outcome import NotStarted, judge, why_not_started
 from tests.node.results.endings import TERMINATED, ending, failed
 
 MakeRank = Callable[..., dict[str, Any]]
@@ -20,26 +20,35 @@ CHECK = "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("srun: error: Unable to create step for job 7: Job/step already completing or completed", JOB_OVER),
-        ("srun: Job allocation 7 has been revoked", JOB_OVER),
-        (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}\n{CHECK}", CONTROLLER),
-        (f"srun: error: Unable to create step for job 7: {NO_ANSWER}", CONTROLLER),
-        (f"srun: error: Unable to confirm allocation for job 7: Invalid job id specified\n{CHECK}", JOB_OVER),
-        ("srun: error: Unable to confirm allocation for job 7: Socket timed out on send/recv operation", CONTROLLER),
+        (
+            "srun: error: Unable to create step for job 7: Job/step already completing or completed",
+            NotStarted.JOB_IS_ENDING,
+        ),
+        ("srun: Job allocation 7 has been revoked", NotStarted.JOB_IS_ENDING),
+        (f"srun: error: Unable to confirm allocation for job 7: {NO_ANSWER}\n{CHECK}", NotStarted.NO_CONTROLLER),
+        (f"srun: error: Unable to create step for job 7: {NO_ANSWER}", NotStarted.NO_CONTROLLER),
+        (
+            f"srun: error: Unable to confirm allocation for job 7: Invalid job id specified\n{CHECK}",
+            NotStarted.JOB_IS_ENDING,
+        ),
+        (
+            "srun: error: Unable to confirm allocation for job 7: Socket timed out on send/recv operation",
+            NotStarted.NO_CONTROLLER,
+        ),
         (
             "srun: error: Unable to create step for job 7: Zero Bytes were transmitted or received",
-            CONTROLLER,
+            NotStarted.NO_CONTROLLER,
         ),
     ],
 )
 def test_what_srun_did_not_start_for_reasons_of_the_cluster_has_had_no_turn(
-    line: str, why: int, log: Callable[[str], str], make_rank: MakeRank
+    line: str, why: NotStarted, log: Callable[[str], str], make_rank: MakeRank
 ) -> None:
     before = "hpcbench: case c1 repetition 1 completed\n"
     told = ending(log=log(f"{before}{line}\n"), log_from=len(before))
-    assert why_no_turn([], told) == why
-    assert why_no_turn([make_rank()], told) is None
-    assert why_no_turn([], told._replace(log_from=len(before) + len(line))) is None
+    assert why_not_started([], told) == why
+    assert why_not_started([make_rank()], told) is None
+    assert why_not_started([], told._replace(log_from=len(before) + len(line))) is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +72,7 @@ def test_a_node_that_slurm_has_lost_is_the_cause_whatever_the_ranks_on_others_di
 
 
 def test_a_program_that_says_what_srun_would_say_has_failed(log: Callable[[str], str]) -> None:
-    assert why_no_turn([], ending(log=log(f"worker: {NO_ANSWER}\n"))) is None
+    assert why_not_started([], ending(log=log(f"worker: {NO_ANSWER}\n"))) is None
 
 
 def test_tasks_that_were_told_to_end_in_the_time_of_grace_of_a_preemption_are_preempted(make_rank: MakeRank) -> None:
