@@ -16,8 +16,7 @@ _TAKEN = re.compile(
     r"LINENO|SECONDS|S?RANDOM|EPOCH(REALTIME|SECONDS)|HISTCMD|POSIXLY_CORRECT|ENV|PS4|_|"
     r"(SLURM_(ARRAY|JOB|STEP)_|HPCBENCH_).*|SLURM_(EXPORT_ENV|JOBID|NODEID|LOCALID|PROCID|NTASKS|RESTART_COUNT|"
     r"MEM_PER_CPU|MEM_PER_NODE)|"
-    r"attempt|batch|begun|beside|elements?|end|failed|file|from|index|job|lanes?|left|log|memory|module|monitors|most|name|"
-    r"node|noise|outside|own|path|patience|records|results|running|said|scratch|shared|status|stopped|sweep|too_large|version|watch"
+    r"file|module|path|python|sweep"
 )
 # Linux starts no program with more than twice of either; some are written twice.
 _MOST_EACH, _MOST_BYTES = 60_000, 500_000

@@ -204,14 +204,15 @@ def _running_here(snapshot: Snapshot) -> frozenset[RunKey]:
         (job, element)
         for job in jobs
         for element, folders in _scratch(paths.running(job)).items()
-        if any(_is_run_by(folder.name.partition("-")[2].partition("-")[0], paths.script(job)) for folder in folders)
+        if any(_is_run_by(folder.name.partition("-")[2].partition("-")[0], paths.runs(job)) for folder in folders)
     )
 
 
-def _is_run_by(process: str, script: Path) -> bool:
-    """Return whether a process of this machine runs a job's script: after a crash its number may be another's."""
+def _is_run_by(process: str, runs: Path) -> bool:
+    """Return whether a process of this machine is the driver of a job, whose planned runs are in the file `runs`: after
+    a crash its number may be another's."""
     try:
         words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return any(word.endswith(os.fsencode(f"/{script.parent.name}/{script.name}")) for word in words)
+    return any(word.endswith(os.fsencode(f"/{runs.parent.name}/{runs.name}")) for word in words)

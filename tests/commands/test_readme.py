@@ -55,7 +55,7 @@ def test_the_recipe_that_is_shown_is_one():
 
 
 def test_every_command_is_in_the_table():
-    for command in cli.COMMANDS:
+    for command in cli.FOLDERS:
         assert f"| `hpcbench {command}" in README
 
 

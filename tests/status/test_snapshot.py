@@ -167,9 +167,7 @@ def local(cluster: Cluster) -> Sweep:
 
 
 def test_what_a_process_of_this_machine_runs_is_running(local: Sweep) -> None:
-    script = local.paths.script("job-1")
-    script.write_text("read -r\n")
-    command = ["/bin/bash", str(script), "1"]
+    command = ["/bin/bash", "-c", "read -r", "job", str(local.paths.runs("job-1")), "1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
             pass  # it becomes bash in this very moment
