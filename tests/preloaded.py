@@ -10,17 +10,6 @@ from hpcbench.submit.zipapp import node_zipapp
 
 for name, group in cli.FOLDERS.items():
     importlib.import_module(f"hpcbench.commands.{group}.{name}")
-# Commands import these when an option asks for it. What draws, vl-convert, is called by each process itself: it has
-# threads, which no fork takes along.
-for module in (
-    "charts.figures",
-    "charts.resources",
-    "charts.history",
-    "export.figure_files",
-    "html.write_page",
-    "html.history",
-):
-    importlib.import_module(f"hpcbench.report.{module}")
 node_zipapp()  # compiles all code of nodes, and keeps it: longer than all else that a sweep takes
 gc.collect()
 gc.freeze()  # else the first collection of each process copies all that it shares with the server

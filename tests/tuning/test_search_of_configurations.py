@@ -181,12 +181,9 @@ def test_a_duel_ends_when_it_is_decided() -> None:
 
 
 @pytest.mark.parametrize("most", [6, 18])
-@pytest.mark.parametrize(("duels", "few"), [(30, 2), pytest.param(300, 6, marks=pytest.mark.soak)])
-def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(
-    most: int, duels: int, few: int
-) -> None:
+def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(most: int) -> None:
     won = 0
-    for seed in range(duels):
+    for seed in range(300):
         generator = random.Random(seed)
         machine = Machine(
             dict.fromkeys(range(8), 1.0), lambda setting, _, g=generator: g.gauss(0, 0.05 if setting < 2 else 0.01)
@@ -195,7 +192,7 @@ def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as
         conduct(whole_grid(notebook, range(2, 8), 3), machine)
         verdict: Verdict = conduct(duel(notebook, 0, 1, most), machine)
         won += verdict.certain
-    assert won <= few  # more where the noise of the others counts for these
+    assert won <= 6  # of 300; more where the noise of the others counts for these
 
 
 def test_the_looks_of_a_duel_share_its_wrong_answers() -> None:
