@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-pytestmark = [pytest.mark.torch, pytest.mark.soak]  # a machine in a slow phase made the first of them fail
+pytestmark = pytest.mark.torch
 
 ATTEMPTS = 10
 
