@@ -50,10 +50,12 @@ demo: $(VENV)/.torch
 environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_ENVS)
 
 test: $(VENV)/.dev $(VENV)/.torch lint audit environments
-	$(PYTEST) -m "not long and not soak"
+	$(PYTEST) -m "not long and not soak and not alone"
+	$(BIN)/pytest -m alone
 
 test-all: $(VENV)/.dev $(VENV)/.torch lint audit environments-all
-	$(PYTEST) -m "not soak"
+	$(PYTEST) -m "not soak and not alone"
+	$(BIN)/pytest -m alone
 
 # What seldom happens: hundreds of kills, and what only many cases meet.
 soak: $(VENV)/.dev

@@ -5,6 +5,7 @@ import shlex
 import sys
 from typing import Any
 
+from .attempt import give_up
 from .driver import drive, pack
 from .job import Job
 
@@ -12,6 +13,8 @@ from .job import Job
 def job(arguments: Any) -> int:
     """Run the elements of a job; return 0 if all completed, else 1."""
     slurm = bool(arguments.srun)
+    if not slurm and not arguments.elements:
+        give_up("the number of an element is missing")
     index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
     array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
     name = "%s_%d" % (array, index) if slurm else "local"

@@ -55,11 +55,20 @@ def _was_given_up(job: Job) -> bool:
     """Whether hpcbench took the sbatch of this batch for lost, and has submitted another one since."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
-        with open(path, encoding="utf-8") as file:
-            events = [json.loads(line) for line in file if '"rejected"' in line]
-    except (OSError, ValueError):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line for line in file if '"rejected"' in line]
+    except OSError:
         return False
-    return any(event.get("event") == "rejected" and event.get("batch") == job.batch for event in events)
+    return any(_rejects(line, job.batch) for line in lines)
+
+
+def _rejects(line: str, batch: str) -> bool:
+    """Whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
+    try:
+        event = json.loads(line)
+        return bool(event["event"] == "rejected" and event["batch"] == batch)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
@@ -144,12 +153,24 @@ class _Driver:
                 element = waiting.pop()
             except IndexError:  # another lane took the last one
                 break
-            name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
-            output = FileOutput(os.path.join(self._job.running, name))
-            self._repetition(lane, element, output)
-            output.close()
-            output = None
+            output = self._output_of(element)
+            try:
+                self._repetition(lane, element, output)
+            except BaseException:  # this lane ends: the job must not seem to have succeeded
+                self._failed = True
+                raise
+            finally:
+                output.close()
+                output = None
         monitors.close()
+
+    def _output_of(self, element: int) -> Output:
+        """A file for what a run prints; the job's own output if no file can be made."""
+        name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
+        try:
+            return FileOutput(os.path.join(self._job.running, name))
+        except OSError:
+            return self._output
 
     def _repetition(self, lane: Lane, element: int, output: Output) -> None:
         """Run an element with as many attempts as it takes; each leaves a record."""

@@ -136,6 +136,7 @@ def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same
         journal.submitting(Batch(paths, name))
     journal.rejected(journal.batches[0], 'hpcbench died before "Slurm" had it')
     journal.submitted(journal.batches[1], "42")
+    paths.journal.write_text('{"event": "rejected", "bat\n' + paths.journal.read_text())  # a line that was cut off
     done = packed.run("job-001.dead")
     assert (done.returncode, done.stdout) == (1, "hpcbench: gave up: another job runs this\n")
     assert packed.run("job-001.beef").returncode == 0
@@ -235,6 +236,22 @@ def test_a_step_beside_the_tasks_is_started_only_where_slurm_lets_steps_share_al
     else:
         assert f"hpcbench: {words}: only " in log
         assert "is watched; to watch every node takes Slurm 22.05 or newer" in log
+
+
+def test_where_no_file_can_be_made_concurrent_runs_print_into_the_log_of_the_job(drive: Drive) -> None:
+    packed = drive("echo it ran", SEVEN + SIDE_BY_SIDE, site=FOUR_CPUS)
+    for element in range(7):
+        (packed.sweep.paths.running("job-001") / f"{element}-43.log" / "folder").mkdir(parents=True)
+    done = packed.run()
+    assert (done.returncode, done.stdout.count("it ran\n")) == (0, 7)
+    assert sorted(packed.ran) == list(range(7))
+
+
+def test_a_script_of_this_machine_without_an_element_says_so(drive: Drive) -> None:
+    packed = drive("true", scheduler="local")
+    done = subprocess.run(packed.words()[:2], env=packed.environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: the number of an element is missing\n")
+    assert packed.records == []
 
 
 def test_a_signal_ends_the_run_on_this_machine_and_its_record_says_so(drive: Drive) -> None:

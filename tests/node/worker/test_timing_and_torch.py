@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.alone]
 
 ATTEMPTS = 10
 
