@@ -91,11 +91,10 @@ class World:
         node_record.append({**made, **told, **changes}, str(self.paths.local_records("job-001")))
 
     def run(self, *elements: int) -> None:
-        """As if these ran just now: their script waits until this test has ended."""
-        script = self.paths.script("job-001")
-        script.write_text("read -r\n")
+        """As if these ran just now: what stands for their driver waits until this test has ended."""
         for element in elements:
-            process = subprocess.Popen(["bash", str(script), str(element)], stdin=subprocess.PIPE)
+            words = ["bash", "-c", "read -r", str(self.paths.runs("job-001"))]
+            process = subprocess.Popen(words, stdin=subprocess.PIPE)
             self.processes.append(process)
             while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
                 pass  # it becomes bash in this very moment
