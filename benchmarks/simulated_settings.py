@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, Result, Search
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.search import Found, search
@@ -94,6 +94,17 @@ def measuring(machine: Machine, seed: int, spent: list[float]) -> Callable[[Bloc
         return outcomes
 
     return measure
+
+
+def conduct(search: Search[Result], measure: Callable[[Block], Sequence[Outcome]]) -> Result:
+    """Run a search with a function that measures its blocks; return its result."""
+    try:
+        block = next(search)
+        while True:
+            block = search.send(measure(block))
+    except StopIteration as ended:
+        result: Result = ended.value
+        return result
 
 
 def searched(machine: Machine, seed: int, repetitions: int = 6) -> Trial:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
 from hpcbench.tuning.block_model import Effects, Measured, fit
@@ -32,17 +32,6 @@ class Outcome(NamedTuple):
 Result = TypeVar("Result")
 Search = Generator[Block, Sequence[Outcome], Result]
 Logs = dict[int, float]
-
-
-def conduct(search: Search[Result], measure: Callable[[Block], Sequence[Outcome]]) -> Result:
-    """Run a search to its end with what measures its blocks."""
-    try:
-        block = next(search)
-        while True:
-            block = search.send(measure(block))
-    except StopIteration as ended:
-        result: Result = ended.value
-        return result
 
 
 class Notebook:

@@ -25,6 +25,13 @@ def keep(paths: SweepPaths, findings: Sequence[Finding]) -> None:
     write_whole(str(paths.findings), as_json(findings) + "\n")
 
 
+def save_schedule(paths: SweepPaths, case: str, schedule: Mapping[str, Any]) -> str:
+    """Write the per-layer thread plan that a case has found; return its path in the workspace."""
+    path = paths.results / "schedules" / f"{case}.json"
+    write_whole(str(path), json.dumps(schedule, indent=1) + "\n")
+    return str(path.relative_to(paths.results.parents[1]))
+
+
 def as_json(findings: Sequence[Finding]) -> str:
     """What a search has found, each part by its name. JSON has no number for an infinite limit: it is null, as one that
     is not known."""

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.simulated_settings import conduct
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome
 from hpcbench.tuning.budget import most_measurements
 from hpcbench.tuning.search import search
 from hpcbench.tuning.search_space import Context

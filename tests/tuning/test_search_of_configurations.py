@@ -9,8 +9,8 @@ from statistics import fmean, median
 
 import pytest
 
-from benchmarks.simulated_settings import made_up, searched
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from benchmarks.simulated_settings import conduct, made_up, searched
+from hpcbench.tuning.ask_tell import Block, Notebook, Outcome
 from hpcbench.tuning.block_model import Measured, fit
 from hpcbench.tuning.exhaustive import beside_chosen, whole_grid
 from hpcbench.tuning.fidelity import Stage

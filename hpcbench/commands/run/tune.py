@@ -80,7 +80,7 @@ def tune_command(
     Bad settings are measured briefly and dropped, good ones for longer; the best one is recommended if it is certainly
     better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
     """
-    from hpcbench.commands.shared.tuning import go_on
+    from hpcbench.commands.shared.tuning import resume_search
     from hpcbench.tuning.objective import objective_of, usual_metric
     from hpcbench.tuning.search_space import contexts
 
@@ -109,7 +109,7 @@ def tune_command(
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
-    return go_on(created, workspace, wait=wait, in_json=as_json)
+    return resume_search(created, workspace, wait=wait, in_json=as_json)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:

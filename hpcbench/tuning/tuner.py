@@ -1,0 +1,111 @@
+"""The search of an experiment: it is asked what to measure next, and told what was measured.
+
+It has no clock, no disk and no terminal: `ask` and `tell` until `ask` returns None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hpcbench.config.experiment import Experiment
+from hpcbench.tuning.ask_tell import Notebook
+from hpcbench.tuning.budget import PAIRS
+from hpcbench.tuning.conclusion import conclude, with_grid
+from hpcbench.tuning.exhaustive import whole_grid
+from hpcbench.tuning.measurements import Measurement, Measurements, Steps, Trial
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.result import Finding
+from hpcbench.tuning.search import search
+from hpcbench.tuning.search_space import Context
+from hpcbench.tuning.surrogate import ALL, Space, Surrogate
+from hpcbench.tuning.thread_schedule_search import ScheduleSearch
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A trial of this context was measured."""
+
+    context: Context
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class ScheduleSearchStarted:
+    """The best configuration was found; a per-layer thread plan for it comes next."""
+
+
+@dataclass(frozen=True)
+class GridStarted:
+    """The full grid comes next, of so many measurements."""
+
+    measurements: int
+
+
+Event = Measured | ScheduleSearchStarted | GridStarted
+
+
+class Tuner:
+    """Searches the contexts of an experiment, one after another.
+
+    `save_schedule` gets a case id and a per-layer thread plan, and returns the path by which a case can follow it.
+    """
+
+    def __init__(
+        self,
+        contexts: Sequence[Context],
+        experiment: Experiment,
+        objective: Objective,
+        save_schedule: Callable[[str, Mapping[str, Any]], str],
+        *,
+        exhaustive: bool = False,
+    ) -> None:
+        self.results: list[Finding] = []
+        self._experiment, self._objective = experiment, objective
+        self._save_schedule, self._exhaustive = save_schedule, exhaustive
+        self._events: list[Event] = []
+        self._context = contexts[0]
+        self._steps = self._tune_all(contexts)
+        self._next: Trial | None = next(self._steps)
+
+    def ask(self) -> Trial | None:
+        """Return the next trial to measure; None when `results` are complete."""
+        return self._next
+
+    def tell(self, measurement: Measurement) -> list[Event]:
+        """Continue with the measurement of the trial that `ask` returned; return what has happened."""
+        self._events = [Measured(self._context, measurement)]
+        try:
+            self._next = self._steps.send(measurement)
+        except StopIteration:
+            self._next = None
+        return self._events
+
+    def _tune_all(self, contexts: Sequence[Context]) -> Steps[None]:
+        for context in contexts:
+            self._context = context
+            self.results.append((yield from self._tune(context)))
+
+    def _tune(self, context: Context) -> Steps[Finding]:
+        measure, settings = self._experiment.measure, range(len(context.cases))
+        surrogate = Surrogate(Space.of(context.points), measure.shuffle_seed) if len(settings) > ALL else None
+        notebook, measurements = Notebook(measure.shuffle_seed), Measurements(self._objective)
+        steps = search(notebook, settings, context.default, measure.repetitions, surrogate)
+        found = yield from measurements.run(steps, context.cases)
+        finding = conclude(context, found, measurements, measure.repetitions)
+        if found is None:
+            return finding
+        if context.dynamic:
+            self._events.append(ScheduleSearchStarted())
+            pairs, held_out = PAIRS * measure.repetitions, self._experiment.tune.held_out
+            schedules = ScheduleSearch(
+                Measurements(self._objective), notebook, context.cases, found.best, pairs, self._save_schedule
+            )
+            finding = replace(finding, by_section=(yield from schedules.run(context.dynamic, held_out)))
+        if not self._exhaustive:
+            return finding
+        self._events.append(GridStarted(len(settings) * measure.repetitions))
+        notebook, measurements = Notebook(measure.shuffle_seed), Measurements(self._objective)
+        yield from measurements.run(whole_grid(notebook, settings, measure.repetitions), context.cases)
+        return with_grid(finding, context, found.best, notebook, measurements)
