@@ -18,7 +18,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
 from hpcbench.models.catalog import MODELS
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +75,7 @@ def frameworks() -> list[str]:
         "|---|---|---|---|---|",
     ]
     for name, framework in FRAMEWORKS.items():
-        several = (framework.strategies, framework.executions, framework.settings)
+        several = (framework.strategies, framework.executions, runtime_settings(name))
         cells = [", ".join(f"`{each}`" for each in words) for words in several]
         lines.append(f"| `{name}` | {framework.description} | {' | '.join(cells)} |")
     return lines

@@ -16,7 +16,7 @@ from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.parameters import NAMES, TAG, Parameters
-from hpcbench.core.frameworks import SETTINGS
+from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import SAMPLES
 from hpcbench.store.records import Record, disturbed_by, has_log
 from hpcbench.store.workspace import SweepPaths, log_name
@@ -42,28 +42,19 @@ PARAMETERS = [
     "tasks_per_node",
     "cpus_per_task",
     "gpus_per_task",
-    "intra_op_threads",
-    "inter_op_threads",
-    "instances",
-    "affinity",
-    *SETTINGS,
+    *SETTING_NAMES,
     "oversubscribe",
-    "threads",
-    "schedule",
-    "section_depth",
     "seed",
     "environment",
 ]
-_WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step"]
-_WHOLE += [
-    "peak_memory_bytes",
-    "peak_device_bytes",
-    "effective_intra_op_threads",
-    "effective_inter_op_threads",
-    "physical_cores_per_task",
+_WHOLE = [
+    *THREAD_COUNTS,
+    *(f"effective_{name}" for name in THREAD_COUNTS),
+    *("parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"),
+    *("physical_cores_per_task", "attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs"),
+    "items_per_epoch",
 ]
-_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
-EFFECTIVE = ("openmp", "allocator", "wait_policy", "flush_denormals", "onednn")  # what can be read back of settings
+_EFFECTIVE = {f"effective_{each.name}": each.effective for each in SETTINGS if each.effective}
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 
 # What a plain user gets: records of versions that had no such parameter do not say it.
@@ -114,8 +105,7 @@ def _threads_kept(record: Record) -> dict[str, Any]:
 
 def _row(record: Record) -> dict[str, Any]:
     parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
-    threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
-    interference, settings = record["interference"] or {}, record.get("settings") or {}
+    error, learning, interference = (record[name] or {} for name in ("error", "learning", "interference"))
     row: dict[str, Any] = {
         "sweep": record["sweep"],
         "case": record["case_id"],
@@ -142,9 +132,7 @@ def _row(record: Record) -> dict[str, Any]:
         "compile_s": _compile_s(record),
         "import_s": record["import_s"],
         "build_s": record["build_s"],
-        "effective_intra_op_threads": threads.get("intra_op"),
-        "effective_inter_op_threads": threads.get("inter_op"),
-        **{f"effective_{name}": settings.get(name) for name in EFFECTIVE},
+        **{column: (record.get(section) or {}).get(key) for column, (section, key) in _EFFECTIVE.items()},
         **_threads_kept(record),
         "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
         "parameter_count": work.get("parameter_count"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.frameworks import COMPILED, FRAMEWORKS, SETTINGS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import COMPILED, SETTINGS, THREAD_COUNTS, TIME_TO_ACCURACY, runtime_settings
 from hpcbench.core.run_spec import COMMAND
 
 
@@ -24,14 +24,14 @@ def misfit(parameters: Parameters) -> Misfit | None:
 
 def _setting(parameters: Parameters) -> Misfit | None:
     """A setting that the framework does not have would say that it was measured under it, and it was not."""
-    command = parameters.framework == COMMAND
-    if command and parameters.affinity is not None:
+    framework = parameters.framework
+    if framework == COMMAND and parameters.affinity is not None:
         return Misfit("affinity", "'affinity' means nothing to a command: it binds itself, as by taskset")
-    has = () if command else FRAMEWORKS[parameters.framework].settings
-    for name in SETTINGS:
-        if name not in has and getattr(parameters, name) is not None:
-            known = ", ".join(has) or "none of these settings"
-            return Misfit(name, f"{parameters.framework} has no '{name}'; it has: {known}")
+    for setting in SETTINGS:
+        lacks = setting.frameworks is not None and framework not in setting.frameworks
+        if lacks and getattr(parameters, setting.name) is not None:
+            known = ", ".join(runtime_settings(framework)) or "none of these settings"
+            return Misfit(setting.name, f"{framework} has no '{setting.name}'; it has: {known}")
     if parameters.compile_mode is not None and parameters.execution != COMPILED:
         what = f"a compile_mode is of the execution {COMPILED}, not of {parameters.execution or 'the usual one'}"
         return Misfit("compile_mode", what)
@@ -58,7 +58,7 @@ def _threads(parameters: Parameters) -> Misfit | None:
     not multiplied: how many of these there are depends on the network."""
     if parameters.oversubscribe:
         return None
-    for name in ("intra_op_threads", "inter_op_threads"):
+    for name in THREAD_COUNTS:
         threads = getattr(parameters, name) or 1
         if parameters.instances * threads > parameters.cpus_per_task:
             return _too_many(parameters, name if threads > 1 else "instances", name)

@@ -6,22 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hpcbench.core.frameworks import COMPILED
+from hpcbench.core.frameworks import COMPILED, SETTINGS
 from hpcbench.node.launch import allocator
 from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
 
-_TORCH = ("torch.set_num_threads({})", "torch.set_num_interop_threads({})")
-_TENSORFLOW = (
-    "tf.config.threading.set_intra_op_parallelism_threads({})",
-    "tf.config.threading.set_inter_op_parallelism_threads({})",
-)
-_THREADS = {
-    "pytorch": _TORCH,
-    "keras-torch": _TORCH,
-    "tensorflow": _TENSORFLOW,
-    "keras-tensorflow": _TENSORFLOW,
-}
 _PRELOAD = "LD_PRELOAD"
 # What sets counts of threads, their OpenMP runtime, MKL, oneDNN and glibc's allocator, or preloads a library.
 _OF_THREADS = re.compile(
@@ -81,14 +70,10 @@ def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
 
 def _lines(case: Case) -> Iterator[str]:
     parameters = case.parameters
-    threads = (parameters.intra_op_threads, parameters.inter_op_threads)
-    for call, count in zip(_THREADS.get(parameters.framework, ()), threads, strict=False):
-        if count is not None:
-            yield call.format(count)
-    if parameters.flush_denormals is not None:
-        yield f"torch.set_flush_denormal({parameters.flush_denormals})"
-    if parameters.onednn is not None and parameters.framework in ("pytorch", "keras-torch"):
-        yield f"torch.backends.mkldnn.set_flags({parameters.onednn})"
+    for setting in SETTINGS:
+        value, call = getattr(parameters, setting.name), dict(setting.calls).get(parameters.framework)
+        if call is not None and value is not None:
+            yield call.format(value)
     if parameters.framework == "pytorch" and parameters.execution == COMPILED:
         mode = f", mode={parameters.compile_mode!r}" if parameters.compile_mode else ""
         yield f"model = torch.compile(model{mode})"

@@ -9,7 +9,7 @@ from typing import Any
 
 from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.config.yaml_document import Document
-from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS
+from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id, where_written
@@ -201,7 +201,7 @@ def changed(case: Case, values: Mapping[str, Any]) -> Case:
 
 def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What follows from the others where nothing is said."""
-    counts = (given.get(name) for name in ("intra_op_threads", "inter_op_threads"))
+    counts = (given.get(name) for name in THREAD_COUNTS)
     threads = "fixed" if any(counts) else "none"
     return {"execution": FRAMEWORKS[framework].executions[0], "threads": threads}
 

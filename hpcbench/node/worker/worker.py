@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import DYNAMIC, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
 from .. import frameworks
@@ -179,11 +179,11 @@ def _check_apart(cpus: List[int], group: Group) -> None:
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
     """Raises Unsupported where a setting that can be read back is not what was asked for."""
-    for name in ("flush_denormals", "onednn", "wait_policy"):
-        asked = parameters[name]
-        tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
-        if asked is not None and tells and found.get(name) != asked:
-            told = (name, str(asked).lower(), str(found.get(name)).lower())
+    for setting in SETTINGS:
+        asked, effective = parameters[setting.name], found.get(setting.name)
+        is_verified = setting.verified == ALWAYS or (setting.verified == IF_KNOWN and effective is not None)
+        if asked is not None and is_verified and effective != asked:
+            told = (setting.name, str(asked).lower(), str(effective).lower())
             raise Unsupported("%s: %s was asked for, and read back is %s" % told)
     if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
         dynamic_linker.RETAINING

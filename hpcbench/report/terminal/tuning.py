@@ -11,6 +11,7 @@ from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent
 from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.core.frameworks import SETTINGS
 from hpcbench.core.run_spec import SHELL
 from hpcbench.report.text.numbers import between, formatter, value_in_words
 from hpcbench.tuning.paired_comparison import NEGLIGIBLE
@@ -220,7 +221,8 @@ def _assigned(variables: Mapping[str, str]) -> str:
 def _inexact(answer: Answer) -> list[str]:
     """What the best sets otherwise than the default, and what may change more than the speed."""
     best, default = answer.best.parameters, answer.default.parameters
-    return [name for name in ("dtype", "flush_denormals") if (best.get(name) or False) != (default.get(name) or False)]
+    names = ("dtype", *(setting.name for setting in SETTINGS if setting.changes_results))
+    return [name for name in names if (best.get(name) or False) != (default.get(name) or False)]
 
 
 def time_in_words(seconds: float) -> str:

@@ -8,10 +8,9 @@ from typing import Any
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
 from hpcbench.analysis.stats.intervals import Interval, fewest_samples
 from hpcbench.analysis.stats.ratio_text import in_brackets
-from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
-from hpcbench.core.frameworks import NONE
+from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import DISTURBED
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView, Row
@@ -25,6 +24,9 @@ _BEFORE = {
     "compile_s": "of which compile",
     "threads_search_s": "search for threads",
 }
+
+# The settings in effect besides the numbers of threads, which have a line of their own.
+_READ_BACK = [each.name for each in SETTINGS if each.effective and each.name not in THREAD_COUNTS]
 
 
 def result(view: CaseView) -> Facts:
@@ -102,7 +104,7 @@ def _learning(row: Row) -> str:
 def _threads(view: CaseView) -> str:
     """Asked for and in effect."""
     told = []
-    for kind in ("intra_op_threads", "inter_op_threads"):
+    for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
         if effective is not None:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
@@ -152,7 +154,7 @@ def _section(section: dict[str, Any]) -> str:
 
 def _settings(row: Row) -> str:
     """Those that can be read back, as they were in effect."""
-    told = {name: row[f"effective_{name}"] for name in EFFECTIVE}
+    told = {name: row[f"effective_{name}"] for name in _READ_BACK}
     return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
 
 
