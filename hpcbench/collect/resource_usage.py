@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
-from hpcbench.config.pricing import Price, Taken, has_prices, price_per_hour, total
+from hpcbench.config.pricing import Allocation, Price, has_prices, price_per_hour, total
 from hpcbench.core.energy import J_PER_KWH
-from hpcbench.plan.allocation import taken
+from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.packing import Resources
 from hpcbench.status.progress import Progress
 from hpcbench.store.records import Record, has_log
@@ -23,7 +23,7 @@ _RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 class Charge(NamedTuple):
     """What a repetition took, and what an hour of that costs."""
 
-    taken: Taken
+    allocation: Allocation
     price: Price
 
 
@@ -42,7 +42,7 @@ class Charges:
         cpus = _cpus(record)
         if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
             width = self._sweep.width(job)
-            each = taken(self._resources(job, record["parameters"]), self._site, width, cpus).divided(width)
+            each = allocation_of(self._resources(job, record["parameters"]), self._site, width, cpus).divided(width)
             self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
         return self._known[job, cpus]
 
@@ -103,7 +103,7 @@ def used(progress: Progress) -> Used:
     charges = Charges(progress.sweep)
     tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
     attempts = [each for each in tried if each is not None]
-    known = [(each.charge.taken, each.hours) for each in attempts]
+    known = [(each.charge.allocation, each.hours) for each in attempts]
     metered = [each for each in attempts if each.energy_j is not None]
     energy_kwh = sum(each.energy_j or 0.0 for each in metered) / J_PER_KWH if metered else None
     return Used(
@@ -118,7 +118,7 @@ def used(progress: Progress) -> Used:
         price=total(each.charge.price.times(each.hours) for each in attempts if each.hours),
         energy_kwh=energy_kwh,
         energy_scopes=tuple(dict.fromkeys(each.scope for each in metered if each.scope)),
-        measured_node_hours=sum(each.charge.taken.nodes * each.measured_hours for each in metered),
+        measured_node_hours=sum(each.charge.allocation.nodes * each.measured_hours for each in metered),
         co2e_g=None if charges.g_per_kwh is None or energy_kwh is None else charges.g_per_kwh * energy_kwh,
     )
 

@@ -17,7 +17,7 @@ from hpcbench.errors import nearest
 
 
 class Measure(Model):
-    """How each repetition is timed."""
+    """How each run is timed."""
 
     precision: float = Field(
         default=0.01,
@@ -60,7 +60,7 @@ class Measure(Model):
 
 
 class Retry(Model):
-    """Which repetitions are run again by themselves."""
+    """Which runs are repeated automatically."""
 
     max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
     on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
@@ -69,12 +69,12 @@ class Retry(Model):
 
     @property
     def by_slurm(self) -> bool:
-        """Whether Slurm may start a job anew whose node has failed, or that had to give way."""
+        """Whether Slurm may requeue a job after a node failure or a preemption."""
         return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))
 
 
 class Tune(Model):
-    """What `hpcbench tune` is asked for beside the matrix."""
+    """Options of `hpcbench tune`, in addition to the matrix."""
 
     held_out: list[dict[str, Any]] = Field(
         default_factory=list,
@@ -83,7 +83,7 @@ class Tune(Model):
 
 
 class Experiment(Model):
-    """A checked experiment file. What its parameters mean is checked when they are resolved, case by case."""
+    """A checked experiment file. The values of its parameters are checked when they are resolved, case by case."""
 
     name: str = Field(description="names the sweep; letters, digits, dot, dash and underscore")
     description: str = Field(default="", description="one line for people")

@@ -1,4 +1,4 @@
-"""What an experiment wants to know from the output or the files of its commands."""
+"""The metrics of an experiment: numbers in the output or the files of its commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PATTERN = 1000  # characters: more is a mistake
 
 
 class Metric(Model):
-    """One number of each repetition of a command."""
+    """One number of each run of a command."""
 
     regex: str | None = Field(
         default=None,
@@ -79,7 +79,7 @@ class Metric(Model):
 
 
 def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Document) -> None:
-    """Raises UserError, with file and line, for names that make no columns, and for patterns that are none."""
+    """Raise UserError, with file and line, for names that cannot be columns and for invalid patterns."""
     columns: dict[str, str] = {}
     for name, metric in wanted.items():
         if not name.isidentifier() or not name.isascii():
@@ -98,12 +98,12 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Doc
 
 
 def column_of(name: str, unit: str) -> str:
-    """The column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
+    """Return the column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
     readable = "".join(_READABLE.get(letter, letter) for letter in unit)
     slug = re.sub(r"[^A-Za-z0-9]+", "_", readable).strip("_")
     return f"{PREFIX}{name}_{slug}" if slug else f"{PREFIX}{name}"
 
 
 def interval_columns(column: str) -> tuple[str, str]:
-    """The columns of the confidence limits of a metric."""
+    """Return the columns of the confidence limits of a metric's column."""
     return f"{column}_ci_low", f"{column}_ci_high"

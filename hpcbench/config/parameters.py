@@ -72,7 +72,7 @@ def _field_of(setting: Setting) -> Any:
 
 
 class DataSource(Model):
-    """Where the items of a case are; paths are relative to the workspace."""
+    """The files with the items of a case. Paths are relative to the workspace."""
 
     npz: str | None = Field(
         default=None, min_length=1, description="a NumPy file with `x`, (items, *shape of one), and `y`, (items,)"
@@ -158,7 +158,7 @@ else:
 
 
 class Parameters(_Settings):
-    """Everything that decides what one case does. Two cases with equal parameters are the same case."""
+    """All that determines what a case does. Cases with equal parameters are the same case."""
 
     oversubscribe: bool = Field(default=False, description="whether there may be more threads than CPUs for them")
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
@@ -268,17 +268,17 @@ class Parameters(_Settings):
 
     @property
     def tasks(self) -> int:
-        """Processes in all."""
+        """The number of processes on all nodes."""
         return self.nodes * self.tasks_per_node
 
     @property
     def environment_name(self) -> str:
-        """The environment that has what the case needs."""
+        """The name of the environment that has the case's framework and strategy."""
         usual = f"horovod-{self.framework}" if self.strategy == "horovod" else self.framework
         return self.environment or usual
 
     def content(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults: what makes the case the case.
+        """Return the parameters that differ from their defaults, from which the id of a case is made.
 
         Defaults are left out so that a case keeps its id when a later version adds a parameter.
         """
@@ -295,7 +295,7 @@ class Parameters(_Settings):
         return {**content, "model_options": options} if options else _without(content, "model_options")
 
     def planned(self) -> dict[str, Any]:
-        """All parameters by name; those that nobody gave to a command are null."""
+        """Return all parameters by name; for a command, those of networks that the user did not set are None."""
         values = self.model_dump(mode="json")
         if self.framework == COMMAND:
             values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})

@@ -46,7 +46,7 @@ class Environment(Model):
 
 
 class Partition(Model):
-    """Limits of one partition; what is unset is not checked."""
+    """Limits of one partition. A limit that is unset is not checked."""
 
     max_time: str | None = Field(default=None, description="longest wall time, as in 2-00:00:00")
     nodes: int | None = Field(default=None, ge=1, description="nodes in it")
@@ -65,6 +65,7 @@ class Partition(Model):
 
     @property
     def max_time_s(self) -> int | None:
+        """The longest wall time in seconds, if it is set."""
         return walltime_s(self.max_time) if self.max_time else None
 
 
@@ -89,7 +90,7 @@ class Launcher(Model):
 
 
 class Cost(Model):
-    """Prices; null is unknown, not free. Which of them a job pays: prices.py."""
+    """Prices. null is unknown, not free. Which of them a job pays: pricing.py."""
 
     currency: str = Field(default="EUR", description="the unit of the prices, which may be a centre's own")
     core_hour: float | None = Field(
@@ -107,7 +108,7 @@ class Cost(Model):
 
 
 class Carbon(Model):
-    """What electricity emits here; null is unknown, and there is no default that would be right for everybody."""
+    """The emissions of electricity at this site. null is unknown: no default would be right for every site."""
 
     g_per_kwh: float | None = Field(
         default=None,
@@ -124,7 +125,7 @@ class Carbon(Model):
 
     @property
     def g_per_measured_kwh(self) -> float | None:
-        """Grams for each kWh that a meter in a computer tells; None unless both factors are known."""
+        """Grams of CO2 equivalent for each kWh measured in a computer; None unless both factors are known."""
         return None if self.g_per_kwh is None or self.pue is None else self.g_per_kwh * self.pue
 
 
@@ -164,19 +165,19 @@ class Site(Model):
         return value
 
     def environment(self, name: str) -> Environment:
-        """What the site says about the environment called `name`; it need not say anything."""
+        """Return the environment called `name`; the default one if the site file does not have it."""
         return self.environments.get(name, Environment())
 
     def max_time_s(self, partition: str | None) -> int | None:
-        """The shortest limit among these partitions, as `a,b`, of which Slurm takes any, or that of the default one;
-        None where none is known."""
+        """Return the shortest time limit in seconds of `partition` (`a,b` for several, None for the default); None if
+        unknown."""
         names = (partition or self.default_partition or "").split(",")
         known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
         return min((limit for limit in known if limit is not None), default=None)
 
     @property
     def default_partition(self) -> str | None:
-        """The partition that Slurm takes when none is named, where it is known."""
+        """The partition that Slurm uses if none is named; None if unknown."""
         return next((name for name, partition in self.partitions.items() if partition.default), None)
 
 

@@ -1,4 +1,4 @@
-"""From what a search and the full grid have measured to what to tell of it."""
+"""The result of a search from its measurements."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 
 from hpcbench.analysis.stats.intervals import interval_of_values
 from hpcbench.plan.case import Case
-from hpcbench.tuning.ask_tell import Notebook
+from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.block_model import Effects
-from hpcbench.tuning.exhaustive import beside_chosen
+from hpcbench.tuning.exhaustive import cost_over_choice
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.how_to_apply import inherited, usage
 from hpcbench.tuning.measurements import Measurements
-from hpcbench.tuning.result import Answer, Failure, Finding, Grid, Setting
-from hpcbench.tuning.search import Found
+from hpcbench.tuning.result import ConfigurationResult, Failure, GridResult, Recommendation, TuningResult
+from hpcbench.tuning.search import SearchResult
 from hpcbench.tuning.search_space import Context
 
 _EQUAL = ("parameter_count", "flops_per_item", "math_mode")  # of the work of a record
 
 
-def conclude(context: Context, found: Found | None, measured: Measurements, repetitions: int) -> Finding:
-    """What the search has found, before any grid was measured."""
+def conclude(context: Context, found: SearchResult | None, measured: Measurements, repetitions: int) -> TuningResult:
+    """Return the result of a search, before any full grid."""
     expected_s = measured.expected_s(context.cases)
-    return Finding(
+    return TuningResult(
         title=context.title,
         settings=len(context.cases),
-        answer=_answer(context, found, measured) if found else None,
+        answer=_recommendation(context, found, measured) if found else None,
         failed=_failures(context, measured),
         seconds=measured.seconds,
         measurements=measured.count,
@@ -36,18 +36,18 @@ def conclude(context: Context, found: Found | None, measured: Measurements, repe
 
 
 def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
-    """Of each setting the first."""
+    """Return the first failure of each configuration."""
     of_cases = [(case, measured.failures(case)) for case in context.cases]
     return tuple(Failure(case.id, context.values(case), whys[0]) for case, whys in of_cases if whys)
 
 
-def _answer(context: Context, found: Found, measured: Measurements) -> Answer:
+def _recommendation(context: Context, found: SearchResult, measured: Measurements) -> Recommendation:
     best, default, winner = (context.cases[number] for number in (found.best, context.default, found.winner))
     pairs = found.verdict.pairs if found.verdict else 0
-    return Answer(
-        best=_setting(context, best, measured, pairs),
-        default=_setting(context, default, measured, pairs),
-        winner=_setting(context, winner, measured, pairs),
+    return Recommendation(
+        best=_configuration(context, best, measured, pairs),
+        default=_configuration(context, default, measured, pairs),
+        winner=_configuration(context, winner, measured, pairs),
         gain=found.verdict.gain if found.verdict else None,
         certain=found.verdict.certain if found.verdict else False,
         pairs=pairs,
@@ -60,7 +60,7 @@ def _answer(context: Context, found: Found, measured: Measurements) -> Answer:
 
 
 def _differences(measured: Measurements, best: Case, default: Case) -> dict[str, tuple[Any, Any]]:
-    """What settings must not change of the work, and these do; nothing where the default has not completed."""
+    """Return what differs between the work of both, by name; nothing if one has not completed."""
     records = measured.completed(best), measured.completed(default)
     if not records[0] or not records[1]:
         return {}
@@ -71,31 +71,35 @@ def _differences(measured: Measurements, best: Case, default: Case) -> dict[str,
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def with_grid(finding: Finding, context: Context, best: int, notebook: Notebook, measured: Measurements) -> Finding:
-    """The finding with how the `best` that it tells does among all; notebook and measurements are those of the grid
-    alone."""
-    failed = {each.case: each for each in (*_failures(context, measured), *finding.failed)}
-    finding = replace(finding, failed=tuple(failed.values()))
-    if not notebook.settings:
-        return finding
-    effects = notebook.effects()
+def with_grid(
+    result: TuningResult, context: Context, best: int, trials: Trials, measured: Measurements
+) -> TuningResult:
+    """Return the result with the rank of `best` in the full grid, whose trials and measurements are given."""
+    failed = {each.case: each for each in (*_failures(context, measured), *result.failed)}
+    result = replace(result, failed=tuple(failed.values()))
+    if not trials.configurations:
+        return result
+    effects = trials.effects()
     failed_in_it = best not in effects.costs
-    grid = Grid(
-        best=_setting(context, context.cases[effects.order()[0]], measured),
-        slower=None if failed_in_it else beside_chosen(notebook.measured(Stage.FULL), best),
+    grid = GridResult(
+        best=_configuration(context, context.cases[effects.order()[0]], measured),
+        slower=None if failed_in_it else cost_over_choice(trials.measured(Stage.FULL), best),
         beats=0 if failed_in_it else _worse(effects, best),
         of=len(effects.costs) - 1,
         failed=failed_in_it,
     )
-    return replace(finding, grid=grid, grid_seconds=measured.seconds)
+    return replace(result, grid=grid, grid_seconds=measured.seconds)
 
 
-def _worse(effects: Effects, setting: int) -> int:
-    """How many of the other settings cost more."""
-    return sum(cost > effects.costs[setting] for cost in effects.costs.values())
+def _worse(effects: Effects, configuration: int) -> int:
+    """Return how many of the other configurations cost more."""
+    return sum(cost > effects.costs[configuration] for cost in effects.costs.values())
 
 
-def _setting(context: Context, case: Case, measured: Measurements, last: int = 0) -> Setting:
-    """What is known of it by its `last` measurements, those of a duel, which have not chosen it; else by all."""
+def _configuration(context: Context, case: Case, measured: Measurements, last: int = 0) -> ConfigurationResult:
+    """Return a configuration with the interval of its `last` measurements, or of all if `last` is 0.
+
+    The last ones are those of the paired comparison, which did not choose the configuration.
+    """
     values = [measured.objective.value_of(cost) for cost in measured.costs(case)[-last:]]
-    return Setting(case.id, context.values(case), interval_of_values(values) if values else None)
+    return ConfigurationResult(case.id, context.values(case), interval_of_values(values) if values else None)

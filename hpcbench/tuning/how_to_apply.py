@@ -1,4 +1,4 @@
-"""How a setting is used outside hpcbench: variables and CPUs of the processes, and lines in the program."""
+"""How to use a configuration outside hpcbench: variables and CPUs of the processes, and lines in the program."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
 
 _PRELOAD = "LD_PRELOAD"
-# What sets counts of threads, their OpenMP runtime, MKL, oneDNN and glibc's allocator, or preloads a library.
+# Variables that set thread counts, OpenMP, MKL, oneDNN or glibc's allocator, or preload a library.
 _OF_THREADS = re.compile(
     r"(OMP|KMP|GOMP|MKL|DNNL|MALLOC)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|GLIBC_TUNABLES|LD_PRELOAD"
 )
 
 
 class Usage(NamedTuple):
-    """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation;
-    `others` are parameters that each program has its own way to set; `command` is the program, where it has one."""
+    """What a program needs for a configuration.
+
+    `cpus` are those of each process, if the configuration chooses them. `lines` belong before the first operation.
+    `others` are parameters that each program sets in its own way. `command` is the program, if there is one.
+    """
 
     variables: Mapping[str, str] = {}
     cpus: tuple[tuple[int, ...], ...] = ()
@@ -30,8 +33,10 @@ class Usage(NamedTuple):
 
 
 def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
-    """What the setting needs that the default does not; the record is of a repetition with it, and tells which CPUs and
-    libraries it had."""
+    """Return what the configuration of a case needs that the default does not.
+
+    The record is of a run of the case; it has the CPUs and the preloaded libraries.
+    """
     preloaded = record["environment"].get(_PRELOAD, "").split(":") if _preloads(case) else []
     before = variables.for_worker(default.parameters.planned(), {})
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
@@ -45,8 +50,11 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
 
 
 def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
-    """Which variables of threads and their libraries a process of the case had from outside, by an export of the shell
-    say, or by a module. The environment is that of a record."""
+    """Return the variables of threads and their libraries that a process had from outside, for example from the
+    shell.
+
+    The environment is that of a record of the case.
+    """
     own = set(variables.for_worker(case.parameters.planned(), {}))
     if _preloads(case):
         own.add(_PRELOAD)
@@ -58,10 +66,10 @@ def _preloads(case: Case) -> bool:
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
-    """What differs from the default, and is neither a variable, nor a CPU, nor a line."""
+    """Yield what differs from the default, and is neither a variable, nor a CPU, nor a line."""
     for name in ("framework", "environment", "dtype", "batch_size", "execution", "compile_mode"):
         value, usual = getattr(case.parameters, name), getattr(default.parameters, name)
-        if name == "environment" and value != usual:  # that which nobody names has a name all the same
+        if name == "environment" and value != usual:  # an unset environment has a name, too
             value, usual = case.environment, default.environment
         own_line = name in ("execution", "compile_mode") and case.parameters.framework == "pytorch"
         if value != usual and not own_line:

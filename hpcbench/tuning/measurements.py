@@ -70,7 +70,7 @@ class Measurements:
                 result: Result = ended.value
                 return result
             outcomes = []
-            for number in block.settings:
+            for number in block.configurations:
                 record = yield from self.measure(cases[number], block.stage)
                 outcomes.append(Outcome(number, self.objective.cost_of(record)))
 

@@ -13,29 +13,29 @@ from hpcbench.core import status
 from hpcbench.core.frameworks import SCHEDULE
 from hpcbench.plan.case import Case
 from hpcbench.store.records import Record, ending
-from hpcbench.tuning.ask_tell import Notebook
+from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurements import Measurements, Steps
-from hpcbench.tuning.paired_comparison import Verdict, duel
-from hpcbench.tuning.result import AtShape, BySection
+from hpcbench.tuning.paired_comparison import Verdict, compare
+from hpcbench.tuning.result import HeldOutResult, ScheduleResult
 from hpcbench.tuning.search_space import changed
 
 
 @dataclass(frozen=True)
 class ScheduleSearch:
-    """`cases` are those of the search before, at the indices by which its notebook knows them; `best` is one of them.
+    """`cases` are those of the search before, at the indices by which its trials knows them; `best` is one of them.
 
     `save_schedule` gets a case id and a per-layer thread plan, and returns the path by which a case can follow it.
     """
 
     measurements: Measurements
-    notebook: Notebook
+    trials: Trials
     cases: Sequence[Case]
     best: int
     max_pairs: int
     save_schedule: Callable[[str, Mapping[str, Any]], str]
 
-    def run(self, dynamic: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[BySection]:
+    def run(self, dynamic: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
         """Return the gain of a thread plan over the best fixed configuration.
 
         `dynamic` is the case of the experiment that asks for the plan; `held_out` are the shapes at which the plan is
@@ -43,21 +43,21 @@ class ScheduleSearch:
         """
         left = len(held_out)
         try:
-            searching = searching_schedule(self.cases[self.best], dynamic)
+            searching = searching_case(self.cases[self.best], dynamic)
         except ValidationError as error:  # for example, the best one is of a framework without layer groups
-            return BySection(None, first_message(error), 0.0, held_out_left=left)
+            return ScheduleResult(None, first_message(error), 0.0, held_out_left=left)
         record = yield from self.measurements.measure(searching, Stage.FULL)
         why = _why_none(record)
-        found = BySection(None, why, self.measurements.seconds, held_out_left=left)
+        found = ScheduleResult(None, why, self.measurements.seconds, held_out_left=left)
         if why is None:
             found = yield from self._compare(record, searching, held_out)
         return replace(found, fixed_threads=(record["dynamic"] or {}).get("fixed_threads"))
 
-    def _compare(self, record: Record, searching: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[BySection]:
+    def _compare(self, record: Record, searching: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
         file = self.save_schedule(record["case_id"], record["dynamic"]["schedule"])
         fixed, scheduled = self.cases[self.best], following(searching, file)
-        verdict = yield from self._duel(fixed, scheduled)
-        found = BySection(file, None, self.measurements.seconds, verdict.gain, held_out_left=len(held_out))
+        verdict = yield from self._compare_pairs(fixed, scheduled)
+        found = ScheduleResult(file, None, self.measurements.seconds, verdict.gain, held_out_left=len(held_out))
         if verdict.gain is None:
             why = f"a schedule was found, but {self._why_failed(fixed, scheduled)}"
             return replace(found, schedule=None, why=why)
@@ -68,17 +68,17 @@ class ScheduleSearch:
             shapes.append((yield from self._at_shape(fixed, scheduled, shape)))
         return replace(found, certain=True, held_out=tuple(shapes), held_out_left=0)
 
-    def _at_shape(self, fixed: Case, scheduled: Case, shape: Mapping[str, Any]) -> Steps[AtShape]:
+    def _at_shape(self, fixed: Case, scheduled: Case, shape: Mapping[str, Any]) -> Steps[HeldOutResult]:
         both = at_shape(fixed, shape), at_shape(scheduled, shape)
-        verdict = yield from self._duel(*both)
-        if verdict.gain is None:  # a duel counts a failure of the fixed one as certain, but no gain is known
-            return AtShape(shape, None, False, self._why_failed(*both))
-        return AtShape(shape, verdict.gain, verdict.certain)
+        verdict = yield from self._compare_pairs(*both)
+        if verdict.gain is None:  # a failure of the fixed one counts as certain, but without a gain
+            return HeldOutResult(shape, None, False, self._why_failed(*both))
+        return HeldOutResult(shape, verdict.gain, verdict.certain)
 
-    def _duel(self, fixed: Case, scheduled: Case) -> Steps[Verdict]:
+    def _compare_pairs(self, fixed: Case, scheduled: Case) -> Steps[Verdict]:
         first = len(self.cases)
         # The noise is known from the search before; configurations at another shape are others.
-        steps = duel(self.notebook.continued(), first + 1, first, self.max_pairs)
+        steps = compare(self.trials.continued(), first + 1, first, self.max_pairs)
         return (yield from self.measurements.run(steps, [*self.cases, fixed, scheduled]))
 
     def _why_failed(self, fixed: Case, scheduled: Case) -> str:
@@ -99,20 +99,23 @@ _OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # a sche
 _ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of threads by section
 
 
-def searching_schedule(best: Case, dynamic: Case) -> Case:
-    """The best setting with a count of threads for each section, which a repetition of it has to find: of as many
-    threads at most, and in sections as deep, as the experiment asks for by a `dynamic` case."""
+def searching_case(best: Case, dynamic: Case) -> Case:
+    """Return the best configuration with a per-layer thread plan, which a run of it has to find.
+
+    Limits of threads and depth are those of `dynamic`.
+    """
     asked = {name: getattr(dynamic.parameters, name) for name in _ASKED}
     return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), **asked})
 
 
 def following(by_section: Case, schedule: str) -> Case:
-    """The same with the schedule in a file of the workspace."""
+    """Return the case that follows the thread plan in a file of the workspace."""
     return changed(by_section, {"schedule": schedule, "section_depth": None})
 
 
 def at_shape(case: Case, shape: Mapping[str, Any]) -> Case:
-    """The case with other sizes, as `batch_size` and `model_options.NAME`. Raises ValueError for what is no network."""
+    """Return the case with other sizes: `batch_size` and `model_options.NAME`. Raises ValueError for an invalid
+    network."""
     options = {name.partition(".")[2]: value for name, value in shape.items() if "." in name}
     sizes = {name: value for name, value in shape.items() if "." not in name}
     return changed(case, {**sizes, "model_options": {**case.parameters.model_options, **options}})

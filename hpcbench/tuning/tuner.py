@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.tuning.ask_tell import Notebook
-from hpcbench.tuning.budget import PAIRS
+from hpcbench.tuning.ask_tell import Trials
+from hpcbench.tuning.budget import PAIRS_PER_REPETITION
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.measurements import Measurement, Measurements, Steps, Trial
 from hpcbench.tuning.objective import Objective
-from hpcbench.tuning.result import Finding
+from hpcbench.tuning.result import TuningResult
 from hpcbench.tuning.search import search
 from hpcbench.tuning.search_space import Context
-from hpcbench.tuning.surrogate import ALL, Space, Surrogate
+from hpcbench.tuning.surrogate import MAX_UNSAMPLED, Space, Surrogate
 from hpcbench.tuning.thread_schedule_search import ScheduleSearch
 
 
@@ -61,7 +61,7 @@ class Tuner:
         *,
         exhaustive: bool = False,
     ) -> None:
-        self.results: list[Finding] = []
+        self.results: list[TuningResult] = []
         self._experiment, self._objective = experiment, objective
         self._save_schedule, self._exhaustive = save_schedule, exhaustive
         self._events: list[Event] = []
@@ -87,25 +87,27 @@ class Tuner:
             self._context = context
             self.results.append((yield from self._tune(context)))
 
-    def _tune(self, context: Context) -> Steps[Finding]:
-        measure, settings = self._experiment.measure, range(len(context.cases))
-        surrogate = Surrogate(Space.of(context.points), measure.shuffle_seed) if len(settings) > ALL else None
-        notebook, measurements = Notebook(measure.shuffle_seed), Measurements(self._objective)
-        steps = search(notebook, settings, context.default, measure.repetitions, surrogate)
+    def _tune(self, context: Context) -> Steps[TuningResult]:
+        measure, configurations = self._experiment.measure, range(len(context.cases))
+        trials, measurements = Trials(measure.shuffle_seed), Measurements(self._objective)
+        surrogate = None
+        if len(configurations) > MAX_UNSAMPLED:
+            surrogate = Surrogate(Space.of(context.points), measure.shuffle_seed)
+        steps = search(trials, configurations, context.default, measure.repetitions, surrogate)
         found = yield from measurements.run(steps, context.cases)
-        finding = conclude(context, found, measurements, measure.repetitions)
+        result = conclude(context, found, measurements, measure.repetitions)
         if found is None:
-            return finding
+            return result
         if context.dynamic:
             self._events.append(ScheduleSearchStarted())
-            pairs, held_out = PAIRS * measure.repetitions, self._experiment.tune.held_out
+            pairs, held_out = PAIRS_PER_REPETITION * measure.repetitions, self._experiment.tune.held_out
             schedules = ScheduleSearch(
-                Measurements(self._objective), notebook, context.cases, found.best, pairs, self._save_schedule
+                Measurements(self._objective), trials, context.cases, found.best, pairs, self._save_schedule
             )
-            finding = replace(finding, by_section=(yield from schedules.run(context.dynamic, held_out)))
+            result = replace(result, by_section=(yield from schedules.run(context.dynamic, held_out)))
         if not self._exhaustive:
-            return finding
-        self._events.append(GridStarted(len(settings) * measure.repetitions))
-        notebook, measurements = Notebook(measure.shuffle_seed), Measurements(self._objective)
-        yield from measurements.run(whole_grid(notebook, settings, measure.repetitions), context.cases)
-        return with_grid(finding, context, found.best, notebook, measurements)
+            return result
+        self._events.append(GridStarted(len(configurations) * measure.repetitions))
+        trials, measurements = Trials(measure.shuffle_seed), Measurements(self._objective)
+        yield from measurements.run(whole_grid(trials, configurations, measure.repetitions), context.cases)
+        return with_grid(result, context, found.best, trials, measurements)

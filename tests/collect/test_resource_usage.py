@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.collect.resource_usage import Charges, used
 from hpcbench.collect.table import repetition_table
-from hpcbench.config.pricing import Price, Taken
+from hpcbench.config.pricing import Allocation, Price
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.status.progress import Progress, RunProgress
@@ -48,10 +48,10 @@ def progress(make_planned: Callable[..., PlannedRun]) -> Callable[..., Progress]
 
 def test_a_repetition_takes_its_part_of_whole_nodes(sweep: Callable[..., Sweep], make_record: MakeRecord) -> None:
     record = make_record(nodes=[NODE])
-    assert Charges(sweep()).of("job-1", record).taken == Taken(1, 48, 0, True)
-    assert Charges(sweep(width=4)).of("job-1", record).taken == Taken(0.25, 12, 0, True)
-    assert Charges(sweep(exclusive=False)).of("job-1", record).taken == Taken(1, 1, 0)
-    assert Charges(sweep(width=4, exclusive=False)).of("job-1", record).taken == Taken(0.25, 1, 0)
+    assert Charges(sweep()).of("job-1", record).allocation == Allocation(1, 48, 0, True)
+    assert Charges(sweep(width=4)).of("job-1", record).allocation == Allocation(0.25, 12, 0, True)
+    assert Charges(sweep(exclusive=False)).of("job-1", record).allocation == Allocation(1, 1, 0)
+    assert Charges(sweep(width=4, exclusive=False)).of("job-1", record).allocation == Allocation(0.25, 1, 0)
 
 
 def test_nodes_that_have_not_told_are_as_large_as_the_site_file_says(
@@ -59,8 +59,8 @@ def test_nodes_that_have_not_told_are_as_large_as_the_site_file_says(
 ) -> None:
     partitions = {"main": {"default": True, "cpus_per_node": 40}}
     of_two = make_record(parameters={"nodes": 2, "strategy": "ddp"}, nodes=[NODE])
-    assert Charges(sweep(partitions=partitions)).of("job-1", of_two).taken == Taken(2, 80, 0, True)
-    assert Charges(sweep()).of("job-1", of_two).taken.unknown == "how many CPUs its nodes have"
+    assert Charges(sweep(partitions=partitions)).of("job-1", of_two).allocation == Allocation(2, 80, 0, True)
+    assert Charges(sweep()).of("job-1", of_two).allocation.unknown == "how many CPUs its nodes have"
 
 
 def test_the_table_has_the_price_of_an_hour_and_what_a_kwh_emits(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.simulated_settings import conduct
+from benchmarks.simulated_settings import run_search
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.plan.case import Case
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome
+from hpcbench.tuning.ask_tell import Block, Outcome, Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.paired_comparison import Verdict
-from hpcbench.tuning.result import Answer, Finding
-from hpcbench.tuning.search import Found
+from hpcbench.tuning.result import Recommendation, TuningResult
+from hpcbench.tuning.search import SearchResult
 from hpcbench.tuning.search_space import Context
 from tests.tuning.made import case
 
@@ -42,21 +42,21 @@ class Measured:
         return self.failed.get(case.id, [])
 
 
-def searched(failed: Mapping[int, Sequence[str]]) -> Finding:
+def searched(failed: Mapping[int, Sequence[str]]) -> TuningResult:
     return conclude(CONTEXT, None, Measured(failed), 6)
 
 
 def grid(
-    finding: Finding, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]], repetitions: int = 2
-) -> Finding:
+    finding: TuningResult, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]], repetitions: int = 2
+) -> TuningResult:
     """What is told when the setting 1 was found, and the grid has these costs."""
 
     def measure(block: Block) -> list[Outcome]:
-        return [Outcome(setting, costs[setting]) for setting in block.settings]
+        return [Outcome(setting, costs[setting]) for setting in block.configurations]
 
-    notebook = Notebook(0)
-    conduct(whole_grid(notebook, range(3), repetitions), measure)
-    return with_grid(finding, CONTEXT, 1, notebook, Measured(failed))
+    trials = Trials(0)
+    run_search(whole_grid(trials, range(3), repetitions), measure)
+    return with_grid(finding, CONTEXT, 1, trials, Measured(failed))
 
 
 def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
@@ -65,10 +65,10 @@ def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
     assert found.grid_seconds == 180.0
 
 
-def answered(measured: Any, verdict: Verdict | None) -> Answer:
-    """Of a search that found the setting 1, by that duel."""
+def answered(measured: Any, verdict: Verdict | None) -> Recommendation:
+    """Of a search that found the setting 1, by that compare."""
     effects = Effects({0: 0.0, 1: -0.1, 2: 0.1}, dict.fromkeys(range(3), 2), 0.01, 3)
-    answer = conclude(CONTEXT, Found(1, 1, verdict, effects), measured, 6).answer
+    answer = conclude(CONTEXT, SearchResult(1, 1, verdict, effects), measured, 6).answer
     assert answer is not None
     return answer
 

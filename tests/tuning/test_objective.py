@@ -10,7 +10,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
-from hpcbench.tuning.objective import Objective, objective_of, usual_metric
+from hpcbench.tuning.objective import Objective, default_metric, objective_of
 
 RECORD = {
     "status": "completed",
@@ -55,7 +55,7 @@ def case_of(framework: str) -> Case:
 def test_what_counts_where_nobody_says_it(frameworks: list[str], metrics: dict[str, str | None], usual: str) -> None:
     said = {name: {"regex": r"(\d+)", **({"unit": unit} if unit else {})} for name, unit in metrics.items()}
     experiment = Experiment.model_validate({"name": "e", "metrics": said})
-    assert usual_metric([case_of(framework) for framework in frameworks], experiment) == usual
+    assert default_metric([case_of(framework) for framework in frameworks], experiment) == usual
 
 
 def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:

@@ -13,10 +13,10 @@ import pytest
 from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.plan.case import Case
 from hpcbench.store.workspace import SweepPaths
-from hpcbench.tuning.ask_tell import Notebook
+from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.measurements import Measurements, Trial
 from hpcbench.tuning.objective import Objective
-from hpcbench.tuning.result import AtShape
+from hpcbench.tuning.result import HeldOutResult
 from hpcbench.tuning.result_file import save_schedule
 from hpcbench.tuning.thread_schedule_search import ScheduleSearch
 from tests.tuning.made import case, record, run
@@ -46,7 +46,7 @@ def searched(tmp_path: Path) -> Callable[..., Any]:
         def save(case: str, schedule: Mapping[str, Any]) -> str:
             return save_schedule(paths, case, schedule)
 
-        search = ScheduleSearch(Measurements(Objective(TIME)), Notebook(1), cases, 1, 12, save)
+        search = ScheduleSearch(Measurements(Objective(TIME)), Trials(1), cases, 1, 12, save)
         return run(search.run(case(threads="dynamic"), shapes), measure)
 
     return searched
@@ -126,4 +126,4 @@ def test_of_a_shape_at_which_one_of_both_fails_nothing_is_certain_but_why(search
         return None if fails else a_tenth_less_with_a_schedule(case)
 
     (found,) = searched(cost, {"batch_size": 999}).held_out
-    assert found == AtShape({"batch_size": 999}, None, False, why)
+    assert found == HeldOutResult({"batch_size": 999}, None, False, why)

@@ -23,12 +23,12 @@ from hpcbench.store.records import Record, disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.rerun import Again
-from hpcbench.tuning.budget import most_measurements
+from hpcbench.tuning.budget import max_measurements
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import MeasurementRunner, Runs
 from hpcbench.tuning.objective import Objective, objective_of
-from hpcbench.tuning.result import Finding
-from hpcbench.tuning.result_file import all_answered, as_json, keep, read, save_schedule
+from hpcbench.tuning.result import TuningResult
+from hpcbench.tuning.result_file import all_recommended, as_json, read_results, save_results, save_schedule
 from hpcbench.tuning.search_space import Context, contexts
 from hpcbench.tuning.tuner import Event, GridStarted, ScheduleSearchStarted, Tuner
 from hpcbench.util.console import err, out
@@ -55,21 +55,21 @@ def resume_search(
     plan = make_plan(experiment, document, again.site(local=True))
     searched = contexts(plan.cases, objective, document)
     exhaustive = bool(how.get("exhaustive"))
-    found = read(sweep.paths)
+    found = read_results(sweep.paths)
     in_job = sweep.is_searched_by_job and not here
     if found is None:
         for name, python in sorted({sweep.environment(job) for job in sweep.job_names}):
             check_still_there(sweep.site, name, python, workspace)
     if found is None and in_job:
         shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
-        most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+        most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
         with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
             _submit(sweep, plan, most, workspace, lease)
         if not wait:
             err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 0
         wait_for_search(sweep)
-        found = read(sweep.paths)
+        found = read_results(sweep.paths)
         if found is None:
             err.print(f"no answer; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 1
@@ -85,7 +85,7 @@ def resume_search(
         for line in (line for finding in found for line in lines(finding, objective.quantity)):
             out.print(Text(line), soft_wrap=True)
     err.print(f"every measurement: hpcbench report {sweep.paths.name}", soft_wrap=True)
-    return int(not all_answered(found))
+    return int(not all_recommended(found))
 
 
 def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, lease: Lease) -> None:
@@ -103,7 +103,7 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
         err.print(f"job {job} searches it", soft_wrap=True)
 
 
-def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objective, lease: Lease) -> list[Finding]:
+def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objective, lease: Lease) -> list[TuningResult]:
     """Measure what the tuner asks for until it has its results; print its events and save the results."""
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
@@ -116,7 +116,7 @@ def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objectiv
         while (trial := tuner.ask()) is not None:
             for event in tuner.tell(runner.measure(trial)):
                 _show(event, objective, lambda line: bar.update(task, description=f"{name} {line}"))
-    keep(sweep.paths, tuner.results)
+    save_results(sweep.paths, tuner.results)
     return tuner.results
 
 

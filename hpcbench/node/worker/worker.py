@@ -133,7 +133,7 @@ def _find(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str
 
     network = _built(adapter, planned, group, facts)
     step = STEPS[planned.parameters["task"]](network)
-    facts["found"] = session.find(network, step, planned.measure["max_time_s"])
+    facts["found"] = session.search_schedule(network, step, planned.measure["max_time_s"])
 
 
 def _measure(
@@ -198,9 +198,9 @@ def _by_section(
     """Put threads by section of the network in force, where the case asks for them."""
     if planned.parameters["threads"] != DYNAMIC:
         return None
-    from ..thread_schedule.search.session import arrange  # needs torch
+    from ..thread_schedule.search.session import apply_or_search  # needs torch
 
-    return arrange(network, step, found)
+    return apply_or_search(network, step, found)
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
