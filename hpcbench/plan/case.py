@@ -17,7 +17,7 @@ from hpcbench.config.experiment import Experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import Document, KeyPath, schema_error
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
@@ -38,7 +38,7 @@ _OF_MODELS = list(FRAMEWORKS)
 _DERIVED = {
     "gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}",
     "execution": f"{{{{ {_USUAL}[framework] if framework in {_USUAL} else none }}}}",
-    "threads": f"{{{{ ('fixed' if intra_op_threads or inter_op_threads else 'none') "
+    "threads": f"{{{{ ('{FIXED}' if {' or '.join(THREAD_COUNTS)} else '{NONE}') "
     f"if framework in {_OF_MODELS} else none }}}}",
 }
 _DEFAULTS.update(_DERIVED)

@@ -104,13 +104,16 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
             what = f"a search measures on one node, and a case asks for {case.parameters.nodes}"
             hint = "hpcbench sweep measures cases of several nodes"
             raise document.error(what, where_written("nodes", document), hint)
-        if _asked(case) != _asked(cases[0]):
-            raise document.error(
-                "settings are compared on the same nodes and CPUs, and the cases ask for others: "
-                f"{_difference(cases[0], case)}",
-                ("matrix",),
-                f"ask for the same in every case{_set_for_all(cases, case)}",
-            )
+        first, other = _asked(cases[0]), _asked(case)
+        for name in ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm"):
+            if getattr(first, name) != getattr(other, name):
+                what = "settings are compared on the same nodes and CPUs, and the cases ask for others: "
+                what += f"{name} is {getattr(first, name)} and {getattr(other, name)}"
+                hint = "ask for the same in every case"
+                if name != "slurm":
+                    most = max(getattr(_asked(each), name) for each in cases)
+                    hint += f", as what the largest of them needs: --set {name}={most}"
+                raise document.error(what, ("matrix",), hint)
 
 
 def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
@@ -153,25 +156,6 @@ def _limit(dynamic: Case) -> float:
 def _asked(case: Case) -> Resources:
     """Return the requested resources, whatever the environment."""
     return replace(resources_of(case), environment="")
-
-
-def _set_for_all(cases: Sequence[Case], other: Case) -> str:
-    """Return the option that gives every case what the largest one requests, if it is a number."""
-    name = _differs_in(cases[0], other)
-    if name == "slurm":
-        return ""
-    return f", as what the largest of them needs: --set {name}={max(getattr(_asked(case), name) for case in cases)}"
-
-
-def _difference(one: Case, other: Case) -> str:
-    name = _differs_in(one, other)
-    return f"{name} is {getattr(_asked(one), name)} and {getattr(_asked(other), name)}"
-
-
-def _differs_in(one: Case, other: Case) -> str:
-    asked, also = _asked(one), _asked(other)
-    names = ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
-    return next(name for name in names if getattr(asked, name) != getattr(also, name))
 
 
 def _plain_cases(cases: Sequence[Case]) -> list[Case]:

@@ -115,10 +115,10 @@ class Finder:
             finally:
                 checked.sections.close()
         except Refused as reason:
-            return self._keep_fixed(self._search_whole(), str(reason))
+            return self._result(self._search_whole(), str(reason))
         if not found.is_by_section:
             why = checked.sections.why_one() or "no change of the count is worth what it costs"
-            return self._keep_fixed(found, why, checked)
+            return self._result(found, why, checked)
         return self._prove(found, checked)
 
     def _search(self, sections: Sections) -> SearchResult:
@@ -185,12 +185,12 @@ class Finder:
         try:
             follow(self.subject.model, made.sections, lambda: self._apply(made), self.step).applied.remove()
         except Refused as reason:
-            return self._keep_fixed(found, str(reason), checked)
+            return self._result(found, str(reason), checked)
         fixed = self._with_fixed(found.fixed.counts[0])
         proof = confirm(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
-            return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
-        return self._answer(None, found, checked, proof, made)
+            return self._result(found, "that the schedule is faster is not certain", checked, proof)
+        return self._result(found, None, checked, proof, made)
 
     def _schedule(self, found: SearchResult, sections: Sections) -> Schedule:
         parts = []
@@ -232,18 +232,13 @@ class Finder:
 
         return time_steps
 
-    def _keep_fixed(
-        self, found: SearchResult, why: str, checked: Optional[Checked] = None, proof: Optional[Confirmation] = None
-    ) -> ScheduleSearchResult:
-        return self._answer(why, found, checked, proof, None)
-
-    def _answer(
+    def _result(
         self,
-        why: Optional[str],
         found: SearchResult,
-        checked: Optional[Checked],
-        proof: Optional[Confirmation],
-        made: Optional[Schedule],
+        why: Optional[str],
+        checked: Optional[Checked] = None,
+        proof: Optional[Confirmation] = None,
+        made: Optional[Schedule] = None,
     ) -> ScheduleSearchResult:
-        told = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
-        return ScheduleSearchResult(made, why, found.fixed.counts[0], proof.gain if proof else None, told)
+        fields = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
+        return ScheduleSearchResult(made, why, found.fixed.counts[0], proof.gain if proof else None, fields)
