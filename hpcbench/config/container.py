@@ -41,7 +41,7 @@ class Container(Model):
     )
     mounts: list[str] = Field(
         default_factory=list,
-        description="folders to see inside, beside the workspace, as in [/data, /scratch/me:/mnt]",
+        description="folders to mount in addition to the workspace, as in [/data, /scratch/me:/mnt]",
     )
     options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--no-home]")
     gpu_options: list[str] | None = Field(

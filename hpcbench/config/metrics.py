@@ -24,7 +24,7 @@ class Metric(Model):
         default=None,
         max_length=_MOST_PATTERN,
         description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
-        "a group `unit` is the time's unit, where that varies",
+        "a group `unit` is the time's unit, if that varies",
     )
     json_path: str | None = Field(  # a schema of pydantic has a method `json` already
         default=None,
@@ -36,14 +36,14 @@ class Metric(Model):
     csv: str | None = Field(default=None, min_length=1, description="a column, by the name in its header")
     file: str | None = Field(
         default=None,
-        description="where to look, relative to the folder `$HPCBENCH_RUN`; unset: in the command's output",
+        description="the file with it, relative to `$HPCBENCH_RUN`; unset: the command's output",
     )
     unit: str = Field(default="", description="unit of the number, as in `it/s`")
     reduce: Literal["last", "first", "mean", "median", "max", "sum", "min"] | None = Field(
         default=None, description="what to make of several numbers; unset: there must be exactly one"
     )
     better: Literal["higher", "lower"] | None = Field(
-        default=None, description="which way to rank; unset: higher where the unit ends in `/s`, lower for a time"
+        default=None, description="which is better; unset: higher if the unit ends in `/s`, lower for a time"
     )
 
     @field_validator("regex")

@@ -95,14 +95,14 @@ class _Work(Model):
         description=f"what runs the model: {_names(FRAMEWORKS)}; command is any program, and runs no model"
     )
     command: str | None = Field(
-        default=None, description="the program, where framework is command: a line, or several, of bash"
+        default=None, description="the program, if framework is command: one or more lines of bash"
     )
     model: str | None = Field(
         default=None, description=f"the network, unless framework is command: {_names(catalog.MODELS)}"
     )
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="sizes of the network, where they differ from the model's own defaults",
+        description="sizes of the network that differ from the model's defaults",
     )
     task: Task = Field(
         default="training",
@@ -131,7 +131,7 @@ class _Work(Model):
         default=0,
         ge=0,
         le=MOST,
-        description="GPUs of each process, which uses one of them; 1 where device is gpu and nothing is said",
+        description="GPUs of each process, which uses one of them; default 1 if device is gpu",
     )
 
 
@@ -165,16 +165,16 @@ class Parameters(_Settings):
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
     )
-    held_out: float = Field(default=0.2, gt=0, lt=1, description="part of the data that is not trained on, but tested")
+    held_out: float = Field(default=0.2, gt=0, lt=1, description="fraction of the data in the validation split")
     target_accuracy: float | None = Field(
-        default=None, gt=0, le=1, description="of time_to_accuracy: the part of the held-out items to classify rightly"
+        default=None, gt=0, le=1, description="of time_to_accuracy: the accuracy to reach on the validation split"
     )
     max_epochs: int = Field(default=100, ge=1, le=MOST, description="of time_to_accuracy: then it has failed")
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
-        description="where the framework is; unset: the environment named like the framework, `horovod-FRAMEWORK` for "
-        "the strategy horovod",
+        description="the environment of the framework; unset: the one named like it, `horovod-FRAMEWORK` for the "
+        "strategy horovod",
     )
 
     @field_validator("framework")
@@ -231,7 +231,7 @@ class Parameters(_Settings):
             return
         for name in _OF_SECTIONS:
             if getattr(self, name) is not None:
-                ways = self.threads or "threads that nobody set"
+                ways = self.threads or "framework defaults"
                 raise ValueError(f"a {name.replace('_', ' ')} is of threads: dynamic, not of {ways}")
 
     def _check_dynamic(self) -> None:

@@ -59,7 +59,7 @@ class Step(Model):
 
     install: Packages = Field(min_length=1, description="packages with their versions, as pip takes them")
     index: str | None = Field(
-        default=None, description="one more package index, asked only where the usual one does not have them all"
+        default=None, description="an additional package index, used only if the default one does not have all packages"
     )
     env: Variables = Field(default_factory=dict, description="environment variables while they are installed and tried")
     compile: Compile | None = Field(

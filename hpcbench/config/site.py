@@ -19,7 +19,7 @@ class Environment(Model):
     python: str | None = Field(
         default=None,
         description="the Python to use, relative to the workspace; unset: the one that `hpcbench env build` made, "
-        "else the one that runs hpcbench, or python3 where modules, setup or container are given",
+        "otherwise the one that runs hpcbench, or python3 with modules, setup or container",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
@@ -73,7 +73,7 @@ class Limits(Model):
     """Limits of the whole cluster."""
 
     max_array_size: int = Field(
-        default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks where that is smaller"
+        default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks if that is smaller"
     )
     max_submit_jobs: int | None = Field(default=None, ge=1, description="most jobs of one user in the queue")
 
@@ -99,11 +99,11 @@ class Cost(Model):
     node_hour: float | None = Field(
         default=None,
         ge=0,
-        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that share "
-        "their nodes with nobody",
+        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that do "
+        "not share their nodes",
     )
     gpu_hour: float | None = Field(
-        default=None, ge=0, description="price of one GPU for an hour, beside that of its cores"
+        default=None, ge=0, description="price of one GPU for an hour, in addition to its cores"
     )
 
 

@@ -28,7 +28,7 @@ class SlurmOptions(Model):
     """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
     time: str = Field(default="01:00:00", description="wall time of one repetition: M, M:S, H:M:S, D-H[:M[:S]]")
-    partition: str | None = Field(default=None, description="partition; else the site's, else Slurm's default")
+    partition: str | None = Field(default=None, description="partition; unset: the site's, otherwise Slurm's default")
     account: str | None = Field(default=None, description="account to charge")
     qos: str | None = Field(default=None, description="quality of service")
     constraint: str | None = Field(default=None, description="node features")
@@ -37,8 +37,8 @@ class SlurmOptions(Model):
     exclude: str | None = Field(default=None, description="nodes that must not be used")
     mem: str | None = Field(default=None, description="memory per node, as in 16G")
     mem_per_cpu: str | None = Field(default=None, description="memory per CPU, as in 2G")
-    gpu_type: str | None = Field(default=None, description="type of the GPUs, where Slurm asks for one, as in v100")
-    exclusive: bool = Field(default=False, description="whole nodes, shared with nobody")
+    gpu_type: str | None = Field(default=None, description="type of the GPUs, if Slurm needs one, as in v100")
+    exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
     )
@@ -54,8 +54,8 @@ class SlurmOptions(Model):
     )
     follow_on: bool = Field(
         default=False,
-        description="submit what does not fit into the queue now by a small job that starts when there is room; else "
-        "`hpcbench resume` does",
+        description="submit what does not fit into the queue now by a small job that starts when there is room; "
+        "otherwise `hpcbench resume` does",
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="any other sbatch option by its long name; true for a bare flag"

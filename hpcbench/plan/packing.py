@@ -12,7 +12,7 @@ from hpcbench.config.experiment import Measure
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
 from hpcbench.plan.case import Case
 
-MAX_PACKS = 999  # of one array: each leaves a log beside the copy of the script, and no folder has over 1,000 entries
+MAX_PACKS = 999  # of one array: a folder has the log of each and a copy of the script, and at most 1,000 entries
 Item = TypeVar("Item")
 
 

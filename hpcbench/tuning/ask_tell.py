@@ -1,4 +1,4 @@
-"""What a search asks for and is told: blocks of measurements, each configuration once in a block, in random order.
+"""Blocks of measurements that a search asks for: each configuration once in a block, in random order.
 
 A search is a generator: it yields a block and is sent the outcomes. It uses no clock, disk or cluster, so that a
 simulated machine can replace a real one.

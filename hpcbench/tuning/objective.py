@@ -95,7 +95,7 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
         hint = nearest(plain, [*_NAMED, *experiment.metrics])
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
     if way not in ("", "higher", "lower"):
-        raise UserError(f"what is to be best of '{plain}' is said as :higher or :lower", where=f"--metric {name}")
+        raise UserError(f"'{name}' has an unknown direction: add :higher or :lower", where="--metric")
     better = way or metrics.better(metric.model_dump())
     if better is None:
         raise UserError(

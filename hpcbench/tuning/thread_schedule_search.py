@@ -83,7 +83,7 @@ class ScheduleSearch:
 
     def _why_failed(self, fixed: Case, scheduled: Case) -> str:
         failures = self.measurements.failures(scheduled)
-        which = "following it" if failures else "the best fixed setting beside it"
+        which = "following it" if failures else "the best fixed configuration"
         return f"{which} failed: {(failures or self.measurements.failures(fixed))[0]}"
 
 

@@ -87,7 +87,7 @@ def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searche
     ("failing", "why"),
     [
         (True, "a schedule was found, but following it failed: timeout"),
-        (False, "a schedule was found, but the best fixed setting beside it failed: timeout"),
+        (False, "a schedule was found, but the best fixed configuration failed: timeout"),
     ],
 )
 def test_where_one_of_both_fails_nothing_is_claimed(searched, failing: bool, why: str) -> None:
@@ -117,7 +117,7 @@ def test_a_best_setting_without_sections_says_so(searched) -> None:
     ("failing", "why"),
     [
         (True, "following it failed: timeout"),
-        (False, "the best fixed setting beside it failed: timeout"),
+        (False, "the best fixed configuration failed: timeout"),
     ],
 )
 def test_of_a_shape_at_which_one_of_both_fails_nothing_is_certain_but_why(searched, failing: bool, why: str) -> None:

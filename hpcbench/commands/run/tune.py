@@ -175,4 +175,4 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
         if each.dynamic:
             shapes = experiment.tune.held_out
             held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
-            out.print(Text(f"  threads by section: a schedule beside the best of them{held_out}"), soft_wrap=True)
+            out.print(Text(f"  threads by section: a schedule against the best of them{held_out}"), soft_wrap=True)

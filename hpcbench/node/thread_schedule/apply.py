@@ -101,7 +101,7 @@ class Applied:
         if last is not None and effective != last.threads and not self._warned:
             self._warned = True
             _warn(last, section, effective)
-        if effective != section.threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
+        if effective != section.threads:  # setting it empties oneDNN's cache, even if the count is the same
             torch.set_num_threads(section.threads)
         Applied._last.section = section
 
@@ -122,7 +122,7 @@ def _warn(last: Section, begins: Section, effective: int) -> None:
 def _changing(sections: Tuple[Section, ...]) -> List[Section]:
     """Sections that need hooks: those with another count than the one before, and the first of each phase.
 
-    The first one sets the count anew at every step, so that a step that an exception ended does no harm to the next.
+    The first one sets the count at every step, so that a step that ended by an exception does not affect the next.
     """
     kept = []
     for place, section in enumerate(sections):

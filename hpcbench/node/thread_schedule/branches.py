@@ -32,7 +32,7 @@ class ConcurrentBranches:
     """The modules of a model whose branches compute concurrently."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._model = weakref.ref(model)  # a model that nobody needs may go, though a schedule was in force on it
+        self._model = weakref.ref(model)  # an unused model can be freed, even if a schedule was applied to it
         self._apart: List[_Apart] = []
         self._lanes: Dict[Tuple[int, int], ThreadPools] = {}
         self._wanted: Wanted = {}

@@ -32,7 +32,7 @@ def _groups(root: str) -> List[str]:
     if "cpu" in paths:  # version 1
         base, path = os.path.join(mounted, "cpu"), paths["cpu"]
     else:
-        unified = os.path.join(mounted, "unified")  # beside version 1
+        unified = os.path.join(mounted, "unified")  # next to version 1
         base, path = unified if os.path.isdir(unified) else mounted, paths.get("", "/..")
     parts = path.strip("/").split("/")
     if ".." in parts:  # outside of the tree that a container shows

@@ -60,14 +60,14 @@ def write(schedule: Schedule, path: str) -> None:
     """Write a schedule atomically. Raises OSError, and TypeError if `made_for` cannot be written as JSON."""
     text = json.dumps(schedule.as_json(), indent=1)
     path = os.path.realpath(path)
-    beside = "%s.%d" % (path, os.getpid())
+    temporary = "%s.%d" % (path, os.getpid())
     try:
-        with open(beside, "w", encoding="utf-8") as file:
+        with open(temporary, "w", encoding="utf-8") as file:
             file.write(text + "\n")
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except OSError:
         with suppress(OSError):
-            os.remove(beside)
+            os.remove(temporary)
         raise
 
 

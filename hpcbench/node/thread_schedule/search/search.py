@@ -98,7 +98,7 @@ class _Search:
         self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
         self.whole = SectionTimes(1)  # of steps with one count as a user takes them
         self.steps, self.spent_s = 0, 0.0
-        self.unknown_s = 0.0  # what a change costs that nobody has measured
+        self.unknown_s = 0.0  # of a change that was not measured
 
     def run(self) -> SearchResult:
         self._time_counts()
@@ -242,7 +242,7 @@ class _Search:
         return difference(_total(gains + saved), _total(spent))
 
     def _cost(self, before: int, after: int) -> Estimate:
-        """Of a change that nobody has measured: as the path takes it, for it is going to be measured."""
+        """Return the cost of a change; one that was not measured counts as in the path, which will measure it."""
         if before == after:
             return Estimate(0.0, 0.0)
         error_s = self.times.change(before, after).error_s

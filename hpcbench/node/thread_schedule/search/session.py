@@ -86,7 +86,7 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
-    try:  # what was read, and not the file anew: the record tells what is in force
+    try:  # the schedule that was read, not the file again: the record has what is applied
         threads = _follow(network, step, found, "%s: " % file)
     except Refused as error:
         advice = "leave `schedule` out, and the best fixed count is found"

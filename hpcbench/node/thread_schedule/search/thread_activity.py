@@ -57,10 +57,10 @@ def cpu_times() -> CpuTimes:
 
 
 class _Watch:
-    """Adds up what threads compute in each section, but for those in `beside`."""
+    """Adds up the CPU time of threads in each section, except those in `excluded`."""
 
-    def __init__(self, sections: int, beside: Collection[int]) -> None:
-        self.beside = beside
+    def __init__(self, sections: int, excluded: Collection[int]) -> None:
+        self.excluded = excluded
         self.used_s: List[Dict[int, float]] = [{} for _ in range(sections)]
         self._running: Optional[int] = None
         self._began = CpuTimes({}, 0.0)
@@ -75,7 +75,7 @@ class _Watch:
         began = self._began
         used = {thread: seconds - began.by_thread.get(thread, 0.0) for thread, seconds in now.by_thread.items()}
         used[_ENDED] = now.process_s - began.process_s - sum(used.values())
-        for thread in set(used) - set(self.beside):
+        for thread in set(used) - set(self.excluded):
             seconds = used[thread]
             used_s[thread] = used_s.get(thread, 0.0) + seconds
 
