@@ -5,22 +5,26 @@ It has no clock, no disk and no terminal: `ask` and `tell` until `ask` returns N
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
 from hpcbench.tuning.ask_tell import Trials
-from hpcbench.tuning.budget import PAIRS_PER_REPETITION
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.measurements import Measurement, Measurements, Steps, Trial
 from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.paired_comparison import MIN_PAIRS
 from hpcbench.tuning.result import TuningResult
-from hpcbench.tuning.search import search
+from hpcbench.tuning.search import FINALISTS, FINALS, max_pairs, search
 from hpcbench.tuning.search_space import Context
 from hpcbench.tuning.surrogate import MAX_UNSAMPLED, Space, Surrogate
 from hpcbench.tuning.thread_schedule_search import ScheduleSearch
+
+MAX_FRACTION = 0.25  # of the full grid
+PAIRS_PER_REPETITION = 2  # in the comparison of a thread plan with the best fixed configuration
 
 
 @dataclass(frozen=True)
@@ -111,3 +115,28 @@ class Tuner:
         trials, measurements = Trials(measure.shuffle_seed), Measurements(self._objective)
         yield from measurements.run(whole_grid(trials, configurations, measure.repetitions), context.cases)
         return with_grid(result, context, found.best, trials, measurements)
+
+
+def max_measurements(contexts: Sequence[Context], repetitions: int, held_out: int, *, exhaustive: bool) -> int:
+    """Return the maximum number of measurements in all contexts.
+
+    It includes those of thread plans at `held_out` other shapes and, if `exhaustive`, the full grid.
+    """
+    grid = repetitions * sum(len(context.cases) for context in contexts)
+    searches = sum(_of_search(context, repetitions) for context in contexts)
+    schedules = sum(context.dynamic is not None for context in contexts)
+    of_schedules = schedules * (1 + (1 + held_out) * 2 * max(MIN_PAIRS, PAIRS_PER_REPETITION * repetitions))
+    return searches + exhaustive * grid + of_schedules
+
+
+def _of_search(context: Context, repetitions: int) -> int:
+    """Return the most measurements of one search: a fraction of the grid, and no less than its stages take.
+
+    These are the brief measurements, half as many again for halving, the finals and the paired comparison.
+    """
+    configurations = len(context.cases)
+    briefly = (
+        configurations if configurations <= MAX_UNSAMPLED else Surrogate(Space.of(context.points), 0).max_measurements
+    )
+    stages = briefly * 3 // 2 + FINALISTS * FINALS + 2 * max(MIN_PAIRS, max_pairs(configurations, repetitions))
+    return max(stages, math.ceil(MAX_FRACTION * configurations * repetitions))

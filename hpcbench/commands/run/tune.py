@@ -143,7 +143,7 @@ def _show_most(
     plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
 ) -> None:
     """What it may take; on a cluster also the job, with its script."""
-    from hpcbench.tuning.budget import max_measurements
+    from hpcbench.tuning.tuner import max_measurements
 
     experiment = plan.experiment
     repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)

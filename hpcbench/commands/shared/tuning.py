@@ -23,14 +23,13 @@ from hpcbench.store.records import Record, disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.rerun import Again
-from hpcbench.tuning.budget import max_measurements
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import MeasurementRunner, Runs
 from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.result import TuningResult
 from hpcbench.tuning.result_file import all_recommended, as_json, read_results, save_results, save_schedule
 from hpcbench.tuning.search_space import Context, contexts
-from hpcbench.tuning.tuner import Event, GridStarted, ScheduleSearchStarted, Tuner
+from hpcbench.tuning.tuner import Event, GridStarted, ScheduleSearchStarted, Tuner, max_measurements
 from hpcbench.util.console import err, out
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c

@@ -13,10 +13,10 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case, case_id
 from hpcbench.tuning.ask_tell import Block, Outcome, Trials
-from hpcbench.tuning.budget import max_measurements
 from hpcbench.tuning.search import search
 from hpcbench.tuning.search_space import Context
 from hpcbench.tuning.surrogate import Space, Surrogate
+from hpcbench.tuning.tuner import max_measurements
 
 
 def test_it_is_a_part_of_the_grid_and_what_else_is_asked_for() -> None:
