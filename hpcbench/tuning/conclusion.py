@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from hpcbench.analysis.stats.intervals import interval_of_values
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
 from hpcbench.tuning.ask_tell import Notebook
 from hpcbench.tuning.block_model import Effects
@@ -39,7 +40,7 @@ class Measurements(Protocol):
     def costs(self, case: Case) -> list[float]:
         """Of its full measurements that completed."""
 
-    def example(self, case: Case) -> Mapping[str, Any]:
+    def example(self, case: Case) -> Record:
         """A record of it that completed."""
 
     def environment(self, case: Case) -> Mapping[str, str]:
@@ -101,10 +102,10 @@ def _differences(measured: Measurements, best: Case, default: Case) -> dict[str,
     """What settings must not change of the work, and these do; nothing where the default has not completed."""
     if not measured.costs(default):
         return {}
-    works = [measured.example(case)["work"] or {} for case in (best, default)]
+    works = [measured.example(case).work for case in (best, default)]
     of_its_format = {"math_mode"} if best.parameters.dtype != default.parameters.dtype else set()
     names = [name for name in _EQUAL if name not in of_its_format]
-    pairs = {name: (works[0].get(name), works[1].get(name)) for name in names}
+    pairs = {name: (getattr(works[0], name, None), getattr(works[1], name, None)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hpcbench.core.frameworks import COMPILED
+from hpcbench.core.record import Record
 from hpcbench.node.launch import allocator
 from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
@@ -40,10 +41,10 @@ class Usage(NamedTuple):
     command: str | None = None
 
 
-def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
+def usage(case: Case, default: Case, record: Record) -> Usage:
     """What the setting needs that the default does not; the record is of a repetition with it, and tells which CPUs and
     libraries it had."""
-    preloaded = record["environment"].get(_PRELOAD, "").split(":") if _preloads(case) else []
+    preloaded = record.environment.get(_PRELOAD, "").split(":") if _preloads(case) else []
     before = variables.for_worker(default.parameters.planned(), {})
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
@@ -51,7 +52,7 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
     if by_cpus:  # JAX has as many threads as it may use CPUs, and no variable for it
         chosen.pop("OMP_NUM_THREADS", None)
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
-    cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
+    cpus = tuple(tuple(each) for each in record.affinity if each) if placed else ()
     return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)), case.parameters.command)
 
 

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from hpcbench.config.experiment import Measure
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
 from hpcbench.status.query import query
 from hpcbench.status.reconcile import LOST, SETUP
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import Record, ending, is_disturbed
+from hpcbench.store.records import ending, is_disturbed
 from hpcbench.store.sweep import Sweep, add_run, planned
 from hpcbench.tuning.ask_tell import Block, Outcome
 from hpcbench.tuning.fidelity import Stage
@@ -134,7 +135,7 @@ class Bench:
     def environment(self, case: Case) -> Mapping[str, str]:
         """Variables of a repetition of it that completed; none where none did."""
         completed = self._completed(case)
-        return dict(completed[0]["environment"]) if completed else {}
+        return dict(completed[0].environment) if completed else {}
 
     def failures(self, case: Case) -> list[str]:
         """Of its measurements that say nothing of what it costs: why."""
@@ -181,9 +182,9 @@ class Bench:
 def _says_nothing(record: Record) -> bool:
     """Whether it says nothing of the setting: it was not begun, its script could not go on or was lost, or it was ended
     from outside."""
-    kind = (record["error"] or {}).get("type")
-    waited = record["status"] == status.SKIPPED and kind == status.SKIPPED
-    return waited or kind in (SETUP, LOST) or record["status"] in (status.CANCELLED, status.NODE_FAILURE)
+    kind = record.error_type
+    waited = record.status == status.SKIPPED and kind == status.SKIPPED
+    return waited or kind in (SETUP, LOST) or record.status in (status.CANCELLED, status.NODE_FAILURE)
 
 
 def _full(measured: Sequence[Measurement]) -> list[float]:
@@ -191,5 +192,5 @@ def _full(measured: Sequence[Measurement]) -> list[float]:
 
 
 def _seconds(record: Record) -> float:
-    started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
     return (ended - started).total_seconds()

@@ -13,8 +13,9 @@ from hpcbench.config.yaml_document import first_message
 from hpcbench.core import status
 from hpcbench.core.files import write_whole
 from hpcbench.core.frameworks import SCHEDULE
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import Record, ending
+from hpcbench.store.records import ending
 from hpcbench.tuning.ask_tell import Notebook, conduct
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import Bench
@@ -42,7 +43,7 @@ class SectionSearch:
             return BySection(None, first_message(error), 0.0, held_out_left=len(held_out))
         record = self.bench.record(by_section, Stage.FULL)
         found = self._found(record, by_section, held_out)
-        return replace(found, fixed_threads=(record["dynamic"] or {}).get("fixed_threads"))
+        return replace(found, fixed_threads=(record.dynamic or {}).get("fixed_threads"))
 
     def _found(self, record: Record, by_section: Case, held_out: Sequence[Mapping[str, Any]]) -> BySection:
         """From the repetition that has looked for a schedule."""
@@ -69,8 +70,8 @@ class SectionSearch:
     def _kept(self, record: Record) -> str:
         """The schedule of a record as a file; its path in the workspace."""
         results = self.bench.sweep.paths.results
-        path = results / "schedules" / f"{record['case_id']}.json"
-        write_whole(str(path), json.dumps(record["dynamic"]["schedule"], indent=1) + "\n")
+        path = results / "schedules" / f"{record.case_id}.json"
+        write_whole(str(path), json.dumps((record.dynamic or {})["schedule"], indent=1) + "\n")
         return str(path.relative_to(results.parents[1]))
 
     def _at_shape(self, scheduled: Case, shape: Mapping[str, Any]) -> AtShape:
@@ -91,9 +92,9 @@ class SectionSearch:
 
 def _why_none(record: Record) -> str | None:
     """Why a repetition has found no schedule; None where it has."""
-    if record["status"] != status.COMPLETED:
+    if record.status != status.COMPLETED:
         return ending(record)
-    found = record["dynamic"] or {}
+    found = record.dynamic or {}
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))
 
 

@@ -9,6 +9,7 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case, case_id
 from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
 from hpcbench.tuning.block_model import Effects
@@ -19,6 +20,7 @@ from hpcbench.tuning.paired_comparison import Verdict
 from hpcbench.tuning.result import Answer, Finding
 from hpcbench.tuning.search import Found
 from hpcbench.tuning.search_space import Context
+from tests.fixtures.records import a_record
 
 
 def case(threads: int | None) -> Case:
@@ -42,7 +44,7 @@ class Measured:
     def costs(self, case: Case) -> list[float]:
         return [0.1, 0.1]
 
-    def example(self, case: Case) -> Mapping[str, Any]:
+    def example(self, case: Case) -> Record:
         raise AssertionError("no setting was found")
 
     def environment(self, case: Case) -> Mapping[str, str]:
@@ -96,8 +98,8 @@ class Completed(Measured):
     def costs(self, case: Case) -> list[float]:
         return [0.05, 0.05, 0.1, 0.1, 0.1] if case == CONTEXT.cases[1] else [0.2, 0.2, 0.2]
 
-    def example(self, case: Case) -> Mapping[str, Any]:
-        return {"work": self.works.get(case.id), "environment": {}, "affinity": {}, "placement": None}
+    def example(self, case: Case) -> Record:
+        return a_record(work=self.works.get(case.id))
 
     def environment(self, case: Case) -> Mapping[str, str]:
         return {}

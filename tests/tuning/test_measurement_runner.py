@@ -11,6 +11,7 @@ from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.config.experiment import Measure
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id
@@ -20,12 +21,13 @@ from hpcbench.tuning import measurement_runner
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import Bench
 from hpcbench.tuning.objective import Objective
+from tests.fixtures.records import a_record
 
 
 class FakeRuns:
     """Repetitions that have these attempts from before."""
 
-    def __init__(self, *attempts: dict[str, Any]) -> None:
+    def __init__(self, *attempts: Record) -> None:
         self.attempts = attempts
 
     def another(self, case: Case, measure: Measure) -> RunProgress:
@@ -42,15 +44,10 @@ class FakeLease:
         return 0
 
 
-def record(seconds: int, status: str = "completed", verdict: str = "clean") -> dict[str, Any]:
-    return {
-        "status": status,
-        "error": None,
-        "interference": {"verdict": verdict},
-        "samples": {"times_s": [0.5]},
-        "started_at": "2026-11-01T00:00:00+00:00",
-        "ended_at": f"2026-11-01T00:00:{seconds:02d}+00:00",
-    }
+def record(seconds: int, status: str = "completed", verdict: str = "clean", **changes: Any) -> Record:
+    ended_at = f"2026-11-01T00:00:{seconds:02d}+00:00"
+    measured = {"interference": {"verdict": verdict}, "samples": {"times_s": [0.5]}}
+    return a_record(status=status, started_at="2026-11-01T00:00:00+00:00", ended_at=ended_at, **measured, **changes)
 
 
 def case() -> Case:
@@ -69,7 +66,7 @@ def bench_of(*before: dict[str, Any]) -> Bench:
 def measured(monkeypatch: pytest.MonkeyPatch):
     """Let each repetition be measured with these attempts, of which the last one counts."""
 
-    def measured(*attempts: dict[str, Any]) -> None:
+    def measured(*attempts: Record) -> None:
         monkeypatch.setattr(measurement_runner, "run_repetition", lambda *_: (attempts[-1], list(attempts)))
 
     return measured
@@ -77,12 +74,12 @@ def measured(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("kind", ["setup", "job"])
 def test_a_script_that_could_not_go_on_says_nothing_of_its_setting(measured, kind: str) -> None:
-    lost = {**record(1, "failed"), "error": {"type": kind, "message": "no such file", "last_lines": []}}
+    lost = record(1, "failed", error={"type": kind, "message": "no such file"})
     measured(lost)
     with pytest.raises(UserError, match="no such file"):
         bench_of().record(case(), Stage.SHORT)
     measured(record(5))
-    assert bench_of(lost).record(case(), Stage.SHORT)["status"] == "completed"  # once more
+    assert bench_of(lost).record(case(), Stage.SHORT).status == "completed"  # once more
 
 
 def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,10 +109,10 @@ def test_what_was_disturbed_and_measured_again_takes_its_time_too(measured) -> N
 def test_the_environment_is_that_of_a_repetition_that_completed(measured) -> None:
     found = bench_of()
     assert found.environment(case()) == {}
-    measured({**record(9, status="failed"), "environment": {"OMP_NUM_THREADS": "1"}})
+    measured(record(9, status="failed", environment={"OMP_NUM_THREADS": "1"}))
     found.record(case(), Stage.SHORT)
     assert found.environment(case()) == {}
-    measured({**record(9), "environment": {"OMP_NUM_THREADS": "4"}})
+    measured(record(9, environment={"OMP_NUM_THREADS": "4"}))
     found.record(case(), Stage.SHORT)
     assert found.environment(case()) == {"OMP_NUM_THREADS": "4"}
 

@@ -12,14 +12,16 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case, case_id
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.tuning.ask_tell import Block, Notebook, Outcome
 from hpcbench.tuning.result import AtShape
 from hpcbench.tuning.thread_schedule_search import SectionSearch
+from tests.fixtures.records import a_record
 
 SCHEDULE = {"schema": 1, "fingerprint": "f", "sections": [{"module": "0", "phase": "forward", "threads": 2}]}
-FOUND = {"status": "completed", "error": None, "dynamic": {"answer": "schedule", "why": None, "schedule": SCHEDULE}}
+FOUND = {"dynamic": {"answer": "schedule", "why": None, "schedule": SCHEDULE}}
 
 
 def case(**parameters: Any) -> Case:
@@ -35,8 +37,8 @@ class FakeBench:
         self.found, self.cost, self.turns = record, cost, 0
         self.seconds = 60.0
 
-    def record(self, case: Case, stage: Any) -> dict[str, Any]:
-        return {**self.found, "case_id": case.id}
+    def record(self, case: Case, stage: Any) -> Record:
+        return a_record(**self.found, case_id=case.id)
 
     def failures(self, case: Case) -> list[str]:
         return ["timeout"] if self.cost(case) is None else []
