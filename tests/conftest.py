@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -63,6 +64,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.framework)
 
 
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays: no collection of garbage has to look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    """Without the variable that names the test: a Python's packages are asked for once for equal environments."""
+    name = os.environ.pop("PYTEST_CURRENT_TEST", "")
+    try:
+        return (yield)
+    finally:
+        os.environ["PYTEST_CURRENT_TEST"] = name
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What the tests have counted, in whatever worker they ran: hostile values, and sweeps that met a fault."""
     tried: dict[str, int] = {}
@@ -118,8 +135,7 @@ class CommandLine:
 
     @property
     def variables(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
-        return {**kept, "COLUMNS": "200", **self.environment}
+        return {**forked.of_a_user(), **self.environment}
 
     def experiment(self, file: str = "trial", **sections: Any) -> str:
         """Write an experiment of a tiny network; `sections` replace or extend its top-level keys."""
