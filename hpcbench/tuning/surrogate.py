@@ -109,8 +109,8 @@ class Surrogate:
             proposed: list[int] = []
             if len(looked) > _AT_RANDOM and notebook.settings:
                 proposed = self._proposed(notebook.effects(), looked)
-            rest = [setting for setting in range(len(self.space.points)) if setting not in looked]
-            proposed = proposed or generator.sample(rest, min(BATCH, len(rest)))
+            rest = [each for each in range(len(self.space.points)) if each not in looked and each not in proposed]
+            proposed += generator.sample(rest, min(BATCH - len(proposed), len(rest)))  # each batch has the default, too
             looked.update(proposed)
             yield from notebook.measure({*proposed, default}, Stage.SHORT)
         yield from self._neighbours(notebook, default, looked)
