@@ -38,11 +38,15 @@ OWN = {"python": sys.executable}  # the environment in which the tests run
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
-# Tests of one worker: they share a cluster, what each framework solves once, or a sweep.
+# Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
 TOGETHER = (
     *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
     *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
     *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
+    *("tests/report/charts/test_charts.py", "tests/report/charts/test_theme.py"),
+    *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
+    *("tests/report/html/test_build_page.py", "tests/report/html/test_history.py"),
+    *("tests/report/terminal/test_status.py", "tests/report/terminal/test_threads.py"),
 )
 
 
