@@ -43,7 +43,7 @@ TOGETHER = (
     *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
     *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
     *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
-    *("tests/report/charts/test_charts.py", "tests/report/charts/test_theme.py"),
+    *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme", "resources", "history")),
     *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
     *("tests/report/html/test_build_page.py", "tests/report/html/test_history.py"),
     *("tests/report/terminal/test_status.py", "tests/report/terminal/test_threads.py"),
