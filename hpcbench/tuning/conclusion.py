@@ -44,6 +44,7 @@ def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
 def _recommendation(context: Context, found: SearchResult, measured: Measurements) -> Recommendation:
     best, default, winner = (context.cases[number] for number in (found.best, context.default, found.winner))
     pairs = found.verdict.pairs if found.verdict else 0
+    of_default = measured.completed(default)
     return Recommendation(
         best=_configuration(context, best, measured, pairs),
         default=_configuration(context, default, measured, pairs),
@@ -53,9 +54,9 @@ def _recommendation(context: Context, found: SearchResult, measured: Measurement
         pairs=pairs,
         beats=_worse(found.effects, found.best),
         of=len(found.effects.costs) - 1,
-        usage=usage(best, default, measured.completed(best) or {}),
+        usage=usage(best, default, measured.completed(best)),
         differs=_differences(measured, best, default),
-        inherited=inherited(default, (measured.completed(default) or {}).get("environment", {})),
+        inherited=inherited(default, of_default.environment if of_default else {}),
     )
 
 
@@ -64,10 +65,10 @@ def _differences(measured: Measurements, best: Case, default: Case) -> dict[str,
     records = measured.completed(best), measured.completed(default)
     if not records[0] or not records[1]:
         return {}
-    works = [record["work"] or {} for record in records if record]
+    works = [record.work for record in records if record]
     of_its_format = {"math_mode"} if best.parameters.dtype != default.parameters.dtype else set()
     names = [name for name in _EQUAL if name not in of_its_format]
-    pairs = {name: (works[0].get(name), works[1].get(name)) for name in names}
+    pairs = {name: (getattr(works[0], name, None), getattr(works[1], name, None)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

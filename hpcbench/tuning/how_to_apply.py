@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hpcbench.core.frameworks import COMPILED, SETTINGS
+from hpcbench.core.record import Record
 from hpcbench.node.launch import allocator
 from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
@@ -32,12 +33,13 @@ class Usage(NamedTuple):
     command: str | None = None
 
 
-def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
+def usage(case: Case, default: Case, record: Record | None) -> Usage:
     """Return what the configuration of a case needs that the default does not.
 
-    The record is of a run of the case; it has the CPUs and the preloaded libraries.
+    The record is of a completed run of the case, if there is one; it has the CPUs and the preloaded libraries.
     """
-    preloaded = record["environment"].get(_PRELOAD, "").split(":") if _preloads(case) else []
+    environment, affinity = (record.environment, record.affinity) if record else ({}, ())
+    preloaded = environment.get(_PRELOAD, "").split(":") if _preloads(case) else []
     before = variables.for_worker(default.parameters.planned(), {})
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
@@ -45,7 +47,7 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
     if by_cpus:  # JAX has as many threads as it may use CPUs, and no variable for it
         chosen.pop("OMP_NUM_THREADS", None)
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
-    cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
+    cpus = tuple(tuple(each) for each in affinity if each) if placed else ()
     return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)), case.parameters.command)
 
 

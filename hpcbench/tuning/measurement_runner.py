@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from hpcbench.config.experiment import Measure
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
 from hpcbench.status.query import query
 from hpcbench.status.reconcile import LOST, SETUP
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import Record, ending
+from hpcbench.store.records import ending
 from hpcbench.store.sweep import Sweep, add_run, planned
 from hpcbench.tuning.measurements import Measurement, Trial
 from hpcbench.util.locking.lease import Lease
@@ -91,6 +92,6 @@ class MeasurementRunner:
 def _was_cut_short(record: Record) -> bool:
     """Return whether a run says nothing about its configuration: it was not started, its script could not continue or
     was lost, or it was ended from outside."""
-    kind = (record["error"] or {}).get("type")
-    waited = record["status"] == status.SKIPPED and kind == status.SKIPPED
-    return waited or kind in (SETUP, LOST) or record["status"] in (status.CANCELLED, status.NODE_FAILURE)
+    kind = record.error_type
+    waited = record.status == status.SKIPPED and kind == status.SKIPPED
+    return waited or kind in (SETUP, LOST) or record.status in (status.CANCELLED, status.NODE_FAILURE)

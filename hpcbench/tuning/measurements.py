@@ -9,8 +9,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import Record, is_disturbed
+from hpcbench.store.records import is_disturbed
 from hpcbench.tuning.ask_tell import Outcome, Search
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.objective import Objective
@@ -128,5 +129,5 @@ def _is_full(measurement: Measurement) -> bool:
 
 
 def _seconds(record: Record) -> float:
-    started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
     return (ended - started).total_seconds()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
 from hpcbench.core import metrics
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError, nearest
@@ -34,37 +34,37 @@ class Objective:
         """Whether it is the throughput, by which work of different batch sizes can be compared."""
         return self.quantity == THROUGHPUT
 
-    def cost_of(self, record: Mapping[str, Any]) -> float | None:
+    def cost_of(self, record: Record) -> float | None:
         """Return the cost of a run, of which less is better; None if it did not complete or has no finite number
         above 0.
 
         It is the seconds of an item or a step, or the metric, or the inverse of a metric of which more is better.
         """
-        value = self._value(record) if record["status"] == COMPLETED else None
+        value = self._value(record) if record.status == COMPLETED else None
         if value is None or not 0 < value < math.inf:
             return None
         return 1 / value if self.quantity.more_is_better and not self.is_throughput else value
 
-    def why_unknown(self, record: Mapping[str, Any]) -> str:
+    def why_unknown(self, record: Record) -> str:
         """Return why a run has no cost, as text."""
-        if record["status"] != COMPLETED:
+        if record.status != COMPLETED:
             return ending(record)
         value = self._value(record)
         if value is None:
             return f"it has no {self.quantity.title}"
         return f"its {self.quantity.title} is {value:g}, and a search compares finite numbers above 0"
 
-    def _value(self, record: Mapping[str, Any]) -> float | None:
+    def _value(self, record: Record) -> float | None:
         if self.quantity not in (THROUGHPUT, TIME):
-            found = (record["metrics"] or {}).get(self.quantity.title)
-            return None if found is None else float(found["value"])
-        times = (record["samples"] or {}).get("times_s")
+            found = (record.metrics or {}).get(self.quantity.title)
+            return None if found is None else found.value
+        times = record.samples.times_s if record.samples else ()
         if not times:
             return None
         time_s = median_of(np.asarray(times, dtype=np.float64))
         if not self.is_throughput:
             return time_s
-        items = (record["work"] or {}).get("items_per_step")
+        items = record.work.items_per_step if record.work else None
         return time_s / items if items else None
 
     def value_of(self, cost: float) -> float:

@@ -109,8 +109,8 @@ class Surrogate:
             proposed: list[int] = []
             if len(sampled) > _AT_RANDOM and trials.configurations:
                 proposed = self._proposed(trials.effects(), sampled)
-            rest = [configuration for configuration in range(len(self.space.points)) if configuration not in sampled]
-            proposed = proposed or generator.sample(rest, min(BATCH, len(rest)))
+            rest = [each for each in range(len(self.space.points)) if each not in sampled and each not in proposed]
+            proposed += generator.sample(rest, min(BATCH - len(proposed), len(rest)))  # each batch has the default, too
             sampled.update(proposed)
             yield from trials.measure({*proposed, default}, Stage.SHORT)
         yield from self._neighbours(trials, default, sampled)

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from hpcbench.config.yaml_document import first_message
 from hpcbench.core import status
 from hpcbench.core.frameworks import SCHEDULE
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import Record, ending
+from hpcbench.store.records import ending
 from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurements import Measurements, Steps
@@ -51,10 +52,10 @@ class ScheduleSearch:
         found = ScheduleResult(None, why, self.measurements.seconds, held_out_left=left)
         if why is None:
             found = yield from self._compare(record, searching, held_out)
-        return replace(found, fixed_threads=(record["dynamic"] or {}).get("fixed_threads"))
+        return replace(found, fixed_threads=(record.dynamic or {}).get("fixed_threads"))
 
     def _compare(self, record: Record, searching: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
-        file = self.save_schedule(record["case_id"], record["dynamic"]["schedule"])
+        file = self.save_schedule(record.case_id, (record.dynamic or {})["schedule"])
         fixed, scheduled = self.cases[self.best], following(searching, file)
         verdict = yield from self._compare_pairs(fixed, scheduled)
         found = ScheduleResult(file, None, self.measurements.seconds, verdict.gain, held_out_left=len(held_out))
@@ -89,9 +90,9 @@ class ScheduleSearch:
 
 def _why_none(record: Record) -> str | None:
     """Return why a run has found no thread plan; None if it has."""
-    if record["status"] != status.COMPLETED:
+    if record.status != status.COMPLETED:
         return ending(record)
-    found = record["dynamic"] or {}
+    found = record.dynamic or {}
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))
 
 

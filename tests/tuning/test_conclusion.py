@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.simulated_settings import run_search
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
 from hpcbench.tuning.ask_tell import Block, Outcome, Trials
 from hpcbench.tuning.block_model import Effects
@@ -18,6 +19,7 @@ from hpcbench.tuning.paired_comparison import Verdict
 from hpcbench.tuning.result import Recommendation, TuningResult
 from hpcbench.tuning.search import SearchResult
 from hpcbench.tuning.search_space import Context
+from tests.fixtures.records import a_record
 from tests.tuning.made import case
 
 CONTEXT = Context((case(), case(intra_op_threads=1), case(intra_op_threads=2)), 0, ("intra_op_threads",))
@@ -83,8 +85,8 @@ class Completed(Measured):
     def costs(self, case: Case) -> list[float]:
         return [0.05, 0.05, 0.1, 0.1, 0.1] if case == CONTEXT.cases[1] else [0.2, 0.2, 0.2]
 
-    def completed(self, case: Case) -> Mapping[str, Any]:
-        return {"work": self.works.get(case.id), "environment": {}, "affinity": {}, "placement": None}
+    def completed(self, case: Case) -> Record:
+        return a_record(work=self.works.get(case.id))
 
 
 def test_what_chose_a_setting_is_not_in_its_value() -> None:

@@ -65,7 +65,7 @@ def test_a_script_that_could_not_go_on_says_nothing_of_its_setting(measured, kin
     with pytest.raises(UserError, match="no such file"):
         runner_of().measure(trial)
     measured(record())
-    assert runner_of(lost).measure(trial).record["status"] == "completed"  # once more
+    assert runner_of(lost).measure(trial).record.status == "completed"  # once more
 
 
 def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

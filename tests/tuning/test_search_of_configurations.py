@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
 import pytest
 
 from benchmarks.simulated_settings import made_up, run_search, searched
+from hpcbench.tuning import paired_comparison
 from hpcbench.tuning.ask_tell import Block, Outcome, Trials
-from hpcbench.tuning.block_model import Measured, fit
+from hpcbench.tuning.block_model import Effects, Measured, fit
 from hpcbench.tuning.exhaustive import cost_over_choice, whole_grid
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.paired_comparison import MIN_PAIRS, Verdict, alpha_share, compare
@@ -180,19 +182,50 @@ def test_a_duel_ends_when_it_is_decided() -> None:
     assert verdict.gain.estimate == pytest.approx(2.0, rel=0.05)
 
 
+def noisier_pair(generator: random.Random) -> Machine:
+    """Equal settings, of which the first two are five times as noisy as the rest."""
+    return Machine(dict.fromkeys(range(8), 1.0), lambda setting, _: generator.gauss(0, 0.05 if setting < 2 else 0.01))
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("most", [6, 18])
 def test_of_a_pair_that_is_noisier_than_the_rest_few_duels_are_won_by_what_is_as_good(most: int) -> None:
     won = 0
     for seed in range(300):
-        generator = random.Random(seed)
-        machine = Machine(
-            dict.fromkeys(range(8), 1.0), lambda setting, _, g=generator: g.gauss(0, 0.05 if setting < 2 else 0.01)
-        )  # type: ignore[misc]
-        trials = Trials(seed)
+        machine, trials = noisier_pair(random.Random(seed)), Trials(seed)
         run_search(whole_grid(trials, range(2, 8), 3), machine)
         verdict: Verdict = run_search(compare(trials, 0, 1, most), machine)
         won += verdict.certain
     assert won <= 6  # of 300; more where the noise of the others counts for these
+
+
+class QuietOthers(Trials):
+    """One that knows the noise of all measurements, which is that of the others."""
+
+    def effects(self, _: Stage | None = None) -> Effects:
+        return Effects({}, {}, 0.01, 10)
+
+
+def plain_fit(pairs: Sequence[Measured]) -> Effects:
+    """That of two configurations by least squares, in a fiftieth of the time that a robust one takes."""
+    costs = {
+        configuration: [each.log_cost for each in pairs if each.configuration == configuration]
+        for configuration in (0, 1)
+    }
+    spread = stdev(map(operator.sub, *costs.values())) / math.sqrt(2)
+    counts = {configuration: len(logs) for configuration, logs in costs.items()}
+    return Effects({configuration: fmean(logs) for configuration, logs in costs.items()}, counts, spread, counts[0] - 1)
+
+
+@pytest.mark.parametrize("most", [6, 18])
+def test_few_of_those_duels_are_won_where_the_fits_are_plain(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bound for what a duel makes of its fits: its looks, and whose noise counts."""
+    monkeypatch.setattr(paired_comparison, "fit", plain_fit)
+    won = sum(
+        run_search(compare(QuietOthers(seed), 0, 1, most), noisier_pair(random.Random(seed))).certain
+        for seed in range(1000)
+    )
+    assert won <= 20  # of 1000
 
 
 def test_the_looks_of_a_duel_share_its_wrong_answers() -> None:

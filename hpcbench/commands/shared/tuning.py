@@ -12,6 +12,7 @@ from hpcbench.commands.shared.context import resumable
 from hpcbench.commands.shared.watch import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.core.frameworks import DYNAMIC
+from hpcbench.core.record import Record
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
@@ -19,7 +20,7 @@ from hpcbench.report.terminal.tuning import in_words, lines
 from hpcbench.report.text.numbers import value_in_words
 from hpcbench.slurm.queue import searching
 from hpcbench.store.journal import Journal, locked
-from hpcbench.store.records import Record, disturbed_by
+from hpcbench.store.records import disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.rerun import Again

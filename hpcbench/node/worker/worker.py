@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 import zlib
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
@@ -14,6 +15,7 @@ from ...core import status
 from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
+from ...core.typed_json import to_json
 from .. import frameworks
 from ..errors import BadData, Missed, Unsupported
 from ..host import hardware, topology
@@ -122,7 +124,7 @@ def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[st
     start = time.perf_counter()
     network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
-    facts["work"] = dict(network.work._asdict())
+    facts["work"] = to_json(network.work)
     facts["gpus"] = _own_gpu(adapter, network)
     return network
 
@@ -146,15 +148,15 @@ def _measure(
     if parameters["task"] == TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
-        facts["samples"] = of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
+        samples = of_whole(learned["elapsed_s"], learned["ended_s"], learned["first_step_s"])
     else:
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
         samples = timing.measure(step, network.synchronize, settings, group.agree)
-        facts["samples"] = samples.as_record()
         if facts["dynamic"]:  # the first step came before others
-            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
+            samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
+    facts["samples"] = to_json(samples)
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])

@@ -19,9 +19,9 @@ SYNCHRONIZE_EVERY = 16  # steps
 
 
 def learn(network: Network) -> Dict[str, Any]:
-    """Train epoch after epoch: `seconds` to the target, and the `curve` of accuracies. Raises Missed after the last.
+    """Train epoch after epoch: `elapsed_s` to the target, and the `curve` of accuracies. Raises Missed after the last.
 
-    `first_step_s` is part of the seconds: in it the step is compiled, and the pipeline of data is filled.
+    `first_step_s` is part of it: in it the step is compiled, and the pipeline of data is filled.
     """
     problem = network.problem
     parameters, group = problem.parameters, problem.group
@@ -33,7 +33,7 @@ def learn(network: Network) -> Dict[str, Any]:
     def told(seconds: Optional[float]) -> Dict[str, Any]:
         accuracy = curve[-1]["accuracy"]
         return {
-            "seconds": seconds,
+            "elapsed_s": seconds,
             "ended_s": time.monotonic(),
             "first_step_s": first_step_s,
             "epochs": len(curve),

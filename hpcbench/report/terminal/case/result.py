@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
@@ -109,16 +109,16 @@ def _threads(view: CaseView) -> str:
         if effective is not None:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
             told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
-    setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
+    setters = dict.fromkeys(by for record in view.ended if record.threads and (by := record.threads.by))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
         by = "; the experiment sets none"
     return ", ".join(told) + (by if told else "")
 
 
-def _dynamic(view: CaseView) -> dict[str, Any] | None:
+def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
     """What the last repetition with threads by section has found."""
-    return next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+    return next((record.dynamic for record in reversed(view.ended) if record.dynamic), None)
 
 
 def _computing(view: CaseView) -> str:
@@ -179,9 +179,9 @@ def _energy(view: CaseView) -> str:
 def _why_no_energy(view: CaseView) -> str:
     """What the sensors said, each once."""
     reasons: dict[str, dict[str, None]] = {}
-    for part in (part for record in view.ended for node in record["watched"] for part in node["energy"]):
-        if part["joules"] is None and (part["kind"] != "gpu" or view.planned.on_gpus):
-            reasons.setdefault(part["reason"], {})[part["domain"]] = None
+    for part in (part for record in view.ended for node in record.monitors for part in node.energy):
+        if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
+            reasons.setdefault(str(part.reason), {})[part.domain] = None
     told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
     return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
 
