@@ -5,7 +5,6 @@ import errno
 import fcntl
 import json
 import os
-import platform
 import stat
 import sys
 from typing import Any, Callable, Dict, Iterator
@@ -57,7 +56,7 @@ def write_whole(path: str, text: str) -> None:
     Raise OSError if the file cannot be written.
     """
     make_folder(os.path.dirname(path))
-    unfinished = "%s.%s-%d.part" % (path, platform.node(), os.getpid())
+    unfinished = "%s.%s-%d.part" % (path, os.uname().nodename, os.getpid())
     try:
         with open(unfinished, "w", encoding="utf-8", opener=no_link) as file:
             file.write(text)

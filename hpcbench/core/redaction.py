@@ -116,21 +116,19 @@ def _blotted(value: Any, secrets: Any) -> Any:
     return value
 
 
+# Compiled by `re` when they are used first: no rank does.
 # NAME=VALUE, NAME: VALUE, "name": "value", x["NAME"] = "value"
 _SIGN = r"""(?P<sign>["']?\]?[ \t]*(?:=>|[:+?]?==?|:)[ \t]*)"""
 # A shell variable: its value may contain any character, so the rest of the line is redacted.
-_VARIABLE = re.compile(r"(?<![A-Za-z0-9_])(?P<name>[A-Z_][A-Z0-9_]*)" + _SIGN)
+_VARIABLE = r"(?<![A-Za-z0-9_])(?P<name>[A-Z_][A-Z0-9_]*)" + _SIGN
 # Any other name: its value is quoted, or has no blanks.
-_ASSIGNED = re.compile(
-    r"(?<![\w.-])(?P<name>-*[A-Za-z_][\w.-]*)" + _SIGN + r"""(?P<value>"[^"\n]+"|'[^'\n]+'|[^\s"']\S{5,})"""
-)
-_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[{]|[(\[{]")  # a call, a lookup or a literal, not a value
+_ASSIGNED = r"(?<![\w.-])(?P<name>-*[A-Za-z_][\w.-]*)" + _SIGN + r"""(?P<value>"[^"\n]+"|'[^'\n]+'|[^\s"']\S{5,})"""
+_CODE = r"[A-Za-z_][\w.]*[(\[{]|[(\[{]"  # a call, a lookup or a literal, not a value
 _EMPTY = ("", '""', "''")
-_KNOWN = re.compile(
-    r"-----BEGIN[A-Z ]* PRIVATE KEY-----.*?(?:-----END[^\n]*|\Z)"
+_KNOWN = (
+    r"(?s)-----BEGIN[A-Z ]* PRIVATE KEY-----.*?(?:-----END[^\n]*|\Z)"
     r"|(?<=://)[^/\s@'\"]*:[^/\s@'\"]+(?=@)"  # user and password in a URL
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA)[\w-]{16,}",
-    re.DOTALL,
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA)[\w-]{16,}"
 )
 
 
@@ -140,14 +138,14 @@ def without_secrets(text: str, environment: Mapping[str, str]) -> Tuple[str, int
     Redacted are the values of names such as API_KEY, the contents of variables with such names, and keys of known
     formats. Some text that is not secret may be redacted, too.
     """
-    shorter: str = _KNOWN.sub(BLOT, redacted(text, environment))
+    shorter: str = re.sub(_KNOWN, BLOT, redacted(text, environment))
     shorter = "\n".join(map(_without_variables, shorter.split("\n")))
-    shorter = _ASSIGNED.sub(_redacted_assignment, shorter)
+    shorter = re.sub(_ASSIGNED, _redacted_assignment, shorter)
     return shorter, max(0, shorter.count(BLOT) - text.count(BLOT))
 
 
 def _without_variables(line: str) -> str:
-    for found in _VARIABLE.finditer(line):
+    for found in re.finditer(_VARIABLE, line):
         if is_secret(found["name"]) and line[found.end() :].strip() not in _EMPTY:
             return line[: found.end()] + BLOT
     return line
@@ -155,7 +153,7 @@ def _without_variables(line: str) -> str:
 
 def _redacted_assignment(found: Match[str]) -> str:
     quote = found["value"][0] if found["value"][0] in "\"'" else ""
-    code = not quote and not found["value"].startswith(BLOT) and _CODE.match(found["value"])
+    code = not quote and not found["value"].startswith(BLOT) and re.match(_CODE, found["value"])
     if code or not is_secret(found["name"]):
         return found[0]
     return "".join((found["name"], found["sign"], quote, BLOT, quote))

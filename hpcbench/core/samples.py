@@ -1,7 +1,6 @@
 """The measurements of one run, as a worker takes them and a record holds them."""
 
 from dataclasses import dataclass
-from statistics import median
 from typing import List, NamedTuple, Optional, Sequence
 
 from .record_field import described
@@ -58,5 +57,7 @@ def medians_of_parts(values: Sequence[float], most: int) -> List[float]:
     """Return the values, or, if there are more than `most`, the medians of `most` equal chunks of them, in order."""
     if len(values) <= most:
         return list(values)
+    from statistics import median  # takes long to import, and a rank does not need it
+
     bounds = [len(values) * part // most for part in range(most + 1)]
     return [median(values[start:end]) for start, end in zip(bounds, bounds[1:])]

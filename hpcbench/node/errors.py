@@ -17,3 +17,7 @@ class Missed(Exception):
     def __init__(self, message: str, learning: Dict[str, Any]) -> None:
         super().__init__(message)
         self.learning = learning
+
+
+class RankLost(ConnectionError):
+    """Another rank has ended."""

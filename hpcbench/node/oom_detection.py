@@ -33,10 +33,11 @@ _OF_TENSORFLOW = (
 )
 _OF_MXNET = (r"\bFailed to allocate \w+ Memory\b",)
 
-PYTORCH = re.compile("|".join((*_OF_PYTORCH, *_OF_GPUS, *_OF_CPP)))
-TENSORFLOW = re.compile("|".join((*_OF_TENSORFLOW, *_OF_XLA, *_OF_GPUS, *_OF_CPP)))
-JAX = re.compile("|".join((*_OF_XLA, *_OF_GPUS, *_OF_CPP)))
-MXNET = re.compile("|".join((*_OF_MXNET, *_OF_GPUS, *_OF_CPP)))
+# Patterns, which `re` compiles when they are used first: a rank imports this without using most of it.
+PYTORCH = "|".join((*_OF_PYTORCH, *_OF_GPUS, *_OF_CPP))
+TENSORFLOW = "|".join((*_OF_TENSORFLOW, *_OF_XLA, *_OF_GPUS, *_OF_CPP))
+JAX = "|".join((*_OF_XLA, *_OF_GPUS, *_OF_CPP))
+MXNET = "|".join((*_OF_MXNET, *_OF_GPUS, *_OF_CPP))
 
 # The exceptions of Python, NumPy, PyTorch and CuPy that mean nothing else, and those that need one of the words above.
 _BY_NAME = ("MemoryError", "_ArrayMemoryError", "OutOfMemoryError")
@@ -47,9 +48,9 @@ _BY_WORDS = {
     "MXNetError": MXNET,
 }
 _TRACEBACK = "Traceback (most recent call last):"
-_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?\Z")
+_RAISED = r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?\Z"
 # What may follow the exception all the same: the rest of its message, and good-byes of the libraries.
-_AFTER = re.compile(
+_AFTER = (
     r"\s|(?:CUDA|HIP) kernel errors might be asynchronously reported|For debugging consider passing (?:CUDA|AMD)_"
     r"|Compile with `TORCH_USE_(?:CUDA|HIP)_DSA`|Search for `(?:cuda|hip)Error"  # PyTorch
     r"|-{20}\Z|For simplicity, JAX has removed its internal frames"
@@ -61,7 +62,7 @@ _AFTER = re.compile(
 )
 
 # By its cgroups, or by looking at each process now and then (JobAcctGather); Slurm 17.11 to 25.05.
-_BY_SLURM = re.compile(
+_BY_SLURM = (
     r"slurmstepd\S*: error: .*(?:oom.kill event|exceeded (?:job )?memory limit)"
     r"|srun: error: \S+: tasks? [\d,-]+: Out Of Memory"
 )
@@ -71,14 +72,14 @@ def last_word(lines: List[str]) -> Optional[str]:
     """What an uncaught exception says as the last thing on standard error, where it is that memory ran out."""
     begun = max((place for place, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=None)
     told = [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
-    raised = _RAISED.match(told[0]) if told else None
-    if raised is None or not all(map(_AFTER.match, told[1:])):
+    raised = re.match(_RAISED, told[0]) if told else None
+    if raised is None or not all(re.match(_AFTER, line) for line in told[1:]):
         return None
     name, words = raised.group(1), raised.group(2) or ""
-    sure = name in _BY_NAME or (name in _BY_WORDS and _BY_WORDS[name].search(words))
+    sure = name in _BY_NAME or (name in _BY_WORDS and re.search(_BY_WORDS[name], words))
     return told[0] if sure else None
 
 
 def by_slurm(lines: List[str]) -> bool:
     """Whether Slurm says in a log that it, or the kernel, has killed tasks of the job because memory ran out."""
-    return any(_BY_SLURM.search(line) for line in lines)
+    return any(re.search(_BY_SLURM, line) for line in lines)

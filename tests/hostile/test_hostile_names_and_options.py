@@ -19,7 +19,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
 from hpcbench.environments.locations import place
 from hpcbench.errors import UserError
-from hpcbench.node.launch import command
+from hpcbench.node.results import command_metrics
 from hpcbench.plan.expressions import is_expression
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.store.workspace import Workspace
@@ -165,7 +165,7 @@ def test_files_and_names_of_metrics_stay_in_the_folder_of_the_repetition(
             folder
         )
         with pytest.raises(MetricError):
-            command.measured({"metrics": {"x": metric.model_dump()}}, [], str(tmp_path))
+            command_metrics.measured({"metrics": {"x": metric.model_dump()}}, [], str(tmp_path))
 
 
 def test_a_sweep_is_found_by_its_name_and_by_nothing_else(tries: Tries, hostile: Hostile, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """What every framework's adapter offers."""
 
 import itertools
+import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from ...core.frameworks import TIME_TO_ACCURACY
 from ...core.record import Work
@@ -116,7 +117,7 @@ class Adapter(ABC):
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, as far as they are there
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's types that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # those that may mean it
-    memory_words: "Pattern[str]"  # which such an error then has
+    memory_words: str  # a regular expression, which such an error then has
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
@@ -145,5 +146,5 @@ class Adapter(ABC):
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the framework's error means that memory ran out."""
-        told = isinstance(error, self.memory_errors) and self.memory_words.search(str(error))
+        told = isinstance(error, self.memory_errors) and re.search(self.memory_words, str(error))
         return isinstance(error, (MemoryError, *self.exhausted)) or bool(told)

@@ -1,10 +1,9 @@
 """What this machine is made of, as the kernel tells it."""
 
+import contextlib
 import fcntl
 import os
-import platform
 import resource
-import socket
 import struct
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -21,7 +20,7 @@ _SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
 def cpu_model() -> str:
     """The processor's name."""
     fields = _cpuinfo()
-    return fields.get("model name") or fields.get("cpu model") or platform.machine()
+    return fields.get("model name") or fields.get("cpu model") or os.uname().machine
 
 
 def cpu_computes_in(dtype: str) -> bool:
@@ -34,12 +33,12 @@ def cpu_computes_in(dtype: str) -> bool:
 def describe() -> Dict[str, Any]:
     """The node as a record wants it."""
     return {
-        "hostname": platform.node(),
+        "hostname": os.uname().nodename,
         "cpu_model": cpu_model(),
         "cpu_count": os.cpu_count(),
         "memory_bytes": memory_bytes(),
-        "kernel": platform.release(),
-        "machine": platform.machine(),
+        "kernel": os.uname().release,
+        "machine": os.uname().machine,
     }
 
 
@@ -52,6 +51,8 @@ def usable_cpus() -> List[int]:
 
 def interface_of(address: str) -> Optional[str]:
     """The network interface with this IPv4 address as its first; None where there is none."""
+    import socket
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:
         for _, name in socket.if_nameindex():
             try:
@@ -100,13 +101,14 @@ def _oom_kills_in(path: str) -> Optional[int]:
 
 
 def _cpuinfo() -> Dict[str, str]:
-    """The fields of the first processor, their names in lower case."""
+    """The fields of the first processor, their names in lower case. Reading all takes long where there are many."""
     fields: Dict[str, str] = {}
-    for line in _lines("/proc/cpuinfo"):
-        name, colon, value = line.partition(":")
-        if not colon:
-            break
-        fields[name.strip().lower()] = value.strip()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            name, colon, value = line.partition(":")
+            if not colon:
+                break
+            fields[name.strip().lower()] = value.strip()
     return fields
 
 

@@ -4,7 +4,6 @@ Else the memory of large tensors goes back to the kernel at each step, and comes
 (mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD).
 """
 
-import ctypes
 from typing import Any, Mapping, Optional
 
 RETAIN = "glibc-retain"
@@ -13,6 +12,10 @@ RETAINING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
 def missing(parameters: Mapping[str, Any]) -> Optional[str]:
     """In words, where a case asks for it and the C library is another; None where nothing is missing."""
-    if parameters["allocator"] != RETAIN or hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
+    if parameters["allocator"] != RETAIN:
+        return None
+    import ctypes
+
+    if hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
         return None
     return "allocator: %s is asked for, and the C library of this Python is not glibc" % RETAIN

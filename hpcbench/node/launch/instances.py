@@ -5,10 +5,6 @@ from typing import List, Mapping
 
 from ...core.frameworks import THREAD_COUNTS
 from ...core.run_spec import PlannedRun
-from ..host import topology
-from ..host.sysfs import this_system
-from . import affinity
-from .local_launcher import spawn_on
 
 
 def bind(planned: PlannedRun, environment: Mapping[str, str]) -> None:
@@ -26,10 +22,16 @@ def start(planned: PlannedRun, command: List[str]) -> int:
     lacking = (
         "HPCBENCH_RANK" in os.environ and "HPCBENCH_CPUS" not in os.environ
     )  # this machine is too small: see machine.py
+    from .local_launcher import spawn_on
+
     return spawn_on([[]] * planned.instances if lacking else _places(planned), command)
 
 
 def _places(planned: PlannedRun) -> List[List[int]]:
+    from ..host import topology
+    from ..host.sysfs import this_system
+    from . import affinity
+
     intra_op, inter_op = (planned.parameters[name] for name in THREAD_COUNTS)
     threads = max(intra_op, inter_op or 0) if intra_op else None
     return affinity.places(topology.read(this_system()), planned.instances, threads, planned.parameters["affinity"])

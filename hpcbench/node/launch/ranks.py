@@ -4,7 +4,6 @@ Variables of srun: sbatch(1) and srun(1), OUTPUT ENVIRONMENT VARIABLES.
 """
 
 import re
-import socket
 from typing import Mapping, NamedTuple
 
 from ..host import hostname as host
@@ -35,10 +34,11 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
         )
     if "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:
         job, step = int(environment.get("SLURM_JOB_ID", 0)), int(environment["SLURM_STEP_ID"])
+        size = int(environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS") or 1)
         return Ranks(
             rank=int(environment["SLURM_PROCID"]),
-            size=int(environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS") or 1),
-            address=_first_address(environment),
+            size=size,
+            address=_first_address(environment) if size > 1 else "127.0.0.1",
             meeting=job * _STEPS + step,
             token="slurm-%s-%d.%d" % (environment.get("SLURM_CLUSTER_NAME", ""), job, step),
             host=host.name(environment),
@@ -52,6 +52,8 @@ _STEPS = 101  # jobs that follow each other begin to look for a port this far ap
 
 def _first_address(environment: Mapping[str, str]) -> str:
     """The first node of the step; where its name does not resolve, the node that srun ran on, which is the same one."""
+    import socket
+
     name = first_host(environment.get("SLURM_STEP_NODELIST", ""))
     try:
         socket.getaddrinfo(name, None)

@@ -10,6 +10,7 @@ import socket
 import time
 from typing import Any, BinaryIO, List, NamedTuple, Optional, cast
 
+from ..errors import RankLost
 from ..host import hardware
 from . import ports
 from .ranks import Ranks
@@ -22,10 +23,6 @@ RETRY_S = 0.05
 
 
 _NO_HELLO = (OSError, ValueError, KeyError, TypeError)  # what comes of a stranger, or of nobody
-
-
-class RankLost(ConnectionError):
-    """Another rank has ended."""
 
 
 class Member(NamedTuple):

@@ -25,8 +25,8 @@ from ...core.status import (
     UNSUPPORTED,
 )
 from .. import oom_detection
-from ..launch import command
-from ..launch.rendezvous import RankLost
+from ..errors import RankLost
+from . import command_metrics
 
 MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
@@ -103,7 +103,7 @@ def conclude(
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
     try:
-        return outcome._replace(metrics=command.measured(sweep["experiment"], ranks, scratch))
+        return outcome._replace(metrics=command_metrics.measured(sweep["experiment"], ranks, scratch))
     except MetricError as error:
         told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, told)

@@ -1,7 +1,6 @@
 """The worker: one rank of one repetition, in a process of its own. What it finds out is a dictionary."""
 
 import os
-import platform
 import re
 import sys
 import time
@@ -47,7 +46,7 @@ def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
 
 
 def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], None]") -> Dict[str, Any]:
-    facts: Dict[str, Any] = {"python": platform.python_version(), "executable": sys.executable, "warnings": []}
+    facts: Dict[str, Any] = {"python": sys.version.split()[0], "executable": sys.executable, "warnings": []}
     adapter: "Optional[Adapter]" = None
     try:
         missing = feasibility.what_is_missing(planned)

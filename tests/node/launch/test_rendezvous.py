@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
+from hpcbench.node.errors import RankLost
 from hpcbench.node.launch import ports, rendezvous
 from hpcbench.node.launch.ranks import Ranks
-from hpcbench.node.launch.rendezvous import CANDIDATES, Group, Member, RankLost
+from hpcbench.node.launch.rendezvous import CANDIDATES, Group, Member
 
 Meet = Callable[..., list[Group]]
 _MEETINGS = itertools.count(31 * os.getpid(), 3 * CANDIDATES)
@@ -332,7 +333,8 @@ def test_rank_0_names_the_rank_that_has_left_and_the_others_name_rank_0(
 # A rank that meets the others, says so, and then gathers for ever.
 MEMBER = """
 import json, sys
-from hpcbench.node.launch.rendezvous import Group, RankLost
+from hpcbench.node.errors import RankLost
+from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.launch.ranks import Ranks
 group = Group(Ranks(**json.loads(sys.argv[1])), timeout_s=60)
 print("met", flush=True)

@@ -1,0 +1,73 @@
+"""The metrics of a command that has ended well: what its output and its files in `$HPCBENCH_RUN` say."""
+
+import os
+import re
+from typing import Any, Dict, Iterator, List
+
+from ...core import metrics
+from ...core.metrics import MetricError
+from ..launch import command
+
+_NAMED = 5  # files, in a message
+
+
+def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
+    """The metrics of a command whose tasks have all ended well.
+
+    Raises MetricError where an expected pattern is missing, or a metric has no value.
+    """
+    for pattern in experiment.get("expect") or ():
+        if not any(_searched(pattern, text) for text in _printed(ranks, scratch, with_errors=True)):
+            raise MetricError("the expected pattern '%s' was not found in the output" % pattern)
+    specs: Dict[str, metrics.Spec] = experiment.get("metrics") or {}
+    return {name: _measured(name, spec, ranks, scratch) for name, spec in specs.items()}
+
+
+def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
+    """A pattern is looked for in all that was printed; JSON and CSV would be broken by words on standard error."""
+    if spec["file"] is None:
+        texts = _printed(ranks, scratch, with_errors=spec["regex"] is not None)
+        return metrics.value_of(name, spec, texts, "the output")
+    try:
+        text = _read(os.path.join(scratch, command.FOLDER, spec["file"]))
+    except OSError as error:
+        named = (name, spec["file"], error.strerror, _listed(os.path.join(scratch, command.FOLDER)))
+        raise MetricError("metric '%s': the file %s in $HPCBENCH_RUN: %s; %s" % named) from error
+    return metrics.value_of(name, spec, [text], "the file %s" % spec["file"])
+
+
+def _searched(pattern: str, text: str) -> bool:
+    try:
+        return re.search(pattern, text, re.MULTILINE) is not None
+    except re.error as error:  # what the planner's Python knows, an older one on the node may not
+        raise MetricError("'%s' is not a regular expression: %s" % (pattern, error)) from error
+
+
+def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> Iterator[str]:
+    """What the tasks printed, by rank: the standard output, and after it the standard error where it is wanted."""
+    for rank in ranks:
+        if not rank["facts"]["output_complete"]:
+            told = (rank["rank"], command.MOST_BYTES // 2**20)
+            said = "rank %d printed more than %d MiB, or went on after its end" % told
+            raise MetricError("%s: that is not searched; write metrics to a file in $HPCBENCH_RUN" % said)
+        output = command.output_of(rank["rank"], scratch)
+        for path in output if with_errors else output[:1]:
+            yield _read(path)
+
+
+def _read(path: str) -> str:
+    """A text, without the mark that some programs put before it. Raises OSError, and MetricError where it is huge."""
+    with open(path, "rb") as file:
+        content = file.read(command.MOST_BYTES + 1)
+    if len(content) > command.MOST_BYTES:
+        raise MetricError("%s is larger than %d MiB" % (os.path.basename(path), command.MOST_BYTES // 2**20))
+    return content.decode("utf-8-sig", "replace")
+
+
+def _listed(folder: str) -> str:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        names = []
+    shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return "there are: %s" % shown if names else "it is empty"
