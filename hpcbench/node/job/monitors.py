@@ -11,7 +11,7 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from ..monitor.protocol import BEGIN, BUSY, END, IDLE, WATCHING
+from ..monitor.protocol import BEGIN, BUSY, END, IDLE
 
 TIMEOUT_S = 30.0  # for a reply: a file system may hold a monitor up
 
@@ -30,18 +30,26 @@ class Monitors:
 
     def begin(self, scratch: str) -> None:
         """Start a timeline in `scratch` on each node, whose base name marks the processes of the run."""
-        watching = sum(reply["said"] == WATCHING for reply in self._ask({"do": BEGIN, "folder": scratch}))
+        replies = self._ask({"do": BEGIN, "folder": scratch})
         self._watching = True
-        if watching < self._nodes:
-            self._say("%d of %d monitors have begun" % (watching, self._nodes))
+        self._say_reasons(replies, "cannot begin")
+        if len(replies) < self._nodes:
+            self._say("%d of %d monitors have answered" % (len(replies), self._nodes))
 
     def end(self) -> None:
         """End the timelines. A monitor that does not answer is killed; what it has written stays."""
         if not self._watching:
             return
         self._watching = False
-        if len(self._ask({"do": END})) < self._nodes:
+        replies = self._ask({"do": END})
+        self._say_reasons(replies, "has ended")
+        if len(replies) < self._nodes:
             self._kill()
+
+    def _say_reasons(self, replies: List[Dict[str, Any]], what: str) -> None:
+        for reply in replies:
+            if reply["reason"]:
+                self._say("the monitor on %s %s: %s" % (reply["host"], what, reply["reason"]))
 
     def busy(self, wait_s: float, gpus: bool) -> str:
         """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing."""

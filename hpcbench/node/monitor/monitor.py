@@ -5,7 +5,6 @@ The job's driver holds the other end of its standard input. Whatever becomes of 
 
 import gc
 import os
-import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -108,37 +107,38 @@ class _Scheduled:
 
 def serve(commands: Commands) -> None:
     """Do what the commands say, run after run, until they end."""
-    host = hostname.name(os.environ)
+    host, trouble = hostname.name(os.environ), ""
     while True:
         command = commands.next()
         if command is None:
             return
         if command.get("do") == BEGIN:
-            _serve_run(str(command["folder"]), command, commands, host)
+            trouble = _serve_run(str(command["folder"]), command, commands, host)
         elif command.get("do") == END:  # of a run whose timeline has ended before, as on a full disk
-            reply(command, host, ENDED)
+            reply(command, host, ENDED, trouble)
         elif command.get("do") == IDLE:
             noise = idle_check.wait(float(command["wait_s"]), bool(command["gpus"]))
             reply(command, host, BUSY if noise else QUIET, noise or "")
 
 
-def _serve_run(folder: str, command: Command, commands: Commands, host: str) -> None:
+def _serve_run(folder: str, command: Command, commands: Commands, host: str) -> str:
+    trouble = ""
     try:
-        watch(folder, os.path.basename(folder), commands, lambda: reply(command, host, WATCHING))
+        trouble = watch(folder, os.path.basename(folder), commands, lambda: reply(command, host, WATCHING))
     except OSError as error:
-        print("hpcbench: the monitor on %s cannot begin: %s" % (host, error), file=sys.stderr)
         reply(command, host, FAILED, str(error))
     if commands.end is not None:
-        reply(commands.end, host, ENDED)
+        reply(commands.end, host, ENDED, trouble)
+    return trouble
 
 
-def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None], interval_s: float = INTERVAL_S) -> int:
+def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None], interval_s: float = INTERVAL_S) -> str:
     """Write the timeline of this node to `folder`, until the run whose processes have `mark` is over.
 
-    Calls `ready` when it has begun. Returns 1 if nothing more could be written, else 0.
+    Calls `ready` when it has begun. Returns why it could write no more, else an empty text.
     """
     own = OwnProcesses(mark)
-    own.refresh()  # before those of the repetition come
+    own.begin()
     found, absent = sources.present(Place(own, Files()))
     own_host = hostname.name(os.environ)
     header: Dict[str, Any] = {
@@ -159,8 +159,7 @@ def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None],
     try:
         ticks = _run(scheduled, own, writer, interval_s, commands)
     except OSError as error:  # a full disk: what was written until then is there
-        print("hpcbench: the monitor on %s has ended: %s" % (own_host, error), file=sys.stderr)
-        return 1
+        return str(error)
     finally:
         gc.enable()
     failed = {each.source.name: each.failed for each in scheduled if each.failed}
@@ -175,7 +174,7 @@ def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None],
             "failed": failed,
         }
     )
-    return 0
+    return ""
 
 
 def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:

@@ -5,12 +5,26 @@ import contextlib
 import os
 import time
 from math import inf
-from typing import Dict, FrozenSet, List, Set
+from typing import Dict, FrozenSet, List, NamedTuple, Set
 
 from ..host.open_files import Files
 
 MARK = "HPCBENCH_MARK"  # the variable; its value is the repetition's own
 YOUNG_S = 5.0  # for so long a process may be between its fork and its exec, on a machine that is busy
+
+
+class _Stranger(NamedTuple):
+    """A process that is not own as far as is known, and when to look at it again."""
+
+    seen_s: float  # first
+    again_s: float
+
+    def looked_at(self, now: float) -> "_Stranger":
+        """Return it with the time of the next look, when it is twice as old: on a busy node there are many of them."""
+        return _Stranger(self.seen_s, 2 * now - self.seen_s if now - self.seen_s < YOUNG_S else inf)
+
+
+_OLD = _Stranger(-inf, inf)
 
 
 class OwnProcesses:
@@ -20,7 +34,7 @@ class OwnProcesses:
         self._variable = ("%s=%s" % (MARK, mark)).encode()
         self._proc = os.path.join(root, "proc")
         self._files = Files()
-        self._strangers: Dict[int, float] = {}  # and when each was seen first
+        self._strangers: Dict[int, _Stranger] = {}
         self._knows = False
         self._forks = b""
         self._young_until_s = 0.0  # until when a stranger may turn out to be own
@@ -32,27 +46,37 @@ class OwnProcesses:
         """Whether some process or thread of the node has begun since the last look, or was too young then."""
         return self.forks != self._forks or time.monotonic() < self._young_until_s
 
+    def begin(self) -> None:
+        """Take all that are there for strangers: this run has none yet, and nobody else has its mark."""
+        self._strangers = dict.fromkeys(self._listed(), _OLD)
+        self._knows = True
+
     def refresh(self) -> None:
         """Look for processes that have come or gone. A number used again between two looks is not noticed."""
         self._forks = self.forks
-        present = sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
+        present = self._listed()
         there = set(present)
         own = {pid: None for pid in self.pids if pid in there}
         now = time.monotonic()
-        first_s = now if self._knows else -inf  # those that were there before us do not change any more
+        first = _Stranger(now, now) if self._knows else _OLD  # those that were there before us do not change any more
         strangers = {}
         for pid in present:
             if pid in own:
                 continue
-            seen_s = self._strangers.get(pid)
-            if (seen_s is None or now - seen_s < YOUNG_S) and self._is_own(pid, own):
+            known = self._strangers.get(pid)
+            if known is not None and now < known.again_s:
+                strangers[pid] = known
+            elif self._is_own(pid, own):
                 own[pid] = None
             else:
-                strangers[pid] = first_s if seen_s is None else seen_s
-                self._young_until_s = max(self._young_until_s, strangers[pid] + YOUNG_S)
+                strangers[pid] = first if known is None else known.looked_at(now)
+                self._young_until_s = max(self._young_until_s, strangers[pid].seen_s + YOUNG_S)
         self._strangers, self._knows = strangers, True
         self.pids = list(own)
         self.cpus = self._allowed()
+
+    def _listed(self) -> List[int]:
+        return sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
 
     def cgroups(self) -> bytes:
         """What /proc/PID/cgroup of the first of them holds now: it may have been moved to another."""

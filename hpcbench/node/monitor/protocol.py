@@ -1,6 +1,7 @@
 """What a job's driver and its monitors say to each other: a JSON object in each line.
 
-A command has `do` and a `number`; the reply of each node has the same number, its `host`, and what it `said`.
+A command has `do` and a `number`; the reply of each node has the same number, its `host`, and what it `said`, with a
+`reason` for FAILED and BUSY, and for ENDED if it could not write to the end.
 """
 
 import json
@@ -9,8 +10,8 @@ import select
 from typing import Any, Dict, Optional
 
 BEGIN, END, IDLE = "begin", "end", "idle"  # commands: `folder` of the timeline; -; `wait_s` and `gpus`
-WATCHING, FAILED, ENDED = "watching", "failed", "ended"  # replies to BEGIN and END; FAILED has a `reason`
-BUSY, QUIET = "busy", "quiet"  # replies to IDLE; BUSY has a `reason`
+WATCHING, FAILED, ENDED = "watching", "failed", "ended"  # replies to BEGIN and END
+BUSY, QUIET = "busy", "quiet"  # replies to IDLE
 
 Command = Dict[str, Any]
 

@@ -51,6 +51,14 @@ def test_what_is_marked_is_own_and_what_descends_from_it(node: Any) -> None:
     assert node.pids() == [10, 11, 12]
 
 
+def test_what_is_there_when_a_run_begins_is_not_looked_at(node: Any) -> None:
+    node.start(10, 1, MARKED)
+    node.own.begin()
+    node.start(11, 10)
+    node.start(12, 1, MARKED)
+    assert node.pids() == [12]
+
+
 @pytest.mark.parametrize(
     "variable", ["", MARK, f"{MARK}=", f"{MARK}=other", f"{MARK}=mark2", f"MY_{MARK}=mark", f"A={MARK}=mark"]
 )
@@ -99,7 +107,8 @@ def test_one_that_is_marked_between_its_fork_and_its_exec_is_found_later(node: A
         assert node.pids() == []
         clock[0] += 0.1
     node.start(10, 1, MARKED)
-    assert node.pids() == [10]
+    clock[0] += 1.0
+    assert node.pids() == [10], "when it is twice as old at the latest"
 
 
 @pytest.mark.parametrize("there_before", [True, False])
