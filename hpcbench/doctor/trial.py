@@ -20,6 +20,7 @@ from hpcbench.status.query import query
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import create
+from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.util.signals import ended_like_ctrl_c
 
 
@@ -37,7 +38,8 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
         paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
         sweep = create(workspace, paths, plan, source)
         (run,) = query(sweep).runs
-        record, _ = run_repetition(sweep, run)
+        with LocalExecutor(paths) as executor:
+            record, _ = run_repetition(sweep, run, executor)
         return record, paths.log(run.job, run.element, None).read_text(encoding="utf-8", errors="replace")
 
 

@@ -42,6 +42,7 @@ def _add_job(commands: Any) -> None:
     job = commands.add_parser("job", help="run the elements of a job, each to its record")
     job.add_argument("job_file", help="jobs/SWEEP/JOB.jsonl")
     job.add_argument("elements", type=int, nargs="*", help="lines of it, from 0 [default: those of the array index]")
+    job.add_argument("--serve", type=int, metavar="FD", help="take the elements from a connected socket, one by one")
     job.add_argument("--results", required=True, help="results/SWEEP")
     job.add_argument("--batch", required=True, help="the submission that this job came from")
     job.add_argument("--limit", type=float, required=True, help="seconds of wall time for each run")

@@ -7,17 +7,17 @@ from hpcbench.status.progress import RunProgress
 from hpcbench.status.reconcile import reconcile_local
 from hpcbench.store.records import best_attempt, in_order, read_file
 from hpcbench.store.sweep import Sweep
-from hpcbench.submit.local_executor import run_one
+from hpcbench.submit.local_executor import LocalExecutor
 
 
-def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> tuple[Record, list[Record]]:
+def run_repetition(sweep: Sweep, run: RunProgress, executor: LocalExecutor) -> tuple[Record, list[Record]]:
     """Run one repetition; return the record that counts, and the records of all attempts that were made now.
 
-    If its script leaves no record, one is saved for it.
+    If its driver leaves no record, one is saved for it.
     """
     path = sweep.paths.local_records(run.job)
     before = path.stat().st_size if path.exists() else 0
-    run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
+    executor.run(run.job, run.element, sweep.limit_s(run.job))
     new = [record for record in read_file(path, before) if record.element == run.element]
     best = best_attempt(in_order([*run.attempts, *new]))
     if best is not None and new:

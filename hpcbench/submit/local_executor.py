@@ -1,65 +1,142 @@
-"""Running a sweep on this machine: the same scripts, one repetition at a time, in the foreground."""
+"""Running a sweep on this machine: the same scripts, one run at a time, in the foreground."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
+from types import TracebackType
 
 from hpcbench.core.files import no_link
 from hpcbench.store.workspace import SweepPaths
 
 STOP_GRACE_S = 30.0  # Slurm's default KillWait
+MAX_DRIVERS = 4  # that wait for their next run: each holds some 20 MB
+POLL_S = 0.02  # while a driver is being ended
+LOOK_S = 1.0  # between two looks whether a script has died whose connection something else holds open
 
 
-def run_one(paths: SweepPaths, job: str, element: int, limit_s: int, lock: int | None) -> None:
-    """Run one element to its end, or to its wall time. Its record is written by the script itself.
+class LocalExecutor:
+    """Runs elements one by one. The driver of a job stays for its next element, and ends with the `with` block.
 
-    The script, but no program that is measured, inherits the descriptor of the sweep's lock: where this process is
-    killed, it still keeps others out until its record is written. KeyboardInterrupt ends the repetition first, then
-    passes.
+    A script, but no program that is measured, inherits the descriptor of the sweep's lock: if this process is killed,
+    it still keeps others out until the record of the current run is written.
     """
-    log = paths.log(job, element, None)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "wb", opener=no_link) as output:
-        script = subprocess.Popen(
-            ["bash", str(paths.script(job)), str(element)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=_environment(log),
-            pass_fds=() if lock is None else (lock,),
-            start_new_session=True,  # the whole repetition can be stopped as one group
-        )
-    try:
-        script.wait(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        _stop(script)
-    except KeyboardInterrupt:
-        _stop(script)
-        raise
+
+    def __init__(self, paths: SweepPaths, lock: int | None = None) -> None:
+        self._paths = paths
+        self._lock = lock
+        self._drivers: dict[str, _Driver] = {}  # by job, the one that was used last at the end
+
+    def __enter__(self) -> LocalExecutor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for driver in self._drivers.values():
+            driver.end()
+        self._drivers.clear()
+
+    def run(self, job: str, element: int, limit_s: int) -> None:
+        """Run one element to its end, or to its time limit. Its record is written by its driver.
+
+        KeyboardInterrupt ends the run first, then passes. Raise OSError if the log cannot be written.
+        """
+        log = self._paths.log(job, element, None)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "wb", opener=no_link) as output:
+            driver = self._drivers.pop(job, None)
+            if driver is None or driver.has_ended:
+                driver = _Driver(self._paths.script(job), log, output.fileno(), self._lock)
+        if driver.run(element, log, limit_s):
+            self._drivers[job] = driver
+        if len(self._drivers) > MAX_DRIVERS:
+            self._drivers.pop(next(iter(self._drivers))).end()
+
+
+class _Driver:
+    """The script of a job, which ends in the driver of its runs."""
+
+    def __init__(self, script: Path, log: Path, output: int, lock: int | None) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._script = subprocess.Popen(
+                ["bash", str(script), "--serve", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environment(log),
+                pass_fds=(theirs.fileno(), *(() if lock is None else (lock,))),
+                start_new_session=True,  # all of a run can be stopped as one group
+            )
+
+    @property
+    def has_ended(self) -> bool:
+        return self._script.poll() is not None
+
+    def run(self, element: int, log: Path, limit_s: int) -> bool:
+        """Run an element; return whether the driver is there for another one."""
+        request = json.dumps({"element": element, "log": str(log)}) + "\n"
+        answered = False
+        try:
+            with contextlib.suppress(ConnectionError):  # the driver has died
+                self._socket.sendall(request.encode())
+                answered = self._has_answered(time.monotonic() + limit_s)
+        finally:
+            if not answered:
+                self._stop()
+        return answered
+
+    def end(self) -> None:
+        """End the driver after its current run, if it has one."""
+        self._socket.close()
+        try:
+            self._script.wait(timeout=STOP_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._stop()
+
+    def _has_answered(self, until_s: float) -> bool:
+        """Wait for the end of the current run; return False if the driver has died or the time is over."""
+        while not self.has_ended:
+            left_s = until_s - time.monotonic()
+            if select.select([self._socket], [], [], max(0.0, min(left_s, LOOK_S)))[0]:
+                return bool(self._socket.recv(4096))
+            if left_s <= 0:
+                return False
+        return False
+
+    def _stop(self) -> None:
+        """SIGTERM to the whole group, as Slurm does; the driver outlives it and writes the record. Then SIGKILL.
+
+        If the driver has died, its ranks outlive it, which end what they have started.
+        """
+        self._socket.close()
+        until_s = time.monotonic() + STOP_GRACE_S
+        try:
+            alive = self._signal(signal.SIGTERM)
+            while alive and time.monotonic() < until_s:
+                time.sleep(POLL_S)
+                self._script.poll()
+                alive = self._signal(0)
+        finally:
+            self._signal(signal.SIGKILL)
+            self._script.wait()
+
+    def _signal(self, number: int) -> bool:
+        """Signal the group; return whether some process of it is there."""
+        try:
+            os.killpg(self._script.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
 
 
 def _environment(log: Path) -> dict[str, str]:
     """Variables of an enclosing Slurm job would make the script believe that it is one."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
     return {**inherited, "HPCBENCH_LOG": str(log)}
-
-
-def _stop(script: subprocess.Popen[bytes]) -> None:
-    """SIGTERM to the whole group, as Slurm does; the script outlives it and writes the record. Then SIGKILL."""
-    _signal(script, signal.SIGTERM)
-    try:
-        script.wait(timeout=STOP_GRACE_S)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        _signal(script, signal.SIGKILL)
-        script.wait()
-
-
-def _signal(script: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(script.pid, number)

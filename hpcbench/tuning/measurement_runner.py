@@ -20,6 +20,7 @@ from hpcbench.status.reconcile import LOST, SETUP
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.records import ending
 from hpcbench.store.sweep import Sweep, add_run, planned
+from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.tuning.measurements import Measurement, Trial
 from hpcbench.util.locking.lease import Lease
 
@@ -69,6 +70,7 @@ class MeasurementRunner:
 
     sweep: Sweep
     lease: Lease
+    executor: LocalExecutor
     settings: Measure
     runs: Runs
 
@@ -82,7 +84,7 @@ class MeasurementRunner:
         run = self.runs.next_run(trial.case, trial.stage.of(self.settings))
         if run.record is not None and not _was_cut_short(run.record):
             return Measurement(trial, run.record, run.attempts, is_new=False)
-        record, new = run_repetition(self.sweep, run, self.lease.fileno())
+        record, new = run_repetition(self.sweep, run, self.executor)
         if _was_cut_short(record):
             hint = f"hpcbench resume {self.sweep.paths.name} measures it again, and goes on"
             raise UserError(f"a measurement ended as {ending(record)}", where=trial.case.id, hint=hint)

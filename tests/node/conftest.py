@@ -45,8 +45,8 @@ SWEEP = {
 SPAWN = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from hpcbench_carried.node.launch.local_launcher import EndOnSignal, run_tasks
-sys.exit(run_tasks(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:], EndOnSignal))
+from hpcbench_carried.node.launch.local_launcher import EndOnSignal, executing, run_tasks
+sys.exit(run_tasks(int(sys.argv[2]), int(sys.argv[3]), executing(sys.argv[4:]), EndOnSignal))
 """
 RECORD = """
 import json, os, sys

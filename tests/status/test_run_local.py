@@ -18,6 +18,7 @@ from hpcbench.status.query import query
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
+from hpcbench.submit.local_executor import LocalExecutor
 
 PARAMETERS = Parameters.model_validate({"framework": "pytorch", "model": "mlp"}).planned()
 PLANNED = PlannedRun("0123456789ab", 0, 0, 0, PARAMETERS, {}, {"retries": 1})
@@ -58,7 +59,8 @@ def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(
     job = {"slurm": {"time": "1"}, "width": 1}
     sweep = Sweep(paths, {**DESCRIPTION, "jobs": {"job-1": job}})
     (run,) = query(sweep).runs
-    kept, measured = run_repetition(sweep, run)
+    with LocalExecutor(paths) as executor:
+        kept, measured = run_repetition(sweep, run, executor)
     assert kept.attempt == told
     assert [each.attempt for each in measured] == list(range(1, len(attempts) + 1))
     (run,) = query(sweep).runs

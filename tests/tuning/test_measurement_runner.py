@@ -44,7 +44,8 @@ def runner_of(*before: dict[str, Any]) -> MeasurementRunner:
     runs: Any = FakeRuns(*before)
     sweep: Any = SimpleNamespace(paths=SimpleNamespace(name="study-1"))
     lease: Any = FakeLease()
-    return MeasurementRunner(sweep, lease, Measure(), runs)
+    executor: Any = None
+    return MeasurementRunner(sweep, lease, executor, Measure(), runs)
 
 
 @pytest.fixture

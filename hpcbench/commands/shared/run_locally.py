@@ -14,6 +14,7 @@ from hpcbench.status.progress import RunProgress
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.records import disturbed_by, is_disturbed
 from hpcbench.store.sweep import Sweep
+from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
@@ -38,11 +39,11 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     if any(run.planned.measure["quiet"] == "wait" for run in ordered):
         err.print("each waits until nobody else uses this machine, for up to half of its wall time", soft_wrap=True)
     disturbed = 0
-    with ended_like_ctrl_c(), progress as bar:
+    with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
             lease.check()
-            record, attempts = run_repetition(sweep, run, lease.fileno())
+            record, attempts = run_repetition(sweep, run, executor)
             disturbed += is_disturbed(record)
             counts[record.status] += 1
             done = sum(counts.values())

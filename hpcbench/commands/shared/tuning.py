@@ -23,6 +23,7 @@ from hpcbench.store.journal import Journal, locked
 from hpcbench.store.records import disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
+from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.submit.rerun import Again
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import MeasurementRunner, Runs
@@ -107,12 +108,12 @@ def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objectiv
     """Measure what the tuner asks for until it has its results; print its events and save the results."""
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
-    with ended_like_ctrl_c(), progress as bar:
+    with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         name, runs = sweep.paths.name, Runs(sweep)
         task = bar.add_task(name, total=None)
         if runs.measured:
             err.print(f"{plural(runs.measured, 'measurement')} kept from before", soft_wrap=True)
-        runner = MeasurementRunner(sweep, lease, experiment.measure, runs)
+        runner = MeasurementRunner(sweep, lease, executor, experiment.measure, runs)
         while (trial := tuner.ask()) is not None:
             for event in tuner.tell(runner.measure(trial)):
                 _show(event, objective, lambda line: bar.update(task, description=f"{name} {line}"))

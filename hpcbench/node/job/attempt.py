@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import sys
 import time
 from enum import Enum
@@ -10,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, NoReturn, Tuple
 
 from ...core import oom_pruning
 from ...core.files import make_folder
+from ...core.rank_command import RankTask, packages_file, scratch_folder
 from ...core.record import Record, RecordKey
 from ...core.run_spec import PlannedRun
 from ...core.samples import DISTURBED
@@ -82,9 +82,9 @@ def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output)
     status = 0
     if not (too_large or noise or lane.stop.requested):
         lane.monitors.begin(scratch)
-        packages = os.path.join(job.results, "environments", _environment(lane) + ".json")
-        words = job.rank_words(element, scratch, packages, job.limit_s - clock.elapsed_s())
-        status = launcher.launch(job, planned, lane.share, words, output, lane.stop)
+        packages = packages_file(job.results, _environment(lane))
+        task = RankTask(job.zipapp, job.file, element, scratch, packages, job.limit_s - clock.elapsed_s())
+        status = launcher.launch(job, planned, lane.share, task, output, lane.stop)
         lane.monitors.end()
     ranks = record_writer.read_ranks(scratch)
     ending = Ending(
@@ -148,12 +148,12 @@ def _scratch(job: Job, element: int, number: int) -> str:
     """Make the folder of an attempt, whose name marks its processes, and none that an earlier attempt has left."""
     process = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
     restart = os.environ.get("SLURM_RESTART_COUNT") or "0"
-    path = os.path.join(job.running, "%d-%s-%s-%d" % (element, process, restart, number))
+    path = scratch_folder(job.running, element, process, restart, number)
     shutil.rmtree(path, ignore_errors=True)  # of a process that had the same number
     try:
         make_folder(path)
     except OSError:
-        give_up("%s cannot write to %s" % (socket.gethostname(), job.running))
+        give_up("%s cannot write to %s" % (os.uname().nodename, job.running))
     return path
 
 

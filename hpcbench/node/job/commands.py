@@ -6,14 +6,14 @@ import sys
 from typing import Any
 
 from .attempt import give_up
-from .driver import drive, pack
+from .driver import drive, pack, serve
 from .job import Job
 
 
 def job(arguments: Any) -> int:
     """Run the elements of a job; return 0 if all completed, else 1."""
     slurm = bool(arguments.srun)
-    if not slurm and not arguments.elements:
+    if not slurm and not arguments.elements and arguments.serve is None:
         give_up("the number of an element is missing")
     index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
     array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
@@ -34,4 +34,6 @@ def job(arguments: Any) -> int:
         limit_s=arguments.limit,
         zipapp=os.path.abspath(sys.argv[0]),
     )
+    if arguments.serve is not None:
+        return serve(described, arguments.serve)
     return drive(described, arguments.elements or pack(described, index))

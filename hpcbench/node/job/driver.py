@@ -3,38 +3,53 @@
 import json
 import os
 import random
-import socket
 import threading
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from . import launcher, requeue
 from .attempt import Clock, Lane, NextStep, attempt, give_up
 from .job import Job
 from .monitors import Monitors
 from .output import FileOutput, Output, copy_and_remove, left_by_earlier_start
+from .requests import Requests
 from .stop import Stop
 
 CONTROLLER_S = 10.0  # between two attempts while slurmctld is away; up to twice that, for not all jobs ask at once
 UNTIL_KILLED_S = 3600.0
 
+MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes what they say
+
 
 def drive(job: Job, elements: List[int]) -> int:
     """Run these elements of a job to their records. Return 0 if all completed, else 1."""
     stop = Stop()
+    sweep = _begun(job)
+    if not job.on_slurm:
+        return _Driver(job, sweep, stop, shares_job=False).run_here(elements)
+    os.environ["SLURM_EXPORT_ENV"] = "ALL"  # else a site's --export=NONE would hide the modules from srun
+    if _was_given_up(job):
+        give_up("another job runs this")
+    elements = _left(job, sweep, elements)
+    return _Driver(job, sweep, stop, shares_job=len(elements) > 1).run_on_slurm(elements)
+
+
+def serve(job: Job, descriptor: int) -> int:
+    """Run the elements of a local job that come through a connected socket. Return 0 if all completed, else 1."""
+    stop = Stop()
+    driver = _Driver(job, _begun(job), stop, shares_job=False)
+    return driver.run_here(Requests(descriptor, driver.output, stop))
+
+
+def _begun(job: Job) -> Dict[str, Any]:
+    """Make the folder of running attempts; return the description of the sweep. Ends the job if it cannot."""
     try:
         os.makedirs(job.running, exist_ok=True)
     except OSError:
-        give_up("%s cannot write to %s" % (socket.gethostname(), job.results))
+        give_up("%s cannot write to %s" % (os.uname().nodename, job.results))
     try:
-        sweep = job.sweep()
+        return job.sweep()
     except (OSError, ValueError) as error:
         give_up("%s cannot be read: %s" % (os.path.join(os.path.dirname(job.file), "sweep.json"), error))
-    if job.on_slurm:
-        os.environ["SLURM_EXPORT_ENV"] = "ALL"  # else a site's --export=NONE would hide the modules from srun
-        if _was_given_up(job):
-            give_up("another job runs this")
-        elements = _left(job, sweep, elements)
-    return _Driver(job, sweep, stop, len(elements) > 1 and job.on_slurm).run(elements)
 
 
 def pack(job: Job, index: int) -> List[int]:
@@ -93,60 +108,68 @@ class _Driver:
         self._sweep = sweep
         self._stop = stop
         self._shares_job = shares_job
-        self._width: int = sweep["jobs"][job.name]["width"] if job.on_slurm else 1
-        self._output = Output(job.log)
+        self.output = Output(job.log)
         self._failed = False
 
-    def run(self, elements: List[int]) -> int:
-        """Run them all, or until told to end; return 0 if all completed, else 1."""
-        if not elements:
-            return 0
-        nodes = int(self._job.planned(elements[0]).parameters["nodes"]) if self._job.on_slurm else 1
-        version, said = launcher.slurm_version() if self._job.on_slurm else (None, "")
-        beside: List[str] = []
-        if self._job.on_slurm:
-            if version and version >= launcher.SHARES_NODES:
-                beside = launcher.on_each_node(nodes)
-            elif nodes > 1:
-                told = (said or "no Slurm", socket.gethostname())
-                self._output.say("%s: only %s is watched; to watch every node takes Slurm 22.05 or newer" % told)
-        words = [*beside, *launcher.monitor_words(self._job.zipapp, os.path.join(self._job.results, "nodes"))]
-        watched = nodes if beside else 1
-        if self._width > 1:
-            self._side_by_side(elements, words, watched, launcher.own_share(version, self._width))
-        else:
-            self._one_after_another(elements, Monitors(words, watched, self._output.say))
+    def run_here(self, elements: Iterable[int]) -> int:
+        """Run elements on this machine until they or the signal to end have come; return 0 if all completed, else 1."""
+        self._one_after_another(elements, self._monitors([], 1))
         return int(self._failed)
 
-    def _one_after_another(self, elements: List[int], monitors: Monitors) -> None:
+    def run_on_slurm(self, elements: List[int]) -> int:
+        """Do the same on the nodes of a Slurm job."""
+        if not elements:
+            return 0
+        width: int = self._sweep["jobs"][self._job.name]["width"]
+        nodes = int(self._job.planned(elements[0]).parameters["nodes"])
+        version, said = launcher.slurm_version() if max(nodes, width) > 1 else (None, "")
+        srun: List[str] = []  # the one node of a job is the one that this runs on
+        if version and version >= launcher.SHARES_NODES and nodes > 1:
+            srun = launcher.on_each_node(nodes)
+        elif nodes > 1:
+            told = (said or "no Slurm", os.uname().nodename)
+            self.output.say("%s: only %s is watched; to watch every node takes Slurm 22.05 or newer" % told)
+        watched = nodes if srun else 1
+        if width > 1:
+            self._side_by_side(elements, lambda say: self._monitors(srun, watched, say), width, version)
+        else:
+            self._one_after_another(elements, self._monitors(srun, watched))
+        return int(self._failed)
+
+    def _monitors(self, srun: List[str], nodes: int, say: Optional[Callable[[str], None]] = None) -> Monitors:
+        nodes_folder = os.path.join(self._job.results, "nodes")
+        words = [*srun, *launcher.monitor_words(self._job.zipapp, nodes_folder)]
+        return Monitors(words, nodes, say or self.output.say)
+
+    def _one_after_another(self, elements: Iterable[int], monitors: Monitors) -> None:
         lane = Lane(self._job, self._sweep, monitors, self._stop, [], self._shares_job)
         for element in elements:
             if self._stop.requested:
                 break
-            self._repetition(lane, element, self._output)
+            self._repetition(lane, element, self.output)
         monitors.close()
 
-    def _side_by_side(self, elements: List[int], words: List[str], nodes: int, share: List[str]) -> None:
+    def _side_by_side(self, elements: List[int], monitors: MakeMonitors, width: int, version: launcher.Version) -> None:
         job_id = os.environ.get("SLURM_JOB_ID", "")
         for path in left_by_earlier_start(self._job.running, job_id):
             copy_and_remove(path)
         waiting = list(reversed(elements))
         lanes = [
-            threading.Thread(target=self._run_lane, args=(waiting, words, nodes, share))
-            for _ in range(min(self._width, len(elements)))
+            threading.Thread(target=self._run_lane, args=(waiting, monitors, launcher.own_share(version, width)))
+            for _ in range(min(width, len(elements)))
         ]
         for lane in lanes:
             lane.start()
         for lane in lanes:
             lane.join()
 
-    def _run_lane(self, waiting: List[int], words: List[str], nodes: int, share: List[str]) -> None:
+    def _run_lane(self, waiting: List[int], make_monitors: MakeMonitors, share: List[str]) -> None:
         output: Optional[Output] = None
 
         def say(text: str) -> None:
-            (output or self._output).say(text)
+            (output or self.output).say(text)
 
-        monitors = Monitors(words, nodes, say)
+        monitors = make_monitors(say)
         lane = Lane(self._job, self._sweep, monitors, self._stop, share, self._shares_job)
         while waiting and not self._stop.requested:
             try:
@@ -170,7 +193,7 @@ class _Driver:
         try:
             return FileOutput(os.path.join(self._job.running, name))
         except OSError:
-            return self._output
+            return self.output
 
     def _repetition(self, lane: Lane, element: int, output: Output) -> None:
         """Run an element with as many attempts as it takes; each leaves a record."""

@@ -44,8 +44,3 @@ class Job(NamedTuple):
         with open(os.path.join(os.path.dirname(self.file), "sweep.json"), encoding="utf-8") as file:
             description: Dict[str, Any] = json.load(file)
         return description
-
-    def rank_words(self, element: int, scratch: str, packages: str, limit_s: float) -> List[str]:
-        """Return the command that runs one task of a run, without what launches it."""
-        options = ["--scratch", scratch, "--packages", packages, "--limit", "%.0f" % max(limit_s, 0.0)]
-        return [*self.python, self.zipapp, "rank", self.file, str(element), *options]

@@ -7,18 +7,20 @@ import subprocess
 import sys
 from typing import List, Optional, Tuple
 
+from ...core.rank_command import RankTask, run_command
 from ...core.run_spec import PlannedRun
-from ..launch.local_launcher import run_tasks
 from .job import Job
 from .output import Output
 from .stop import Stop
+
+Version = Optional[Tuple[int, int]]
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 SHARES_NODES = (22, 5)  # from here on steps can overlap
 EXACT = (21, 8)  # later than that, --exact gives a step no more than it asks for; before, --exclusive did
 
 
-def slurm_version() -> Tuple[Optional[Tuple[int, int]], str]:
+def slurm_version() -> Tuple[Version, str]:
     """Return the version of Slurm, as numbers and as srun says it; None and an empty text if it says nothing."""
     try:
         done = subprocess.run(["srun", "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -29,7 +31,7 @@ def slurm_version() -> Tuple[Optional[Tuple[int, int]], str]:
     return (int(found.group(1)), int(found.group(2))) if found else None, said
 
 
-def own_share(version: Optional[Tuple[int, int]], width: int) -> List[str]:
+def own_share(version: Version, width: int) -> List[str]:
     """Return the words by which srun gives one of `width` runs side by side its own share of the job, and no more.
 
     The memory of the job is shared out by hand: a step would take all of it.
@@ -43,7 +45,7 @@ def own_share(version: Optional[Tuple[int, int]], width: int) -> List[str]:
 
 
 def on_each_node(nodes: int) -> List[str]:
-    """Return the srun of one process on each node that shares what the tasks have, and is bound to no CPU of theirs.
+    """Return the srun of one process on each of several nodes, which shares what the tasks have and is bound to no CPU.
 
     For Slurm 22.05 and newer. Without --mem=0 its limit would be --mem-per-cpu, for one CPU. With it, the step may use
     all memory of the job, and takes none from other steps: https://slurm.schedmd.com/srun.html#OPT_mem
@@ -52,18 +54,20 @@ def on_each_node(nodes: int) -> List[str]:
     return ["srun", "--overlap", "--mem=0", *each, "--cpu-bind=none", "--mpi=none"]
 
 
-def launch(job: Job, planned: PlannedRun, share: List[str], words: List[str], output: Output, stop: Stop) -> int:
-    """Run the tasks of a run, each with the command `words`; return their exit status, as a shell would say it.
+def launch(job: Job, planned: PlannedRun, share: List[str], task: RankTask, output: Output, stop: Stop) -> int:
+    """Run the tasks of a run; return their exit status, as a shell would say it.
 
     The command is logged as one line, which can be pasted into a shell inside the allocation.
     """
+    command = run_command(job.srun, share, job.python, task)
+    output.say(shlex.join(command))
     if job.on_slurm:
-        command = [*job.srun, *share, *words]
-        output.say(" ".join(map(shlex.quote, command)))
         return _status(_run(command, output))
-    output.say(" ".join(map(shlex.quote, words)))
-    cpus = int(planned.parameters["cpus_per_task"])
-    return run_tasks(planned.tasks, cpus, words, stop.calling)
+    from ..launch.local_launcher import executing, run_tasks  # nothing of it is needed on Slurm
+    from . import local_rank
+
+    does = local_rank.forked(task, job.python) or executing(command)
+    return run_tasks(planned.tasks, int(planned.parameters["cpus_per_task"]), does, stop.calling)
 
 
 def _run(command: List[str], output: Output) -> int:

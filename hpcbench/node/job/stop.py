@@ -16,6 +16,7 @@ class Stop:
         self._callbacks: List[Callable[[], None]] = []
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
+        signal.set_wakeup_fd(self._write_end)  # or a wait that begins as a signal comes would not see it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
@@ -41,6 +42,12 @@ class Stop:
             if time.monotonic() >= until:
                 return
         os.read(self._read_end, 4096)
+
+    def wait_for(self, descriptor: int) -> bool:
+        """Wait until something can be read from a descriptor; return False if a signal has come before."""
+        if not self.requested:
+            select.select([self._read_end, descriptor], [], [])
+        return not self.requested
 
     def _on_signal(self, number: int, frame: Any) -> None:
         self.requested = True

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from typing import Any
+from typing import Any, List
 
 from ...core.files import make_folder
+from ...core.rank_command import RankTask
 from ...core.run_spec import read
 from ...core.status import SIGNALLED
 from . import instances
@@ -14,17 +15,23 @@ from .supervisor import supervise
 
 def rank(arguments: Any) -> int:
     """Run one task, or the instances in its place; return its exit status, as a shell would say it."""
-    make_folder(arguments.scratch)
-    planned = read(arguments.job_file, arguments.element)
+    given = (arguments.job_file, arguments.element, arguments.scratch, arguments.packages, arguments.limit)
+    return run(RankTask(sys.argv[0], *given), [sys.executable, *sys.argv])
+
+
+def run(task: RankTask, words: List[str]) -> int:
+    """Do the same in this process; `words` are the command that would start another one for it."""
+    make_folder(task.scratch)
+    planned = read(task.job_file, task.element)
     ranks = from_environment(os.environ)
     instances.bind(planned, os.environ)
     if ranks.size < planned.instances:
-        return instances.start(planned, [sys.executable, *sys.argv])
-    worker = [sys.executable, sys.argv[0], "work", arguments.job_file, str(arguments.element)]
-    workspace = os.path.abspath(os.path.join(arguments.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
-    status = supervise(planned, ranks, worker, workspace, arguments.scratch, arguments.limit)
-    if arguments.packages and ranks.rank == 0 and status < SIGNALLED:
-        _describe_packages(arguments.packages, arguments.scratch, planned.ranks)
+        return instances.start(planned, words)
+    worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
+    workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
+    status = supervise(planned, ranks, worker, workspace, task.scratch, task.limit_s)
+    if task.packages and ranks.rank == 0 and status < SIGNALLED:
+        _describe_packages(task.packages, task.scratch, planned.ranks)
     return status
 
 

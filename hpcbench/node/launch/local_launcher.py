@@ -3,54 +3,70 @@
 It starts the tasks of a case, gives each its own CPUs, and ends all of them when one fails.
 """
 
+import contextlib
 import os
 import signal
-import subprocess
-import time
-from typing import Any, Callable, ContextManager, List, Sequence
+import sys
+import traceback
+from typing import Any, Callable, ContextManager, Dict, List, Sequence
 
+from ...core.status import SIGNALLED
 from ..host.hardware import usable_cpus
+from .child_exits import ChildExits
 
 KILL_AFTER_S = 8.0  # a supervisor may need six seconds to end its worker and write how it ended
-POLL_S = 0.005
 _MEETINGS_APART = 101  # launchers of one process begin to look for a port so far apart
+LAST_STANDARD = 2  # of the descriptors that each program has
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)  # by this process, and not by its tasks
+
+Task = Callable[[], int]  # what a new process does; returns its exit status
+Stopping = Callable[[Callable[[], None]], ContextManager[None]]
 
 _launched = 0
 
 
-def run_tasks(
-    tasks: int, cpus_per_task: int, command: List[str], stopping: Callable[[Callable[[], None]], ContextManager[None]]
-) -> int:
-    """Run `command` as `tasks` processes, each on CPUs of its own if there are enough; return as `run_on`."""
+def executing(command: List[str]) -> Task:
+    """Return the task of becoming another program."""
+
+    def execute() -> int:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execvp(command[0], command)
+        except OSError as error:
+            print("hpcbench: %s: %s" % (command[0], error.strerror), file=sys.stderr)
+        return 127
+
+    return execute
+
+
+def run_tasks(tasks: int, cpus_per_task: int, task: Task, stopping: Stopping) -> int:
+    """Run `task` in `tasks` processes, each on CPUs of its own if there are enough; return as `run_on`."""
     cpus = usable_cpus()
     share = cpus_per_task if tasks * cpus_per_task <= len(cpus) else 0
     shares = [cpus[rank * share : (rank + 1) * share] for rank in range(tasks)]
-    return run_on(shares, command, stopping)
+    return run_on(shares, task, stopping)
 
 
-def run_on(
-    shares: Sequence[Sequence[int]],
-    command: List[str],
-    stopping: Callable[[Callable[[], None]], ContextManager[None]],
-) -> int:
-    """Run `command` once for each share of CPUs; an empty one binds to none. Return the first exit status that is not
-    0, else 0. `stopping` is a context in which the function that it is given is called when all are to end."""
+def run_on(shares: Sequence[Sequence[int]], task: Task, stopping: Stopping) -> int:
+    """Run `task` in a process for each share of CPUs; an empty one binds to none. Return the first exit status that is
+    not 0, else 0. `stopping` is a context in which the function that it is given is called when all are to end."""
     global _launched
     _launched += 1
     started = _Tasks()
-    with stopping(started.end):
+    with ChildExits() as exits, stopping(started.end):
         for rank, share in enumerate(shares):
-            environment = dict(os.environ, HPCBENCH_RANK=str(rank), HPCBENCH_RANKS=str(len(shares)))
-            environment["HPCBENCH_LAUNCHER"] = str(os.getpid() + _MEETINGS_APART * (_launched - 1))
+            variables = {"HPCBENCH_RANK": str(rank), "HPCBENCH_RANKS": str(len(shares))}
+            variables["HPCBENCH_LAUNCHER"] = str(os.getpid() + _MEETINGS_APART * (_launched - 1))
             if share:
-                environment["HPCBENCH_CPUS"] = ",".join(map(str, share))
-            started.start(command, environment)
-        return started.wait()
+                variables["HPCBENCH_CPUS"] = ",".join(map(str, share))
+            started.start(task, variables)
+        return started.wait(exits)
 
 
 def spawn_on(shares: Sequence[Sequence[int]], command: List[str]) -> int:
-    """Do as `run_on`, and end the tasks when this process is told to end."""
-    return run_on(shares, command, EndOnSignal)
+    """Run a command as `run_on` does a task, and end all when this process is told to end."""
+    return run_on(shares, executing(command), EndOnSignal)
 
 
 class EndOnSignal:
@@ -71,40 +87,73 @@ class _Tasks:
     """Processes that run together, and end together."""
 
     def __init__(self) -> None:
-        self._processes: "List[subprocess.Popen[bytes]]" = []
+        self._running: List[int] = []
+        self._failed = 0  # the first exit status that is not 0, as a shell would say it
         self._told_to_end = False
 
-    def start(self, command: List[str], environment: "dict[str, str]") -> None:
+    def start(self, task: Task, variables: Dict[str, str]) -> None:
         """Start one more, unless they were told to end."""
         if self._told_to_end:
             return
-        self._processes.append(subprocess.Popen(command, env=environment))
+        self._running.append(_forked(task, variables))
         if self._told_to_end:  # while this one was started, so that it was not among those that were ended
             self.end()
 
     def end(self) -> None:
         """Tell all of them to end."""
         self._told_to_end = True
-        for process in self._processes:
-            if process.poll() is None:
-                process.terminate()
+        self._signal(signal.SIGTERM)
 
-    def wait(self) -> int:
-        """Wait for all; end the others when one fails. Return as a shell would say it."""
-        processes = self._processes
-        failed = 0
-        while None in [process.poll() for process in processes]:  # a list: each of them must be polled
-            failed = failed or next((p.returncode for p in processes if p.returncode), 0)
-            if failed:
-                self.end()
-                break
-            time.sleep(POLL_S)
-        deadline = time.monotonic() + KILL_AFTER_S
-        for process in processes:
-            try:
-                process.wait(timeout=max(0.0, deadline - time.monotonic()) if failed else None)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        failed = failed or next((p.returncode for p in processes if p.returncode), 0)
-        return failed if failed >= 0 else 128 - failed
+    def wait(self, exits: ChildExits) -> int:
+        """Wait for all; end the others when one fails. Return the first exit status that is not 0, else 0."""
+        self._reap()
+        while self._running and not self._failed:
+            exits.wait(None)
+            self._reap()
+        if self._running:
+            self.end()
+            exits.wait_until(lambda: not self._reap(), KILL_AFTER_S)
+            self._signal(signal.SIGKILL)
+            exits.wait_until(lambda: not self._reap(), None)
+        return self._failed
+
+    def _signal(self, number: int) -> None:
+        for process in self._running:
+            with contextlib.suppress(ProcessLookupError):  # this came while it was being reaped
+                os.kill(process, number)
+
+    def _reap(self) -> List[int]:
+        """Note which processes have ended; return the others."""
+        for process in list(self._running):
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                self._running.remove(process)
+                told = os.WEXITSTATUS(status) if os.WIFEXITED(status) else SIGNALLED + os.WTERMSIG(status)
+                self._failed = self._failed or told
+        return self._running
+
+
+def _forked(task: Task, variables: Dict[str, str]) -> int:
+    """Return the number of a new process that does `task`. It has no file of this one but the standard ones."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    process = os.fork()
+    if process:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        return process
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in _HANDLED:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > LAST_STANDARD:
+                with contextlib.suppress(OSError):  # that of the listing
+                    os.close(int(name))
+        os.environ.update(variables)
+        status = task()
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.rank_command import RankTask
 from hpcbench.core.status import OUT_OF_MEMORY
 from hpcbench.node.job import attempt as module
 from hpcbench.node.job import launcher, preemption
@@ -71,7 +72,7 @@ class Tried:
         self.ranks: list[dict[str, Any]] = [make_rank()]
         self.timeline: Callable[[Path], object] = lambda scratch: None
         self.srun: list[str] = []
-        self.launched: list[list[str]] = []
+        self.launched: list[RankTask] = []
         monkeypatch.setattr(launcher, "launch", self._launch)
 
     def __call__(self, number: int = 1, elapsed_s: float = 1.0) -> tuple[NextStep, bool, dict[str, Any] | None]:
@@ -87,9 +88,9 @@ class Tried:
         written = folder.records.read_text().splitlines() if folder.records.is_file() else []
         return step, completed, json.loads(written[-1]) if written else None
 
-    def _launch(self, job: Job, planned: object, share: list[str], words: list[str], *_: object) -> int:
-        self.launched.append(words)
-        scratch = Path(words[words.index("--scratch") + 1])
+    def _launch(self, job: Job, planned: object, share: list[str], task: RankTask, *_: object) -> int:
+        self.launched.append(task)
+        scratch = Path(task.scratch)
         for rank in self.ranks:
             (scratch / f"rank-{rank['rank']}.json").write_text(json.dumps(rank))
         self.timeline(scratch)
@@ -123,7 +124,7 @@ def test_the_monitors_begin_before_the_tasks_and_end_after_them(tried: Tried) ->
 
 def test_the_time_that_is_left_is_the_limit_of_the_tasks(tried: Tried) -> None:
     tried(elapsed_s=21.0)
-    assert tried.launched[0][-2:] == ["--limit", "39"]
+    assert tried.launched[0].words()[-2:] == ["--limit", "39"]
 
 
 def test_what_was_disturbed_asks_for_another_attempt(disturbed: Tried) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,8 +34,8 @@ def test_a_pack_runs_its_elements_one_after_another_beside_one_monitor(drive: Dr
     assert done.returncode == 0, done.stdout
     assert packed.ran == [0, 1, 2]
     assert [record["status"] for record in packed.records] == 3 * ["completed"]
-    assert ["--overlap" in line for line in packed.sruns] == [True, False, False, False], "one monitor for all"
-    assert all(record["monitors"] for record in packed.records), "and yet each run has a timeline of its own"
+    assert [" rank " in line for line in packed.sruns] == 3 * [True], "one node is watched from the job's own process"
+    assert all(record["monitors"] for record in packed.records), "each run has a timeline of its own"
 
 
 @pytest.mark.parametrize(("index", "elements"), [("1", [3, 4, 5]), ("2", [6])])
@@ -57,6 +61,9 @@ def test_a_run_is_started_by_one_line_in_the_log_that_can_be_pasted(drive: Drive
     (line,) = re.findall(r"(?m)^hpcbench: (srun .* rank .*)$", log)
     done = subprocess.run(line, shell=True, env=packed.environment(), capture_output=True, text=True, check=False)  # noqa: S602
     assert (done.returncode, done.stdout) == (0, "it ran\n")
+    planned = packed.sweep.run_command("job-001", "job-001", 6, "43", "0", 1)
+    assert shlex.split(line)[:-1] == planned[:-1], "`hpcbench show` prints it, too, for a first attempt"
+    assert int(planned[-1]) - int(shlex.split(line)[-1]) <= 1
 
 
 def test_a_failure_of_one_does_not_keep_the_others_from_running(drive: Drive) -> None:
@@ -232,7 +239,7 @@ def test_a_step_beside_the_tasks_is_started_only_where_slurm_lets_steps_share_al
     if monitors:
         beside = "--nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
         assert packed.sruns[0].startswith(f"srun --overlap --mem=0 {beside}")
-        assert "monitors have begun" not in log
+        assert "monitors have answered" not in log
     else:
         assert f"hpcbench: {words}: only " in log
         assert "is watched; to watch every node takes Slurm 22.05 or newer" in log
@@ -267,3 +274,118 @@ def test_a_signal_ends_the_run_on_this_machine_and_its_record_says_so(drive: Dri
     assert process.wait(timeout=60) == 1
     (record,) = packed.records
     assert record["status"] == "cancelled"
+
+
+class Served:
+    """The driver of a local job, which takes elements through a socket."""
+
+    def __init__(self, driven: Driven, folder: Path) -> None:
+        self._folder = folder
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [*driven.words()[:2], "--serve", str(theirs.fileno())],
+                env=driven.environment(),
+                cwd=folder,
+                pass_fds=(theirs.fileno(),),
+            )
+
+    def ask(self, element: int) -> Path:
+        """Ask for an element; return its log."""
+        log = self._folder / f"{element}.log"
+        log.touch()
+        self.socket.sendall(json.dumps({"element": element, "log": str(log)}).encode() + b"\n")
+        return log
+
+    def run(self, element: int) -> str:
+        """Run an element to its end; return what it logged."""
+        log = self.ask(element)
+        assert self.socket.recv(100) == b"%d\n" % element
+        return log.read_text()
+
+
+@pytest.fixture
+def serve(drive: Drive, tmp_path: Path) -> Iterator[Callable[..., tuple[Driven, Served]]]:
+    started: list[Served] = []
+
+    def start(command: str) -> tuple[Driven, Served]:
+        driven = drive(command, SEVEN, scheduler="local")
+        started.append(Served(driven, tmp_path))
+        return driven, started[-1]
+
+    yield start
+    for served in started:
+        served.socket.close()
+        served.process.wait(timeout=60)
+
+
+Serve = Callable[..., tuple[Driven, Served]]
+
+
+def test_one_driver_runs_what_it_is_asked_for_each_with_a_log_of_its_own(serve: Serve) -> None:
+    driven, served = serve("echo this is $PPID {{ seed }}")
+    logs = {element: served.run(element) for element in (2, 0, 1)}
+    assert driven.ran == [2, 0, 1]
+    assert [record["status"] for record in driven.records] == 3 * ["completed"]
+    assert all(record["monitors"] for record in driven.records)
+    for element, log in logs.items():
+        assert re.findall(r" rank \S+ (\d+) ", log) == [str(element)]
+        assert log.count("this is") == 1
+    served.socket.close()
+    assert served.process.wait(timeout=60) == 0
+
+
+def test_a_run_that_describes_its_packages_starts_another_python(serve: Serve) -> None:
+    driven, served = serve("tr '\\0' ' ' < /proc/$PPID/cmdline")
+    (driven.sweep.paths.results / "environments" / "command.json").unlink()
+    first, second = served.run(0), served.run(1)
+    assert " rank " in first.splitlines()[1]
+    assert " job " in second.splitlines()[1], "a fork of the driver"
+    assert {record["status"] for record in driven.records} == {"completed"}
+    assert (driven.sweep.paths.results / "environments" / "command.json").exists()
+
+
+def test_a_program_gets_nothing_of_the_driver_but_its_output(serve: Serve) -> None:
+    _, served = serve("readlink /proc/self/fd/0; ls /proc/$$/fd | tr '\\n' ' '; grep SigBlk /proc/$$/status")
+    for element in (0, 1):
+        log = served.run(element)
+        assert "/dev/null\n0 1 2 SigBlk:\t0000000000000000\n" in log
+
+
+def test_what_a_run_used_is_its_own_and_not_that_of_earlier_ones(serve: Serve) -> None:
+    driven, served = serve("python3 -c 'import sys; x = bytearray(10**8 if {{ seed }} == 1 else 1)'")
+    for element in range(7):
+        served.run(element)
+    peaks = {record["parameters"]["seed"]: record["peak_memory_bytes"] for record in driven.records}
+    assert peaks.pop(1) > 10**8
+    assert max(peaks.values()) < 10**8
+
+
+def test_an_idle_driver_that_is_told_to_end_does(serve: Serve) -> None:
+    _, served = serve("true")
+    served.run(0)
+    served.process.terminate()
+    assert served.process.wait(timeout=60) == 0
+    assert served.socket.recv(100) == b""
+
+
+def test_a_run_whose_hpcbench_has_died_is_recorded_and_none_follows(serve: Serve) -> None:
+    driven, served = serve("touch begun; sleep 0.5")
+    served.ask(0)
+    begun = driven.sweep.paths.jobs.parents[1] / "begun"
+    while not begun.exists():
+        time.sleep(0.01)
+    served.socket.close()
+    assert served.process.wait(timeout=60) == 0
+    assert [record["status"] for record in driven.records] == ["completed"]
+
+
+def test_a_driver_that_is_told_to_end_records_the_run_that_it_was_asked_for(serve: Serve) -> None:
+    driven, served = serve("touch begun; sleep 60")
+    served.ask(0)
+    begun = driven.sweep.paths.jobs.parents[1] / "begun"
+    while not begun.exists():
+        time.sleep(0.01)
+    served.process.terminate()
+    assert served.process.wait(timeout=60) == 1
+    assert [record["status"] for record in driven.records] == ["cancelled"]

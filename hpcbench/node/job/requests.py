@@ -1,0 +1,58 @@
+"""The elements that hpcbench gives to the driver of a local job one by one, so that no run waits for a new driver.
+
+They come as lines of JSON through a connected socket, with the file that each logs to. The number of an element goes
+back when its run has ended.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from typing import Iterator, Optional
+
+from ...core.files import no_link
+from .output import Output
+from .stop import Stop
+
+
+class Requests:
+    """Yields elements until the other end closes the connection, as it does when it dies, or this process is to end."""
+
+    def __init__(self, descriptor: int, output: Output, stop: Stop) -> None:
+        self._descriptor = descriptor
+        self._output = output
+        self._stop = stop
+        self._buffer = b""
+
+    def __iter__(self) -> Iterator[int]:
+        line = self._line()
+        while line is not None:
+            request = json.loads(line)
+            self._log_to(request["log"])
+            yield int(request["element"])
+            with contextlib.suppress(BrokenPipeError):  # hpcbench has died, or does not wait any longer
+                os.write(self._descriptor, b"%d\n" % request["element"])
+            line = self._line()
+
+    def _line(self) -> Optional[bytes]:
+        while True:
+            line, end, rest = self._buffer.partition(b"\n")
+            if end:
+                self._buffer = rest
+                return line
+            if not self._stop.wait_for(self._descriptor):
+                return None
+            part = os.read(self._descriptor, 65536)
+            if not part:
+                return None
+            self._buffer += part
+
+    def _log_to(self, path: str) -> None:
+        """Make a file the standard output and error of this process and of all that it starts."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        log = no_link(path, os.O_WRONLY | os.O_APPEND)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        self._output.log = path
