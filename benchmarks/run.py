@@ -34,6 +34,13 @@ matrix: {{batch_size: {{range: [1, {CASES // 10}]}}, seed: {{range: [1, 10]}}}}
 measure: {{repetitions: 1}}
 slurm: {{time: "00:01:00"}}
 """
+NOTHING_RUNS = (5, 45)  # the first of a sweep also starts the driver of its job
+NOTHING = """
+name: nothing
+parameters: {{framework: command, command: "true", cpus_per_task: 1}}
+measure: {{repetitions: {runs}, retries: 0}}
+slurm: {{time: "00:05:00"}}
+"""
 
 
 def bench_startup(folder: Path, environment: dict[str, str]) -> None:
@@ -96,6 +103,31 @@ def bench_report(folder: Path, environment: dict[str, str]) -> None:
     show("  peak memory", f"{megabytes:.0f} MB")
 
 
+def bench_runs(folder: Path, environment: dict[str, str]) -> None:
+    """A local sweep of a command that does nothing: by how much many runs take longer than few."""
+    for runs in NOTHING_RUNS:
+        (folder / f"nothing-{runs}.yaml").write_text(NOTHING.format(runs=runs))
+    python = [sys.executable, "-I", "-c", "pass"]
+    overheads, ratios = [], []
+    for _ in range(6):
+        few, many = (once(sweep_of_nothing(folder, runs), folder, environment) for runs in NOTHING_RUNS)
+        each_s = (many.seconds - few.seconds) / (NOTHING_RUNS[1] - NOTHING_RUNS[0])
+        started_s = statistics.median(once(python, folder, environment).seconds for _ in range(5))
+        overheads.append(each_s)
+        ratios.append(each_s / started_s)
+    spread = f"{1000 * min(overheads[1:]):.0f} to {1000 * max(overheads[1:]):.0f} ms; goal: at most 60 ms"
+    show("overhead of a run that does nothing", f"{1000 * statistics.median(overheads[1:]):.0f} ms", spread)
+    spread = f"{min(ratios[1:]):.1f} to {max(ratios[1:]):.1f} x"
+    show("  beside python -I -c pass", f"{statistics.median(ratios[1:]):.1f} x", spread)
+
+
+def sweep_of_nothing(folder: Path, runs: int) -> list[str]:
+    """The command that sweeps so many runs, after those of an earlier one have been removed."""
+    for room in ("jobs", "results"):
+        shutil.rmtree(folder / room / "nothing", ignore_errors=True)
+    return [HPCBENCH, "sweep", f"nothing-{runs}.yaml", "--site", "laptop", "--name", "nothing"]
+
+
 def write_records(jobs: Path, records: Path) -> None:
     """Records of a local sweep as the node code writes them."""
     sweep = json.loads((jobs / "sweep.json").read_text())
@@ -137,6 +169,7 @@ def main() -> None:
         bench_planning,
         bench_submission,
         bench_report,
+        bench_runs,
     ]
     try:
         for bench in benches:

@@ -11,6 +11,7 @@ from hpcbench.config.experiment import Retry
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.core.files import appending, write_all
+from hpcbench.core.rank_command import RankTask, packages_file, run_command, scratch_folder
 from hpcbench.core.run_spec import JOB_NAME, PlannedRun
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
@@ -75,6 +76,22 @@ class Sweep:
         """Return the name of a job's environment, and the path of its Python."""
         described = self.description["jobs"][job]
         return described["environment"], described["python"]
+
+    def run_command(self, job: str, batch: str, element: int, process: str, restart: str, attempt: int) -> list[str]:
+        """Return the command that starts the tasks of a run, as the driver of its job logs it for its first attempt.
+
+        The arguments are those of `scratch_folder`. Options by which concurrent runs share a job are missing.
+        """
+        launch = self.description["jobs"][job]["launch"]
+        task = RankTask(
+            zipapp=str(self.paths.jobs / "node.pyz"),
+            job_file=str(self.paths.runs(job)),
+            element=element,
+            scratch=scratch_folder(str(self.paths.running(batch)), element, process, restart, attempt),
+            packages=packages_file(str(self.paths.results), self.environment(job)[0]),
+            limit_s=self.limit_s(job),
+        )
+        return run_command(launch["srun"], (), launch["python"], task)
 
     def check_writable(self) -> None:
         """Raise UserError if a folder of the sweep is a link, or belongs to another user and is not shared."""

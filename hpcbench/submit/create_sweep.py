@@ -48,8 +48,8 @@ def create(
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
-    description = {**_description(plan, paths, workspace, pythons), **asked.as_json(), "tuning": tuning}
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
+    description = {**_description(plan, writer, pythons), **asked.as_json(), "tuning": tuning}
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,8 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 
-def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: dict[str, str]) -> dict[str, Any]:
+def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> dict[str, Any]:
+    paths = writer.paths
     return {
         "schema": SCHEMA,
         "name": paths.name,
@@ -149,7 +150,7 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: d
         "experiment": plan.experiment.model_dump(mode="json"),
         "axes": plan.experiment.axis_names,
         "site": plan.site.model_dump(mode="json"),
-        "git": git_state(workspace.root),
+        "git": git_state(writer.workspace.root),
         "cases": len(plan.cases),
         "jobs": {
             job.name: {
@@ -157,6 +158,7 @@ def _description(plan: Plan, paths: SweepPaths, workspace: Workspace, pythons: d
                 "width": job.width,
                 "environment": job.resources.environment,
                 "python": pythons[job.resources.environment],
+                "launch": writer.launch(job, pythons[job.resources.environment])._asdict(),
             }
             for job in plan.jobs
         },

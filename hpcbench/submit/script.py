@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import hpcbench
 from hpcbench.config.experiment import Experiment, Retry
@@ -28,6 +29,13 @@ _OPTION = re.compile(r"[a-z][a-z0-9-]*(?:=[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]+)?\Z
 _EVERYBODYS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
 
 
+class Launch(NamedTuple):
+    """The words that start the tasks of a run."""
+
+    srun: list[str]  # empty on this machine
+    python: list[str]  # of the workload, in its container if it has one
+
+
 @dataclass(frozen=True)
 class ScriptWriter:
     """Renders the scripts of one sweep."""
@@ -42,6 +50,7 @@ class ScriptWriter:
         """The script of one job; `python` is the interpreter of its environment."""
         environment = self.site.environment(job.resources.environment)
         container = self._container(environment, job.resources)
+        launch = self.launch(job, python)
         try:
             return self.template.render(
                 version=hpcbench.__version__,
@@ -59,8 +68,8 @@ class ScriptWriter:
                 variables={**_variables(environment), **container.variables},
                 foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
-                launcher=self._launcher(job, container),
-                workload_python=shlex.join([*container.prefix, python]),
+                launcher=shlex.join(launch.srun),
+                workload_python=shlex.join(launch.python),
                 limit_s=job.resources.limit_s,
             )
         except ValueError as error:
@@ -89,11 +98,12 @@ class ScriptWriter:
             return []
         return checked(sbatch_options(job, self.paths, self.experiment.retry))
 
-    def _launcher(self, job: Job, container: Words) -> str:
-        """The words of srun for one run, as a line of shell; empty on this machine."""
-        if self.site.scheduler == "local":
-            return ""
-        return shlex.join([*srun_command(job.resources, self.site, job.width), *container.srun])
+    def launch(self, job: Job, python: str) -> Launch:
+        """Return the words that start the tasks of a run of a job."""
+        environment = self.site.environment(job.resources.environment)
+        container = self._container(environment, job.resources)
+        srun = srun_command(job.resources, self.site, job.width) if self.site.scheduler == "slurm" else []
+        return Launch([*srun, *container.srun], [*container.prefix, python])
 
     def _container(self, environment: Environment, resources: Resources) -> Words:
         if environment.container is None:

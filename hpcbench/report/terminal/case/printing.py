@@ -15,7 +15,7 @@ from hpcbench.report.terminal.case.plan import plan, title
 from hpcbench.report.terminal.case.repetitions import repetitions
 from hpcbench.report.terminal.case.result import result
 from hpcbench.report.terminal.case.samples import distribution
-from hpcbench.report.terminal.case.script import script
+from hpcbench.report.terminal.case.script import command, script
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.text.bars import shows_blocks
 
@@ -30,7 +30,7 @@ def print_case(view: CaseView, lines: int, console: Console) -> None:
         if shown:
             console.print(Text(f"\n{name}", style="bold"))
         for part in shown:  # a pipe has no margin
-            console.print(part, soft_wrap=not console.is_terminal)
+            console.print(part, soft_wrap=not console.is_terminal or (isinstance(part, Text) and bool(part.no_wrap)))
 
 
 def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, Iterable[RenderableType]]]:
@@ -44,5 +44,5 @@ def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, 
     yield "repetitions", repetitions(view, console, plain=plain) if view.ended else []
     yield "interference", [interference(view)]
     yield "environment", [environment(view)]
-    yield "script", [script(view)]
+    yield "script", [script(view), Text("starts a run:", style="dim"), command(view)]
     yield "log", log(view, lines)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from rich.text import Text
+
 from hpcbench.core import ranges
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status_summary import from_workspace
 from hpcbench.store import packs
-from hpcbench.util.text import plural
+from hpcbench.util.text import plural, printable
+
+_UNKNOWN = "%JOB%"
 
 
 def script(view: CaseView) -> Facts:
@@ -18,6 +22,24 @@ def script(view: CaseView) -> Facts:
     for job in dict.fromkeys(run.job for run in view.runs):
         facts += _of_job(view, job)
     return Facts([*facts, ("run again", "\n".join(_again(view)))])
+
+
+def command(view: CaseView) -> Text:
+    """The line with which the job's driver starts the run to look into, unwrapped: it can be pasted into a job.
+
+    What Slurm, or this machine, numbers at the start stands as a variable of the shell as long as it is not known.
+    """
+    run = view.telling or view.runs[0]
+    record = run.record or {"slurm": {}, "batch": run.job, "attempt": None}
+    on_slurm = view.sweep.scheduler == "slurm"
+    process = record["slurm"].get("job_id", _UNKNOWN) if on_slurm else _UNKNOWN
+    restart, attempt = record["slurm"].get("restart_count", "0"), record["attempt"] or 1
+    line = shlex.join(view.sweep.run_command(run.job, record["batch"], run.element, process, restart, attempt))
+    variable = "$SLURM_JOB_ID" if on_slurm else "$$"
+    results = str(view.sweep.paths.results)
+    if shlex.quote(results) != results:  # variables are not expanded between single quotes
+        variable = f"'\"{variable}\"'"
+    return Text(printable(line.replace(_UNKNOWN, variable)), no_wrap=True)
 
 
 def _of_job(view: CaseView, job: str) -> Iterator[Fact]:
