@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -43,6 +44,19 @@ def programs(command_line):
 
     command_line.sweep = sweep
     return command_line
+
+
+def test_show_prints_the_command_of_the_log_which_can_be_pasted(programs):
+    programs.sweep(metrics={})
+    (log,) = programs.workspace.glob("jobs/*/logs/job-001/local_0_0_log.out")
+    logged = re.findall(r"(?m)^hpcbench: (.* rank .*)$", log.read_text())[0]
+    (record,) = [record for record in programs.records() if record["element"] == 0]
+    (line,) = re.findall(r"(?m)^.* rank .*$", programs("show", record["case_id"], "--lines", "0").stdout)
+    known = [re.sub(r"(?<=/0-)(\d+|\$\$)(?=-0-1 )", "", each).partition(" --limit ")[0] for each in (line, logged)]
+    assert known[0] == known[1], "but for the number of the driver"
+    done = subprocess.run(["bash", "-c", line], cwd=programs.workspace, capture_output=True, text=True, check=False)
+    size = record["parameters"]["command"].split()[1]
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"size {size} on {programs.workspace}")
 
 
 def test_a_program_and_its_metrics_become_a_table(programs):
