@@ -30,11 +30,13 @@ def command(view: CaseView) -> Text:
     What Slurm, or this machine, numbers at the start stands as a variable of the shell as long as it is not known.
     """
     run = view.telling or view.runs[0]
-    record = run.record or {"slurm": {}, "batch": run.job, "attempt": None}
     on_slurm = view.sweep.scheduler == "slurm"
-    process = record["slurm"].get("job_id", _UNKNOWN) if on_slurm else _UNKNOWN
-    restart, attempt = record["slurm"].get("restart_count", "0"), record["attempt"] or 1
-    line = shlex.join(view.sweep.run_command(run.job, record["batch"], run.element, process, restart, attempt))
+    batch, process, restart, attempt = run.job, _UNKNOWN, "0", 1
+    if run.record is not None:
+        batch, attempt = run.record.batch, run.record.attempt or 1
+        restart = run.record.slurm.get("restart_count", "0")
+        process = run.record.slurm.get("job_id", _UNKNOWN) if on_slurm else _UNKNOWN
+    line = shlex.join(view.sweep.run_command(run.job, batch, run.element, process, restart, attempt))
     variable = "$SLURM_JOB_ID" if on_slurm else "$$"
     results = str(view.sweep.paths.results)
     if shlex.quote(results) != results:  # variables are not expanded between single quotes
