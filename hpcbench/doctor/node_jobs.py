@@ -16,7 +16,7 @@ from hpcbench.doctor.checked_place import Place
 from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
 from hpcbench.errors import UserError
 from hpcbench.slurm import states
-from hpcbench.slurm.client import answer
+from hpcbench.slurm.client import output_of
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.zipapp import node_zipapp
 
@@ -91,7 +91,7 @@ def _ask(jobs: list[_Submitted]) -> None:
         return
     ids = ",".join(job.slurm_id for job in jobs)
     try:
-        lines = answer(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
+        lines = output_of(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
     except UserError as error:
         if "Invalid job id" not in error.what:  # Slurm has forgotten it; anything else may pass
             return
@@ -106,7 +106,7 @@ def _ask(jobs: list[_Submitted]) -> None:
 
 def _sbatch(script: Path) -> str:
     """Submit a script; return the id. Raises UserError with sbatch's own words."""
-    lines = answer(["sbatch", "--parsable", str(script)])
+    lines = output_of(["sbatch", "--parsable", str(script)])
     slurm_id = (lines or [""])[-1].partition(";")[0]  # `123;cluster`; sites print greetings before it
     if not slurm_id.isdigit():
         raise UserError(f"sbatch answered {' '.join(lines)!r}, which has no job id")
@@ -122,7 +122,7 @@ def _cancelled_at_the_end(jobs: list[_Submitted]) -> Iterator[None]:
         for job in jobs:
             if not job.ended:
                 with contextlib.suppress(UserError):
-                    answer(["scancel", job.slurm_id])
+                    output_of(["scancel", job.slurm_id])
 
 
 def _seen(checkup: Checkup) -> Place:

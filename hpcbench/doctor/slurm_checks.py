@@ -5,8 +5,8 @@ from __future__ import annotations
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import walltime_s
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.doctor.cluster import Association, Cluster
 from hpcbench.errors import nearest
+from hpcbench.slurm.cluster_query import Association, Cluster
 
 _DEFAULT_QOS = "normal"  # Slurm's own
 SILENT = Finding(
@@ -96,12 +96,12 @@ def _sharing(cluster: Cluster, site: Site) -> list[Finding]:
 
 
 def _accounting(cluster: Cluster) -> Finding:
-    if not cluster.keeps_accounts:
+    if not cluster.has_accounting:
         means = "How a job ended that left no record is told only for as long as Slurm remembers it, for minutes."
         return Finding(
             "accounting", NOTE, "none", means, "Run `hpcbench status` soon after a sweep, or ask for slurmdbd."
         )
-    if not cluster.sacct_answers:
+    if not cluster.sacct_responds:
         means = "How a job ended that left no record cannot be told, nor what it used."
         return Finding("accounting", WARNING, "there is one, and sacct gives no answer", means, "Is slurmdbd up?")
     accounts = list(dict.fromkeys(each.account for each in cluster.associations or ()))
@@ -146,7 +146,7 @@ def _array_size(cluster: Cluster, site: Site) -> Finding:
 def _submitted_jobs(cluster: Cluster, site: Site) -> Finding:
     """The least of what the associations that may be charged allow, and their QOS."""
     if cluster.associations is None:
-        return Finding("MaxSubmitJobs", OK, "not told: no accounting")
+        return Finding("MaxSubmitJobs", OK, "unknown (no accounting)")
     charged = _charged(cluster.associations, site)
     limits = [each.max_submit_jobs for each in charged if each.max_submit_jobs]
     limits += [cluster.qos_limits[qos] for qos in _qos(charged, site) if qos in cluster.qos_limits]

@@ -9,11 +9,11 @@ from hpcbench.config.site import Site
 from hpcbench.core.finding import HARDWARE, NOTE, Finding, Progress
 from hpcbench.doctor.checked_place import Place, machine_in_words
 from hpcbench.doctor.checkup_job import Wanted
-from hpcbench.doctor.cluster import Cluster
 from hpcbench.node.checks.peaks import look as measured_peaks
 from hpcbench.node.checks.run_checks import look
 from hpcbench.node.host import hardware
 from hpcbench.node.host.sysfs import this_system
+from hpcbench.slurm.cluster_query import Cluster
 
 
 def this_machine(site: Site, cluster: Cluster | None, wanted: Wanted, progress: Progress) -> Place:

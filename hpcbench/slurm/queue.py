@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import answer, sacct
+from hpcbench.slurm.client import output_of, sacct
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
@@ -170,7 +170,7 @@ def _indices(text: str) -> tuple[int, ...]:
 
 def _squeue(arguments: list[str]) -> list[str]:
     try:
-        return answer(["squeue", "--noheader", "--states=all", *arguments])
+        return output_of(["squeue", "--noheader", "--states=all", *arguments])
     except UserError as error:
         if "Invalid job id" in error.what:  # a single job that Slurm has removed
             return []

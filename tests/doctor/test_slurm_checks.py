@@ -6,7 +6,7 @@ import pytest
 
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor import slurm_checks
-from hpcbench.doctor.cluster import Association, Nodes
+from hpcbench.slurm.cluster_query import Association, Nodes
 
 FREE = (Association("proj1", "", (), None), Association("proj2", "", (), None))
 SHARED = {"cpu": Nodes(4, 4, "NO"), "gpu": Nodes(2, 2, "EXCLUSIVE")}
@@ -49,7 +49,7 @@ def test_a_setting_of_slurm_is_judged(cluster, site, config: dict[str, str], exp
         ({"nodes": {"cpu": Nodes(4, 0, "EXCLUSIVE")}}, ("nodes that take jobs", WARNING), "cpu 0 of 4"),
         ({"nodes": SHARED}, ("shared nodes", NOTE), "in cpu"),
         ({"nodes": {"cpu": Nodes(4, 4, "FORCE:4")}}, ("shared CPUs", WARNING), "in cpu"),
-        ({"sacct_answers": False}, ("accounting", WARNING), "sacct gives no answer"),
+        ({"sacct_responds": False}, ("accounting", WARNING), "sacct gives no answer"),
         ({"qos_limits": {"normal": 20}}, ("MaxSubmitJobs", WARNING), "20, and 100 in the site file"),
         (
             {"associations": (Association("proj1", "", (), 7), Association("proj2", "", (), 50))},
@@ -123,7 +123,7 @@ def test_a_qos_of_another_account_is_not_one_for_the_account_that_the_site_names
 
 def test_a_cluster_without_accounting_is_a_note(cluster, site) -> None:
     none = {"AccountingStorageType": "accounting_storage/none"}
-    found = slurm_checks.look(cluster(none, associations=None, sacct_answers=False), site())
+    found = slurm_checks.look(cluster(none, associations=None, sacct_responds=False), site())
     assert bad(found) == [("accounting", NOTE)]
 
 

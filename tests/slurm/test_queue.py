@@ -157,8 +157,8 @@ def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_comman
     ("squeue", "words"),
     [
         ("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm"),
-        ("exec sleep 10", "gave no answer"),
-        (None, "squeue was not found"),
+        ("exec sleep 10", "did not respond within"),
+        (None, "squeue not found"),
     ],
 )
 def test_no_answer_is_not_taken_for_an_empty_queue_with_fake_slurm_commands(

@@ -21,13 +21,13 @@ from hpcbench.doctor import environments, slurm_checks
 from hpcbench.doctor import node_jobs as nodes
 from hpcbench.doctor.checked_place import Place, counts
 from hpcbench.doctor.checkup_job import Wanted
-from hpcbench.doctor.cluster import Cluster, ask_cluster
 from hpcbench.doctor.peaks import keep, pythons
 from hpcbench.doctor.terminal import print_places
 from hpcbench.doctor.this_machine import this_machine
 from hpcbench.doctor.trial import hidden_folder
 from hpcbench.errors import UserError, nearest
 from hpcbench.slurm import cluster_query
+from hpcbench.slurm.cluster_query import Cluster, query_cluster
 from hpcbench.store.workspace import Workspace, check_root
 from hpcbench.util.console import err, out
 from hpcbench.util.signals import ended_like_ctrl_c
@@ -100,7 +100,7 @@ def doctor_command(
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
     if _named(site) and chosen.scheduler == "local":
         state = "none"  # for this site: it has no use for the one that is here
-    cluster = ask_cluster() if state == "up" and chosen.scheduler == "slurm" else None
+    cluster = query_cluster() if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         about_site = _site(workspace, chosen, cluster, state, progress)
         wanted = Wanted(seconds, whole_node, pythons(workspace, chosen) if peaks else None)
@@ -124,7 +124,7 @@ def _named(site: str | None) -> bool:
 def _slurm_state() -> str:
     """up, none, or silent: set up here, and gives no answer."""
     try:
-        return "up" if cluster_query.slurm_answers() else "none"
+        return "up" if cluster_query.slurm_responds() else "none"
     except UserError:
         return "silent"
 

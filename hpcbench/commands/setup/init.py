@@ -34,7 +34,7 @@ def init_command(directory: str) -> int:
     for kind in ("experiments", "programs"):  # what the experiments run lies beside them
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name)
-    if cluster_query.slurm_answers():
+    if cluster_query.slurm_responds():
         _site_of_cluster(root)
     else:
         err.print("no Slurm answers here: sweeps will run on this machine")

@@ -241,7 +241,7 @@ def test_without_a_slurm_nothing_is_made_for_it(command_line, rates, monkeypatch
     (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
     monkeypatch.setenv("PATH", "/usr/bin/nowhere")
     done = command_line("tune", rates([1, 2]), "--site", "far.yaml", "--metric", "rate", expect=2)
-    assert "sbatch was not found, so nothing can be submitted" in done.stderr
+    assert "sbatch not found, so hpcbench cannot submit jobs" in done.stderr
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 
 
