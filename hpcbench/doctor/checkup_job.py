@@ -13,7 +13,7 @@ from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
 from hpcbench.core.finding import PROBLEM, Finding
 from hpcbench.doctor import peaks
-from hpcbench.doctor.checked_place import Place, machine_in_words
+from hpcbench.doctor.checked_host import Place, machine_in_words
 from hpcbench.doctor.cpu_binding import Task, judge
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Resources

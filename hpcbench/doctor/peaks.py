@@ -6,7 +6,7 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.core.finding import HARDWARE, NOTE, OK, Finding
-from hpcbench.doctor.checked_place import Place
+from hpcbench.doctor.checked_host import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
 from hpcbench.store.machine_peaks import keep_peaks, machine_peaks

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.core.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.doctor.checked_place import Place, counts
+from hpcbench.doctor.checked_host import Place, counts
 from hpcbench.util.text import plural
 
 _STYLES = {OK: "green", NOTE: "cyan", WARNING: "yellow", PROBLEM: "bold red"}

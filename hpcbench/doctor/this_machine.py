@@ -7,7 +7,7 @@ import sys
 
 from hpcbench.config.site import Site
 from hpcbench.core.finding import HARDWARE, NOTE, Finding, Progress
-from hpcbench.doctor.checked_place import Place, machine_in_words
+from hpcbench.doctor.checked_host import Place, machine_in_words
 from hpcbench.doctor.checkup_job import Wanted
 from hpcbench.node.checks.peaks import look as measured_peaks
 from hpcbench.node.checks.run_checks import look

@@ -10,7 +10,7 @@ import pytest
 from hpcbench.config.site import Partition
 from hpcbench.core.finding import PROBLEM, WARNING
 from hpcbench.doctor import node_jobs
-from hpcbench.doctor.checked_place import Place
+from hpcbench.doctor.checked_host import Place
 from hpcbench.doctor.checkup_job import Wanted
 from hpcbench.store.workspace import Workspace
 

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.doctor.checked_place import Place, counts
+from hpcbench.doctor.checked_host import Place, counts
 from hpcbench.doctor.terminal import print_places
 
 SITE = Place("site", "site big", "", {"Slurm": [Finding("Slurm", OK, "24.05.1 answers")]})

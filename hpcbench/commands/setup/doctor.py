@@ -19,7 +19,7 @@ from hpcbench.config.slurm_options import check_option_value
 from hpcbench.core.finding import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, Finding, Progress
 from hpcbench.doctor import environments, slurm_checks
 from hpcbench.doctor import node_jobs as nodes
-from hpcbench.doctor.checked_place import Place, counts
+from hpcbench.doctor.checked_host import Place, counts
 from hpcbench.doctor.checkup_job import Wanted
 from hpcbench.doctor.peaks import keep, pythons
 from hpcbench.doctor.terminal import print_places
