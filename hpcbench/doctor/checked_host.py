@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpcbench.core.finding import LEVELS, Finding
+from hpcbench.core.check_result import LEVELS, Finding
 from hpcbench.core.machine_peaks import MachinePeaks
 
 

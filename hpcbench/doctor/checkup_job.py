@@ -11,7 +11,7 @@ from typing import Any
 import hpcbench
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import PROBLEM, Finding
+from hpcbench.core.check_result import PROBLEM, Finding
 from hpcbench.doctor import peaks
 from hpcbench.doctor.checked_host import Place, machine_in_words
 from hpcbench.doctor.cpu_binding import Task, judge

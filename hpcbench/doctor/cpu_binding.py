@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from hpcbench.core import ranges
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.plan.packing import Resources
 from hpcbench.util.text import plural
 

@@ -10,7 +10,7 @@ from typing import Any
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.core import status
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding, Progress
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding, Progress
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.doctor.environment_check import framework_and_strategy
 from hpcbench.doctor.trial import trial

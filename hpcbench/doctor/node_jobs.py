@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import PROBLEM, WARNING, Finding, Progress
+from hpcbench.core.check_result import PROBLEM, WARNING, Finding, Progress
 from hpcbench.doctor.checked_host import Place
 from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
 from hpcbench.errors import UserError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import HARDWARE, NOTE, OK, Finding
+from hpcbench.core.check_result import HARDWARE, NOTE, OK, Finding
 from hpcbench.doctor.checked_host import Place
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.errors import nearest
 from hpcbench.slurm.cluster_query import Association, Cluster
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hpcbench.core.finding import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import LEVELS, NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.checked_host import Place, counts
 from hpcbench.util.text import plural
 

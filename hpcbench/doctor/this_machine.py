@@ -6,7 +6,7 @@ import os
 import sys
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import HARDWARE, NOTE, Finding, Progress
+from hpcbench.core.check_result import HARDWARE, NOTE, Finding, Progress
 from hpcbench.doctor.checked_host import Place, machine_in_words
 from hpcbench.doctor.checkup_job import Wanted
 from hpcbench.node.checks.peaks import look as measured_peaks

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.core.finding import PROBLEM
+from hpcbench.core.check_result import PROBLEM
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.doctor.checkup_job import Checkup, Wanted, what_to_ask
 from hpcbench.errors import UserError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING
 from hpcbench.doctor.cpu_binding import Task, judge
 from hpcbench.plan.packing import Resources
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import Finding, silent
+from hpcbench.core.check_result import Finding, silent
 from hpcbench.doctor import environments as doctor_environments
 from hpcbench.environments import listing
 from hpcbench.environments.locations import VARIABLE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.core.finding import PROBLEM, WARNING
+from hpcbench.core.check_result import PROBLEM, WARNING
 from hpcbench.doctor import node_jobs
 from hpcbench.doctor.checked_host import Place
 from hpcbench.doctor.checkup_job import Wanted

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor import slurm_checks
 from hpcbench.slurm.cluster_query import Association, Nodes
 

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.doctor.checked_host import Place, counts
 from hpcbench.doctor.terminal import print_places
 

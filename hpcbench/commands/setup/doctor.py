@@ -16,7 +16,7 @@ import hpcbench
 from hpcbench.commands.shared.context import choose_site, workspace_of
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
-from hpcbench.core.finding import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, Finding, Progress
+from hpcbench.core.check_result import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, Finding, Progress
 from hpcbench.doctor import environments, slurm_checks
 from hpcbench.doctor import node_jobs as nodes
 from hpcbench.doctor.checked_host import Place, counts

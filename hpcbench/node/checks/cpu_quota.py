@@ -7,7 +7,7 @@ Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/s
 from typing import List, Optional, Tuple
 
 from ...core import ranges
-from ...core.finding import OK, PROBLEM, WARNING, Finding
+from ...core.check_result import OK, PROBLEM, WARNING, Finding
 from ..host.cpu_quota import Quota, folders, tightest
 from ..host.sysfs import System, counted
 

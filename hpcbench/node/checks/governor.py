@@ -3,7 +3,7 @@
 from typing import Dict, List, Optional
 
 from ...core import ranges
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, Finding
 from ..host.sysfs import System
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from typing import Dict, List, Optional, Tuple
 
-from ...core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from ...core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from ..host import gpus as driver
 from ..host.sysfs import System, counted
 

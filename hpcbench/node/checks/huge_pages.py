@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional
 
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, Finding
 from ..host.sysfs import System
 
 _FOLDER = "sys/kernel/mm/transparent_hugepage/"

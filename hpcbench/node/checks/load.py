@@ -5,7 +5,7 @@ import pwd
 import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, Finding
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 from ..monitor.idle_check import STALLED

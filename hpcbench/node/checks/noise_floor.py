@@ -5,7 +5,7 @@ import statistics
 import time
 from typing import List, NamedTuple
 
-from ...core.finding import NOTE, OK, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, SECONDS, WARNING, Finding, Progress, silent
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 

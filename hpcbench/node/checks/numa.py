@@ -3,7 +3,7 @@
 from typing import List
 
 from ...core import ranges
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, Finding
 from ..host.sysfs import System, counted
 
 _NODES = "sys/devices/system/node/node[0-9]*"

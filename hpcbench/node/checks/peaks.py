@@ -8,7 +8,7 @@ import pkgutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, WARNING, Finding, Progress, silent
 from ...core.machine_peaks import MachinePeaks, Peak
 from ..host import gpus, hardware, hostname, memory, topology
 from ..host.cpu_quota import tightest

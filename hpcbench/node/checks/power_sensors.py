@@ -4,7 +4,7 @@ import os
 import stat
 from typing import List, Type
 
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, Finding
 from ..host.open_files import Files
 from ..host.sysfs import System
 from ..monitor.processes import OwnProcesses

@@ -2,7 +2,7 @@
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from ...core.finding import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, Finding, Progress, silent
 from ..host.sysfs import System
 from . import cpu_quota, governor, gpu_settings, huge_pages, load, noise_floor, numa, power_sensors, smt, timer, turbo
 

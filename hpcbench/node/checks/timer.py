@@ -3,7 +3,7 @@
 import time
 from typing import List, Optional
 
-from ...core.finding import OK, WARNING, Finding
+from ...core.check_result import OK, WARNING, Finding
 from ..host.sysfs import System
 
 # Clock sources that are read from a device, or count the timer's interrupts (Linux, Documentation/timers).

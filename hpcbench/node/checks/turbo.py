@@ -2,7 +2,7 @@
 
 from typing import List, Optional
 
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, Finding
 from ..host.sysfs import System
 
 _CPU = "sys/devices/system/cpu/"

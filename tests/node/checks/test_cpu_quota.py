@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import OK, PROBLEM, WARNING
+from hpcbench.core.check_result import OK, PROBLEM, WARNING
 from hpcbench.node.checks import cpu_quota
 from hpcbench.node.host.cpu_quota import tightest
 from tests.node.host.quotas import GROUP, QUOTAS, V1, V2, v2

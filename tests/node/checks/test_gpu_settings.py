@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
 from hpcbench.node.checks import gpu_settings
 from hpcbench.node.host import gpus as driver
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.node.checks import load
 from hpcbench.node.checks.load import Snapshot
 from hpcbench.node.host.proc_stat import TICKS_PER_S

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.node.checks import noise_floor
 from hpcbench.node.checks.noise_floor import Noise
 from hpcbench.node.host.sysfs import this_system

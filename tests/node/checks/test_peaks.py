@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.core.machine_peaks import Peak
 from hpcbench.node.checks import peak_kernel, peaks
 from hpcbench.node.host import gpus, memory, topology

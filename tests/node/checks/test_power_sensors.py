@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK
+from hpcbench.core.check_result import NOTE, OK
 from hpcbench.node.checks import power_sensors
 from hpcbench.node.monitor.sources import rapl
 from hpcbench.node.monitor.sources.base import Absent

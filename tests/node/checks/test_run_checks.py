@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.finding import LEVELS, OK, WARNING
+from hpcbench.core.check_result import LEVELS, OK, WARNING
 from hpcbench.node.checks import noise_floor, run_checks, turbo
 from hpcbench.node.checks.placement import placement
 from hpcbench.node.checks.take_turns import turn

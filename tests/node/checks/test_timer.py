@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import OK, WARNING
+from hpcbench.core.check_result import OK, WARNING
 from hpcbench.node.checks import timer
 from hpcbench.node.host.sysfs import this_system
 

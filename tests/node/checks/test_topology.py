@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK
+from hpcbench.core.check_result import NOTE, OK
 from hpcbench.node.checks import huge_pages, numa, smt
 
 NODE, THP = "sys/devices/system/node/", "sys/kernel/mm/transparent_hugepage/"
