@@ -1,4 +1,4 @@
-"""A place that doctor has looked at: the cluster, this machine, or a node of a partition."""
+"""The check results of one host: the cluster, this machine, or a node of a partition."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpcbench.core.check_result import LEVELS, Finding
+from hpcbench.core.check_result import LEVELS, CheckResult
 from hpcbench.core.machine_peaks import MachinePeaks
 
 
 @dataclass
-class Place:
-    """Findings by group, in the order in which they came."""
+class CheckedHost:
+    """Check results by group, in the order of the checks."""
 
-    name: str  # as short as places must be told apart
+    name: str  # a short name, unique in one report
     title: str
-    facts: str = ""  # what the machine is, in a few words
-    groups: dict[str, list[Finding]] = field(default_factory=dict)
-    peaks: MachinePeaks | None = None  # what was measured, to be kept
+    facts: str = ""  # a short description of the machine
+    groups: dict[str, list[CheckResult]] = field(default_factory=dict)
+    peaks: MachinePeaks | None = None  # measured peak performance, not saved yet
 
-    def add(self, group: str, findings: Iterable[Finding]) -> None:
-        self.groups.setdefault(group, []).extend(findings)
+    def add(self, group: str, results: Iterable[CheckResult]) -> None:
+        """Append results to a group."""
+        self.groups.setdefault(group, []).extend(results)
 
     @property
-    def findings(self) -> list[Finding]:
-        return [finding for group in self.groups.values() for finding in group]
+    def results(self) -> list[CheckResult]:
+        """Return the results of all groups."""
+        return [result for group in self.groups.values() for result in group]
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "place": self.name,
-            "machine": self.facts or None,
-            "findings": [
-                {"group": group, **finding._asdict()} for group, found in self.groups.items() for finding in found
-            ],
-        }
+        """Return the host as `hpcbench doctor --json` prints it."""
+        results = [{"group": group, **result._asdict()} for group, found in self.groups.items() for result in found]
+        return {"place": self.name, "machine": self.facts or None, "findings": results}
 
 
-def counts(places: list[Place]) -> dict[str, int]:
-    """How many findings of each level there are, the worst level first."""
-    levels = [finding.level for place in places for finding in place.findings]
+def partition_host(name: str) -> CheckedHost:
+    """Return a host without results for a node of a partition."""
+    return CheckedHost(name, f"partition {name}")
+
+
+def counts(hosts: list[CheckedHost]) -> dict[str, int]:
+    """Return the number of results of each level that occurs, the worst level first."""
+    levels = [result.level for host in hosts for result in host.results]
     return {level: levels.count(level) for level in reversed(LEVELS) if level in levels}
 
 
-def machine_in_words(node: dict[str, Any]) -> str:
-    """`n1: AMD EPYC, 2 CPUs, 25 GB, Linux 6.18.44`; `node` is what hpcbench.node.host.hardware describes."""
+def describe_machine(node: dict[str, Any]) -> str:
+    """Return `n1: AMD EPYC, 2 CPUs, 25 GB, Linux 6.18.44`, given what hpcbench.node.host.hardware describes."""
     memory = f", {node['memory_bytes'] / 1e9:.0f} GB" if node["memory_bytes"] else ""
     return f"{node['hostname']}: {node['cpu_model']}, {node['cpu_count']} CPUs{memory}, Linux {node['kernel']}"

@@ -87,7 +87,7 @@ class Queue:
         return [(array, index) for index in sorted(indices)[-count:]]
 
 
-def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
+def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
     """Return the elements of a sweep's arrays that slurmctld knows, with one squeue for all arrays.
 
     A job of a bare sbatch has the name of its script. Raise UserError if squeue fails: a failure must not be taken
@@ -118,7 +118,7 @@ def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
 
     Raise UserError if squeue fails.
     """
-    entries = ask(sweep, [SEARCH], journal).entries
+    entries = query(sweep, [SEARCH], journal).entries
     return {array: entry for (array, _), entry in entries.items() if not entry.ended and entry.state != COMPLETING}
 
 

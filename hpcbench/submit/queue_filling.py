@@ -54,7 +54,12 @@ def fill(
     slurm = next((each for each in asked if each.follow_on), None)
     filling = _Filling(sweep, workspace, journal, lease, slurm, read_capacity(sweep.site))
     filling.check_capacity(sum(len(array.packs) for array in arrays))
-    left = filling.submit(track(arrays))
+    try:
+        left = filling.submit(track(arrays))
+    except UserError:
+        with contextlib.suppress(UserError):
+            filling.cancel_continuation()
+        raise
     if left and filling.waiting is not None:
         return Remaining(tuple(left), filling.limit, filling.waiting)
     if left and slurm is not None:
@@ -164,4 +169,4 @@ class _Filling:
         return self.continuation
 
     def _queue(self) -> queue.Queue:
-        return queue.ask(self.sweep.paths.name, self.sweep.job_names, self.journal)
+        return queue.query(self.sweep.paths.name, self.sweep.job_names, self.journal)

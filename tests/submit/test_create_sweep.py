@@ -77,7 +77,7 @@ def test_a_description_that_is_larger_than_any_is_refused(
     make_sweep: MakeSweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = make_sweep()
-    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MAX_BYTES", 10)
     with pytest.raises(UserError, match="it is larger than"):
         load(sweep.paths)
 

@@ -23,7 +23,7 @@ from hpcbench.store.journal import Journal, locked
 from hpcbench.store.records import Record, disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
-from hpcbench.submit.rerun import Again
+from hpcbench.submit.rerun import Rerun
 from hpcbench.tuning.ask_tell import Notebook, Result, Search, conduct
 from hpcbench.tuning.budget import PAIRS, most_measurements
 from hpcbench.tuning.conclusion import conclude, with_grid
@@ -52,7 +52,7 @@ def go_on(sweep: Sweep, workspace: Workspace, *, here: bool = False, wait: bool 
     Returns 1 where some context has no setting that could be measured, or an awaited job no answer. Raises UserError
     for a sweep that does not say enough.
     """
-    again, how = Again.of(sweep.paths), sweep.tuning or {}
+    again, how = Rerun.of(sweep.paths), sweep.tuning or {}
     document = again.document()
     experiment = load_experiment(document)
     objective = objective_of(str(how.get("metric")), experiment)

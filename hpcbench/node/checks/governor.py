@@ -3,7 +3,7 @@
 from typing import Dict, List, Optional
 
 from ...core import ranges
-from ...core.check_result import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, CheckResult
 from ..host.sysfs import System
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
@@ -12,7 +12,7 @@ _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
 _MEND = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
 
 
-def look(system: System) -> List[Finding]:
+def look(system: System) -> List[CheckResult]:
     told = _told(system)
     governors = chosen(system)
     if not governors:
@@ -20,7 +20,7 @@ def look(system: System) -> List[Finding]:
     if len(governors) > 1:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
         means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
-        return [Finding("governor", WARNING, ", ".join(parts), means, _MEND)]
+        return [CheckResult("governor", WARNING, ", ".join(parts), means, _MEND)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
 
 
@@ -33,25 +33,25 @@ def _told(system: System) -> Dict[int, Optional[str]]:
     return {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
 
 
-def _judged(governor: str, folder: str, system: System) -> Finding:
+def _judged(governor: str, folder: str, system: System) -> CheckResult:
     driver = system.text(folder + "scaling_driver") or "unknown"
     found = "%s (driver %s)" % (governor, driver)
     if governor == "performance":
-        return Finding("governor", OK, found)
+        return CheckResult("governor", OK, found)
     if governor == "powersave" and driver in _OWN_CHOICE:
         preference = system.text(folder + "energy_performance_preference")
         if preference in (None, "performance", "balance_performance"):
-            return Finding("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
+            return CheckResult("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
         means = "The processor saves energy first: its clock rises late, and short steps run at a low one."
-        return Finding("governor", WARNING, "%s, preference %s" % (found, preference), means, _MEND)
+        return CheckResult("governor", WARNING, "%s, preference %s" % (found, preference), means, _MEND)
     if governor == "powersave":
         means = "The clock stays at its lowest: everything is slower than the processor can."
-        return Finding("governor", WARNING, found, means, _MEND)
+        return CheckResult("governor", WARNING, found, means, _MEND)
     means = "The clock follows the load, late: short steps and the first seconds run at another one than long runs."
-    return Finding("governor", NOTE, found, means, _MEND)
+    return CheckResult("governor", NOTE, found, means, _MEND)
 
 
-def _capped(system: System) -> List[Finding]:
+def _capped(system: System) -> List[CheckResult]:
     """Where somebody has set a lower limit than the processor has."""
     low = []
     for cpu in system.cpus:
@@ -68,11 +68,13 @@ def _capped(system: System) -> List[Finding]:
     )
     means = "The clock is steady but lower than on other nodes: compare only with nodes that have the same limit."
     return [
-        Finding("frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it.")
+        CheckResult(
+            "frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it."
+        )
     ]
 
 
-def _untold() -> Finding:
+def _untold() -> CheckResult:
     means = "The clock can change unseen, and with it every time: a virtual machine cannot say, nor some firmware."
-    mend = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
-    return Finding("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, mend)
+    action = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
+    return CheckResult("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, action)

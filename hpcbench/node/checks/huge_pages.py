@@ -3,27 +3,27 @@
 import re
 from typing import List, Optional
 
-from ...core.check_result import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.sysfs import System
 
 _FOLDER = "sys/kernel/mm/transparent_hugepage/"
 
 
-def look(system: System) -> List[Finding]:
+def look(system: System) -> List[CheckResult]:
     enabled = _chosen(system.text(_FOLDER + "enabled"))
     defrag = _chosen(system.text(_FOLDER + "defrag"))
     if enabled is None:
-        return [Finding("huge pages", OK, "this kernel has no transparent ones")]
+        return [CheckResult("huge pages", OK, "this kernel has no transparent ones")]
     found = "transparent ones: %s, defrag %s" % (enabled, defrag or "unknown")
     if enabled == "never":
         means = "Large tensors take many small pages: what is bound by memory is slower than on nodes that have them."
-        mend = "Compare only with nodes set alike, or ask for `madvise` on all of them."
-        return [Finding("huge pages", NOTE, found, means, mend)]
+        action = "Compare only with nodes set alike, or ask for `madvise` on all of them."
+        return [CheckResult("huge pages", NOTE, found, means, action)]
     if enabled == "always" and defrag == "always":
         means = "A process that allocates may have to wait while the kernel tidies memory: a few steps are much slower."
-        mend = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
-        return [Finding("huge pages", NOTE, found, means, mend)]
-    return [Finding("huge pages", OK, found)]
+        action = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
+        return [CheckResult("huge pages", NOTE, found, means, action)]
+    return [CheckResult("huge pages", OK, found)]
 
 
 def _chosen(text: Optional[str]) -> Optional[str]:

@@ -5,7 +5,7 @@ import pwd
 import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from ...core.check_result import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, CheckResult
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 from ..monitor.idle_check import STALLED
@@ -27,7 +27,7 @@ class Snapshot(NamedTuple):
     processes: Dict[int, float]
 
 
-def look(system: System) -> List[Finding]:
+def look(system: System) -> List[CheckResult]:
     before, start = snapshot(system), time.monotonic()
     time.sleep(LOOK_S)
     after, seconds = snapshot(system), time.monotonic() - start
@@ -45,7 +45,7 @@ def snapshot(system: System) -> Snapshot:
     return Snapshot(cpus, processes)
 
 
-def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -> Finding:
+def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -> CheckResult:
     on_ours = _busy(before, after, seconds, set(system.cpus))
     beside = _busy(before, after, seconds, set(after.cpus) - set(system.cpus))
     found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus))
@@ -55,14 +55,14 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
     numbers = {"busy_own_cpus": on_ours, "busy_other_cpus": beside}
     disturbs, neighbours = on_ours >= busy_cpus(len(system.cpus)), beside >= busy_cpus(others)
     if not disturbs and not neighbours:
-        return Finding("background load", OK, found, numbers=numbers)
+        return CheckResult("background load", OK, found, numbers=numbers)
     busiest = _busiest(system, before, after, seconds)
     found += ": " + busiest if busiest else "; by whom cannot be seen from here"
     if disturbs:
         means = "Other work takes CPU time from what is measured: times are longer, and differ from run to run."
-        return Finding("background load", WARNING, found, means, _MEND, numbers)
+        return CheckResult("background load", WARNING, found, means, _MEND, numbers)
     means = "Other work runs beside the usable CPUs, and shares memory bandwidth, caches and power with them."
-    return Finding("background load", NOTE, found, means, _MEND, numbers)
+    return CheckResult("background load", NOTE, found, means, _MEND, numbers)
 
 
 def _busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> float:
@@ -93,16 +93,18 @@ def _whose(system: System, pid: int) -> Tuple[str, str]:
         return name, str(user)
 
 
-def _waiting(system: System) -> List[Finding]:
+def _waiting(system: System) -> List[CheckResult]:
     """What was held up in the last ten seconds: https://docs.kernel.org/accounting/psi.html."""
     told = {kind: _average(system, kind) for kind in ("memory", "io")}
     high = ["%s %.0f %%" % (kind, value) for kind, value in told.items() if value > _PRESSURE]
     if not high:
         return []
     means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
-    mend = "Look who uses them (free, iostat), or ask for whole nodes and enough memory."
+    action = "Look who uses them (free, iostat), or ask for whole nodes and enough memory."
     level = WARNING if max(told.values()) > _HIGH_PRESSURE else NOTE
-    return [Finding("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, mend)]
+    return [
+        CheckResult("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, action)
+    ]
 
 
 def _average(system: System, kind: str) -> float:

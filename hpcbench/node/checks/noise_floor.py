@@ -5,7 +5,7 @@ import statistics
 import time
 from typing import List, NamedTuple
 
-from ...core.check_result import NOTE, OK, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, SECONDS, WARNING, CheckResult, Progress, silent
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 
@@ -30,7 +30,7 @@ class Noise(NamedTuple):
     seconds: int
 
 
-def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[Finding]:
+def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[CheckResult]:
     return [judge(measure(system, seconds, progress))]
 
 
@@ -79,7 +79,7 @@ def smallest_difference(deviation: float, count: int) -> float:
     return float(4 * deviation / count**0.5)
 
 
-def judge(noise: Noise) -> Finding:
+def judge(noise: Noise) -> CheckResult:
     taken = noise.waited + noise.stolen
     found = "two runs of %d s must differ by %s to be told apart" % (noise.seconds, _part(noise.smallest_difference))
     found += " (%.2g ms of work: p99 %s, slowest second %s, others had the CPU %s of the time)" % (
@@ -91,10 +91,10 @@ def judge(noise: Noise) -> Finding:
     numbers = {"noise_%s" % name: float(value) for name, value in noise._asdict().items()}
     worst = max(noise.smallest_difference, taken)
     if worst <= _FINE:
-        return Finding("noise floor", OK, found, numbers=numbers)
+        return CheckResult("noise floor", OK, found, numbers=numbers)
     level = NOTE if worst <= _FAIR else WARNING
     means = "Smaller differences drown in it; fresh processes differ more than one does with itself. " + _cause(noise)
-    return Finding("noise floor", level, found, means, _mend(noise), numbers)
+    return CheckResult("noise floor", level, found, means, _mend(noise), numbers)
 
 
 def _cause(noise: Noise) -> str:

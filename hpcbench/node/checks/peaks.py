@@ -8,7 +8,7 @@ import pkgutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.check_result import NOTE, OK, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, WARNING, CheckResult, Progress, silent
 from ...core.machine_peaks import MachinePeaks, Peak
 from ..host import gpus, hardware, hostname, memory, topology
 from ..host.cpu_quota import tightest
@@ -39,7 +39,7 @@ class NotMeasured(Exception):
 
 class Looked(NamedTuple):
     machine: MachinePeaks
-    findings: List[Finding]
+    findings: List[CheckResult]
 
 
 class Measured(NamedTuple):
@@ -50,13 +50,13 @@ class Measured(NamedTuple):
 def look(system: System, pythons: Sequence[str], progress: Progress = silent) -> Looked:
     """Measure by the first of these Pythons that has numpy, else torch; a GPU by the first whose torch sees one."""
     peaks: List[Peak] = []
-    findings: List[Finding] = []
+    findings: List[CheckResult] = []
     gpu_model = gpus.name(0)
     for subject, measure in {"CPU peaks": of_cpus, **({"GPU peaks": of_gpu} if gpus.count() else {})}.items():
         try:
             measured = measure(system, pythons, progress)
         except NotMeasured as reason:
-            findings.append(Finding(subject, NOTE, "not measured: %s" % reason, _MEANS, _MEND))
+            findings.append(CheckResult(subject, NOTE, "not measured: %s" % reason, _MEANS, _MEND))
             continue
         peaks += measured.peaks
         gpu_model = measured.gpu_model or gpu_model
@@ -107,7 +107,7 @@ def sizes(system: System, cpus: List[int]) -> Dict[str, int]:
     return {"size": fitting[0] if fitting else SIZES[-1], "length": length}
 
 
-def told(subject: str, peaks: List[Peak]) -> Finding:
+def told(subject: str, peaks: List[Peak]) -> CheckResult:
     """In words with numbers."""
     parts = []
     numbers: Dict[str, float] = {}
@@ -123,8 +123,8 @@ def told(subject: str, peaks: List[Peak]) -> Finding:
     found = "%s (%s)" % ("; ".join(parts), peaks[0].measured_by)
     of_cpus = [peak.flops_per_s for peak in peaks if peak.cpus]
     if any(more < _FEWER * less for less, more in zip(of_cpus, of_cpus[1:])):
-        return Finding(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
-    return Finding(subject, OK, found, numbers=numbers)
+        return CheckResult(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
+    return CheckResult(subject, OK, found, numbers=numbers)
 
 
 def in_words(flops_per_s: float) -> str:

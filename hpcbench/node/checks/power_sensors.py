@@ -4,7 +4,7 @@ import os
 import stat
 from typing import List, Type
 
-from ...core.check_result import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.open_files import Files
 from ..host.sysfs import System
 from ..monitor.processes import OwnProcesses
@@ -18,16 +18,16 @@ _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counter
 _NVIDIA, _AMD = "dev/nvidia[0-9]*", "dev/kfd"
 _MEANS = "It stays empty in the records, unless Slurm's own counter gives it."
 _ASK = "Ask the administrators for that, or for AcctGatherEnergyType in slurm.conf."
-_INSTALL = "Install what is missing beside hpcbench; what the driver refuses, the administrators can mend."
+_INSTALL = "Install what is missing beside hpcbench; what the driver refuses, the administrators can action."
 
 
-def look(system: System) -> List[Finding]:
+def look(system: System) -> List[CheckResult]:
     processors = _sensor(system, Cray, "node energy", _CRAY, _ASK) + _sensor(system, Rapl, "CPU energy", _RAPL, _ASK)
     gpus = _sensor(system, NvidiaEnergy, "GPU energy", _NVIDIA, _INSTALL)
     return (processors or [_none()]) + gpus + _sensor(system, AmdEnergy, "GPU energy", _AMD, _INSTALL)
 
 
-def _sensor(system: System, kind: Type[Source], subject: str, files: str, mend: str) -> List[Finding]:
+def _sensor(system: System, kind: Type[Source], subject: str, files: str, action: str) -> List[CheckResult]:
     """Nothing where there is no such device."""
     there = system.matching(files)
     if not there:
@@ -35,14 +35,16 @@ def _sensor(system: System, kind: Type[Source], subject: str, files: str, mend: 
     try:
         facts = kind(Place(OwnProcesses("", system.root), Files(), system.root)).facts()
     except Absent as reason:
-        return [Finding(subject, NOTE, str(reason), _MEANS, mend)]
+        return [CheckResult(subject, NOTE, str(reason), _MEANS, action)]
     domains = ", ".join(str(meter["domain"]) for meter in facts["meters"])
-    return [Finding(subject, OK, "%s: %s; readable by %s" % (kind.name, domains, _readers(system, there[0])))]
+    return [CheckResult(subject, OK, "%s: %s; readable by %s" % (kind.name, domains, _readers(system, there[0])))]
 
 
-def _none() -> Finding:
-    mend = "A virtual machine has none; on hardware of your own, load the module intel_rapl_msr."
-    return Finding("CPU energy", NOTE, "no sensor: neither RAPL nor the counters of an HPE Cray node", _MEANS, mend)
+def _none() -> CheckResult:
+    action = "A virtual machine has none; on hardware of your own, load the module intel_rapl_msr."
+    return CheckResult(
+        "CPU energy", NOTE, "no sensor: neither RAPL nor the counters of an HPE Cray node", _MEANS, action
+    )
 
 
 def _readers(system: System, file: str) -> str:

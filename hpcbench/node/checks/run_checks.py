@@ -2,14 +2,14 @@
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from ...core.check_result import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, CheckResult, Progress, silent
 from ..host.sysfs import System
 from . import cpu_quota, governor, gpu_settings, huge_pages, load, noise_floor, numa, power_sensors, smt, timer, turbo
 
-Check = Callable[[System], List[Finding]]
+Check = Callable[[System], List[CheckResult]]
 
 
-def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, Finding]]:
+def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, CheckResult]]:
     """What each check finds, with the name of its group; the noise floor is looked at for so many seconds.
 
     `progress` is told of what takes longer.
@@ -21,7 +21,7 @@ def look(system: System, seconds: int = SECONDS, progress: Progress = silent) ->
 
 
 def _checks(seconds: int, progress: Progress) -> Dict[str, Dict[str, Check]]:
-    def background(system: System) -> List[Finding]:
+    def background(system: System) -> List[CheckResult]:
         progress("background load", "%.0f s" % load.LOOK_S)
         return load.look(system)
 
@@ -43,12 +43,12 @@ def _checks(seconds: int, progress: Progress) -> Dict[str, Dict[str, Check]]:
     }
 
 
-def _found(name: str, check: Check, system: System) -> List[Finding]:
+def _found(name: str, check: Check, system: System) -> List[CheckResult]:
     """One check that stumbles over an odd machine must not cost all others."""
     try:
         return check(system)
     except Exception as error:
         what = "could not be looked at: %s: %s" % (type(error).__name__, error)
         return [
-            Finding(name, WARNING, what, "Nothing is known of it.", "Tell the authors of hpcbench, with this line.")
+            CheckResult(name, WARNING, what, "Nothing is known of it.", "Tell the authors of hpcbench, with this line.")
         ]

@@ -3,7 +3,7 @@
 import time
 from typing import List, Optional
 
-from ...core.check_result import OK, WARNING, Finding
+from ...core.check_result import OK, WARNING, CheckResult
 from ..host.sysfs import System
 
 # Clock sources that are read from a device, or count the timer's interrupts (Linux, Documentation/timers).
@@ -13,12 +13,12 @@ _LONGEST_NS = 1000
 _PART = 0.001  # of a step that timing it may take
 
 
-def look(system: System) -> List[Finding]:
+def look(system: System) -> List[CheckResult]:
     source = system.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     return [judge(source, _cost_ns(), _tick_ns())]
 
 
-def judge(source: Optional[str], cost_ns: float, tick_ns: int) -> Finding:
+def judge(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult:
     """`cost_ns` is what a reading takes, `tick_ns` the smallest difference of two."""
     found = "%.0f ns a reading, ticks of %d ns, clock source %s" % (
         cost_ns,
@@ -27,13 +27,13 @@ def judge(source: Optional[str], cost_ns: float, tick_ns: int) -> Finding:
     )
     numbers = {"timer_cost_ns": cost_ns, "timer_tick_ns": float(tick_ns)}
     if source not in _SLOW and max(cost_ns, tick_ns) <= _LONGEST_NS:
-        return Finding("timer", OK, found, numbers=numbers)
+        return CheckResult("timer", OK, found, numbers=numbers)
     shortest_us = max(cost_ns, tick_ns) / _PART / 1000
     means = (
         "Timing takes more than 0.1 %% of what is timed in one piece, if that is shorter than %.0f us." % shortest_us
     )
-    mend = "Boot with clocksource=tsc where the processor's counter is steady (dmesg says why the kernel left it)."
-    return Finding("timer", WARNING, found, means, mend, numbers)
+    action = "Boot with clocksource=tsc where the processor's counter is steady (dmesg says why the kernel left it)."
+    return CheckResult("timer", WARNING, found, means, action, numbers)
 
 
 def _cost_ns() -> float:

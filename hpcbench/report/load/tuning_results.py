@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hpcbench.config.experiment import load_experiment
 from hpcbench.report.terminal.tuning import headline, lines
 from hpcbench.status.progress import Progress
-from hpcbench.submit.rerun import Again
+from hpcbench.submit.rerun import Rerun
 from hpcbench.tuning.objective import objective_of
 from hpcbench.tuning.result_file import read
 
@@ -41,7 +41,7 @@ def told_of_searches(progresses: Sequence[Progress]) -> Iterator[Told]:
             name = sweep.paths.name
             yield Told("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
             continue
-        experiment = load_experiment(Again.of(sweep.paths).document())
+        experiment = load_experiment(Rerun.of(sweep.paths).document())
         objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)
         for finding in found:
             title, *below = lines(finding, objective.quantity)

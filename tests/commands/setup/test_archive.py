@@ -104,7 +104,7 @@ def test_of_a_sweep_that_has_not_ended_it_says_what_is_left(command_line, elsewh
     )
     command_line("sweep", "trial.yaml", "--site", "laptop", "--render-only", "--name", "planned")
     said = command_line("archive", "planned").stderr
-    assert "warning: the sweep has not ended (6 planned): what comes later will not be in the file" in said
+    assert "warning: the sweep has not ended (6 planned): later results will not be in the file" in said
     name = bring(elsewhere, command_line.workspace / "planned.tar.gz")
     assert "6 of 6 repetitions have not ended yet" in elsewhere("report", name, expect=1).stderr
 

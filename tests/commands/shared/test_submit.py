@@ -223,6 +223,14 @@ def test_a_continuation_job_that_waits_already_is_not_submitted_again(queue: Que
     assert "continuation job 30 submits them" in said
 
 
+def test_after_an_error_no_continuation_job_is_left(queue: Queue) -> None:
+    wrong = "case \"$*\" in *job-002.sh*) echo 'sbatch: error: invalid constraint' >&2; exit 1;; esac; "
+    said = queue.sweep(NO_LIMIT, site=13, sbatch=wrong, expect=2)
+    assert queue.tried[0] == BEGIN
+    assert queue.queued == [10]
+    assert "sbatch refused job-002: invalid constraint" in said
+
+
 def test_an_error_half_way_is_followed_by_the_next_command(queue: Queue) -> None:
     failing = "echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1;"
     said = queue.sweep(NO_LIMIT, sbatch=failing, expect=2)

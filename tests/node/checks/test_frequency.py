@@ -31,7 +31,7 @@ def test_a_governor_is_judged_with_its_driver(lay, files: dict[str, str], level:
     (finding,) = governor.look(lay(files, [0]))
     assert finding.level == level
     assert words in finding.found
-    assert bool(finding.mend) == (level != OK)
+    assert bool(finding.action) == (level != OK)
 
 
 def test_cpus_with_governors_of_their_own_are_told(lay) -> None:

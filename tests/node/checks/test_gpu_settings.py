@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from hpcbench.node.checks import gpu_settings
 from hpcbench.node.host import gpus as driver
 
@@ -48,7 +48,7 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return fake
 
 
-def by_subject(found: list[Finding]) -> dict[str, tuple[str, str]]:
+def by_subject(found: list[CheckResult]) -> dict[str, tuple[str, str]]:
     return {finding.subject: (finding.level, finding.found) for finding in found}
 
 

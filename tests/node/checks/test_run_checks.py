@@ -35,7 +35,7 @@ def test_a_machine_is_looked_at_by_the_code_that_nodes_get(zipapp: Path, tmp_pat
         assert finding["level"] in LEVELS
         if finding["level"] != OK:
             assert finding["means"].endswith(".")
-            assert finding["mend"]
+            assert finding["action"]
     assert not any("could not be looked at" in finding["found"] for finding in found)
     assert list(tmp_path.iterdir()) == []
 
