@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_to_leaves_the_rest(command_line):
     (command_line.workspace / "jobs").write_text("a file")
     site = command_line.site(environments={"mine": {"python": sys.executable}})
     said = command_line(*QUICK, "--site", site).stdout
-    assert "note    environments: cannot be tried: " in said
+    assert "note    environments: not checked: " in said
     assert "noise floor" in said
 
 
@@ -81,7 +81,7 @@ def test_a_site_of_slurm_without_slurm_is_a_problem(command_line, tmp_path):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     site = command_line.site(scheduler="slurm")
     done = command_line(*QUICK, "--site", site, env={"PATH": str(tmp_path / "bin")}, expect=1)
-    assert "problem Slurm: its commands are not here" in done.stdout
+    assert "problem Slurm: the site uses Slurm, but its commands were not found" in done.stdout
 
 
 def test_a_silent_slurm_is_no_problem_of_a_local_site_that_was_named_with_a_fake_scontrol(command_line, fake_commands):
@@ -110,7 +110,7 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     [
         (["--partition", "cpu"], "--partition requires --on-node"),
         (["--whole-node"], "--whole-node requires --on-node"),
-        (["--on-node"], "the site 'laptop' has no Slurm that answers"),
+        (["--on-node"], "--on-node requires Slurm, and the site 'laptop' has none that responds"),
         (["--site", "nowhere"], "no file of configs/sites is called 'nowhere'"),
         (["--seconds", "1"], "1 is not in the range"),
     ],
