@@ -1,4 +1,4 @@
-"""Who chooses the frequency of the processor, and after what: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
+"""The frequency governor of the processor: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
 
 from typing import Dict, List, Optional
 
@@ -9,10 +9,11 @@ from ..host.sysfs import System
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # These drivers leave the choice to the processor: there `powersave` is the usual way, and no slow one.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
-_MEND = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
+_REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[Finding]:
+    """Return the governor of the usable CPUs, and any frequency limit below that of the processor."""
     told = _told(system)
     governors = chosen(system)
     if not governors:
@@ -20,12 +21,12 @@ def look(system: System) -> List[Finding]:
     if len(governors) > 1:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
         means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
-        return [Finding("governor", WARNING, ", ".join(parts), means, _MEND)]
+        return [Finding("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
 
 
 def chosen(system: System) -> List[str]:
-    """The governors of the usable CPUs; none where no cpufreq is to be seen."""
+    """Return the governors of the usable CPUs, sorted; none without cpufreq."""
     return sorted({governor for governor in _told(system).values() if governor})
 
 
@@ -43,16 +44,16 @@ def _judged(governor: str, folder: str, system: System) -> Finding:
         if preference in (None, "performance", "balance_performance"):
             return Finding("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
         means = "The processor saves energy first: its clock rises late, and short steps run at a low one."
-        return Finding("governor", WARNING, "%s, preference %s" % (found, preference), means, _MEND)
+        return Finding("governor", WARNING, "%s, preference %s" % (found, preference), means, _REMEDY)
     if governor == "powersave":
         means = "The clock stays at its lowest: everything is slower than the processor can."
-        return Finding("governor", WARNING, found, means, _MEND)
+        return Finding("governor", WARNING, found, means, _REMEDY)
     means = "The clock follows the load, late: short steps and the first seconds run at another one than long runs."
-    return Finding("governor", NOTE, found, means, _MEND)
+    return Finding("governor", NOTE, found, means, _REMEDY)
 
 
 def _capped(system: System) -> List[Finding]:
-    """Where somebody has set a lower limit than the processor has."""
+    """Return the CPUs with a limit below the maximum frequency of the processor."""
     low = []
     for cpu in system.cpus:
         limit, most = (system.number(_CPUFREQ % cpu + name) for name in ("scaling_max_freq", "cpuinfo_max_freq"))
@@ -74,5 +75,5 @@ def _capped(system: System) -> List[Finding]:
 
 def _untold() -> Finding:
     means = "The clock can change unseen, and with it every time: a virtual machine cannot say, nor some firmware."
-    mend = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
-    return Finding("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, mend)
+    remedy = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
+    return Finding("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, remedy)

@@ -9,7 +9,8 @@ from ..host.sysfs import System
 _FOLDER = "sys/kernel/mm/transparent_hugepage/"
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[Finding]:
+    """Return the settings of transparent huge pages."""
     enabled = _chosen(system.text(_FOLDER + "enabled"))
     defrag = _chosen(system.text(_FOLDER + "defrag"))
     if enabled is None:
@@ -17,16 +18,16 @@ def look(system: System) -> List[Finding]:
     found = "transparent ones: %s, defrag %s" % (enabled, defrag or "unknown")
     if enabled == "never":
         means = "Large tensors take many small pages: what is bound by memory is slower than on nodes that have them."
-        mend = "Compare only with nodes set alike, or ask for `madvise` on all of them."
-        return [Finding("huge pages", NOTE, found, means, mend)]
+        remedy = "Compare only with nodes set alike, or ask for `madvise` on all of them."
+        return [Finding("huge pages", NOTE, found, means, remedy)]
     if enabled == "always" and defrag == "always":
         means = "A process that allocates may have to wait while the kernel tidies memory: a few steps are much slower."
-        mend = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
-        return [Finding("huge pages", NOTE, found, means, mend)]
+        remedy = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
+        return [Finding("huge pages", NOTE, found, means, remedy)]
     return [Finding("huge pages", OK, found)]
 
 
 def _chosen(text: Optional[str]) -> Optional[str]:
-    """`madvise` of `always [madvise] never`."""
+    """Return `madvise` for `always [madvise] never`."""
     match = re.search(r"\[([\w+]+)\]", text or "")
     return match.group(1) if match else None

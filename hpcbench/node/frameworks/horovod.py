@@ -1,4 +1,4 @@
-"""Horovod without horovodrun: what its launcher tells each process, told from our own group of ranks.
+"""Horovod without horovodrun: set what its launcher tells each process, from our own group of ranks.
 
 The variables are those that horovod.runner.gloo_run sets; the rendezvous server is Horovod's own, in rank 0's process.
 """
@@ -15,7 +15,7 @@ _SERVERS: List[Any] = []  # of rank 0: it must live as long as the process
 
 
 def join(problem: Problem) -> None:
-    """Set the variables that horovod's init() reads. All ranks must come. Raises Unsupported where it is not there."""
+    """Set the variables that horovod's init() reads. All ranks must call this. Raise Unsupported without Horovod."""
     try:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http.http_server import RendezvousServer

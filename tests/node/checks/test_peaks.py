@@ -36,7 +36,7 @@ def script(folder: Path, text: str) -> str:
 
 def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
     system = this_system()
-    machine, (finding,) = peaks.look(system, [sys.executable])
+    machine, (finding,) = peaks.measure_peaks(system, [sys.executable])
     cores = topology.physical_cores(system) or len(system.cpus)
     assert [peak.cpus for peak in machine.measurements] == peaks.counts(cores)
     for peak in machine.measurements:
@@ -169,7 +169,7 @@ def test_the_best_run_counts_and_threads_add_up(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
     bare = script(tmp_path, f'shift; exec {sys.executable} -I -S "$@"')
-    machine, (finding,) = peaks.look(this_system(), [bare])
+    machine, (finding,) = peaks.measure_peaks(this_system(), [bare])
     assert machine.measurements == ()
     assert finding.level == NOTE
     assert f"not measured: {bare}: No module named 'numpy'; {bare}: No module named 'torch'" in finding.found
@@ -177,7 +177,7 @@ def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
 
 def test_the_next_python_measures_where_one_cannot(tmp_path: Path) -> None:
     broken = script(tmp_path, "echo 'Illegal instruction' >&2; exit 132")
-    machine, (finding,) = peaks.look(this_system(), [broken, "/nowhere/python", sys.executable])
+    machine, (finding,) = peaks.measure_peaks(this_system(), [broken, "/nowhere/python", sys.executable])
     assert finding.level in MEASURED
     assert machine.measurements
     with pytest.raises(peaks.NotMeasured) as caught:

@@ -1,4 +1,4 @@
-"""The layers as Keras 3's own, joined by its functional interface; the same on each of its backends."""
+"""The layers as layers of Keras 3, joined by its functional interface, for all of its backends."""
 
 from typing import Any, Callable, Dict, List, Type
 
@@ -23,7 +23,7 @@ _CHANNELS = 1 if CHANNELS_FIRST else -1
 
 
 def model_of(problem: Problem) -> keras.Model:
-    """The model of a case with its first weights; images come in the layout of the backend."""
+    """Return the model of a case with its initial weights; images have the layout of the backend."""
     dtype = problem.parameters["dtype"]
     mixed = problem.training and dtype != "float32"
     keras.config.set_dtype_policy("mixed_" + dtype if mixed else dtype)
@@ -121,7 +121,7 @@ def _attention(layer: layers.Attention, tensor: Tensor, arrays: Arrays) -> Tenso
 
 
 class Embedding(keras.layers.Layer):
-    """The sum of three tables' rows."""
+    """The sum of the vectors of token, position and segment 0."""
 
     def __init__(self, layer: layers.Embedding, length: int) -> None:
         super().__init__()
@@ -131,10 +131,12 @@ class Embedding(keras.layers.Layer):
         self.length = length
 
     def build(self, shape: Shape) -> None:
+        """Create the weights of the three tables."""
         for table in (self.tokens, self.positions, self.segments):
             table.build(shape)
 
     def call(self, tokens: Tensor) -> Tensor:
+        """Return (batch, time, width) for tokens (batch, time)."""
         order = keras.ops.arange(self.length, dtype="int32")
         first_segment = self.segments(keras.ops.zeros((1,), dtype="int32"))
         return self.tokens(tokens) + self.positions(order) + first_segment
@@ -173,7 +175,7 @@ def _exact_gelu(tensor: Tensor) -> Tensor:
 
 
 def _with(values: List["numpy.ndarray"], layer: Any, tensor: Tensor) -> Tensor:
-    """The result of a layer, which has its weights only once it has been called."""
+    """Return the result of a layer, and set its weights, which exist only after the first call."""
     result = layer(tensor)
     layer.set_weights(values)
     return result

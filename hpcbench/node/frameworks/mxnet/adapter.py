@@ -35,6 +35,8 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read whe
 
 
 class MXNetNetwork(Network):
+    """A network of Gluon blocks."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.device = _device(problem)
@@ -95,7 +97,7 @@ class MXNetNetwork(Network):
 
     @property
     def work(self) -> Work:
-        """MXNet's bfloat16 is for products and what lies between them; sums and norms stay in float32."""
+        """Return the work of one step. MXNet's bfloat16 is mixed precision: sums and norms stay in float32."""
         work = super().work
         return work._replace(math_mode="autocast") if work.dtype == "bfloat16" else work
 
@@ -117,6 +119,8 @@ class MXNetNetwork(Network):
 
 
 class MXNet(Adapter):
+    """The adapter of MXNet."""
+
     name = "mxnet"
     libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")

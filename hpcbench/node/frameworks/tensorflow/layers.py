@@ -1,7 +1,7 @@
-"""The layers as TensorFlow's own operations on variables, without Keras: the same from TensorFlow 2.11 on.
+"""The layers as TensorFlow's own operations on variables, without Keras, so that they work since TensorFlow 2.11.
 
-Images are (batch, height, width, channels). A layer computes in the number format of its input, as autocast would:
-norms and softmax in float32 inside.
+Images are (batch, height, width, channels). A layer computes in the dtype of its input, as autocast does, with norms
+and softmax in float32 inside.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Type
@@ -19,16 +19,19 @@ Part = Callable[[Tensor, bool], Tensor]  # of a batch, and whether it is trained
 
 
 class Formats(NamedTuple):
-    """Number formats of a network: of its weights, and of its arithmetic."""
+    """The dtypes of a network: of its weights, and of its arithmetic."""
 
     weights: tf.DType
     arithmetic: tf.DType
 
     def variable(self, array: "numpy.ndarray") -> tf.Variable:
+        """Return a variable with the values of `array`, in the dtype of weights."""
         return tf.Variable(array, dtype=self.weights)
 
 
 class Sequential(tf.Module):
+    """Layers one after the other."""
+
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__()
         self.parts = list(parts)
@@ -40,7 +43,7 @@ class Sequential(tf.Module):
 
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights, formats: Formats) -> Sequential:
-    """The parts of `chain`, which takes items of `shape`, with their first weights."""
+    """Return the layers of `chain`, which takes items of `shape`, with their initial weights."""
     parts = []
     for layer in chain:
         parts.append(_part(layer, shape, weights, formats))
@@ -60,6 +63,8 @@ def _part(layer: Layer, shape: Shape, weights: InitialWeights, formats: Formats)
 
 
 class Residual(tf.Module):
+    """The sum of body and shortcut; an empty shortcut is the input."""
+
     def __init__(self, body: Part, shortcut: Part) -> None:
         super().__init__()
         self.body = body
@@ -70,6 +75,8 @@ class Residual(tf.Module):
 
 
 class Branches(tf.Module):
+    """The channels of several chains, concatenated."""
+
     def __init__(self, bodies: List[Sequential]) -> None:
         super().__init__()
         self.bodies = bodies
@@ -79,6 +86,8 @@ class Branches(tf.Module):
 
 
 class Dense(tf.Module):
+    """A fully connected layer over the last dimension."""
+
     def __init__(self, kernel: "numpy.ndarray", bias: "numpy.ndarray", formats: Formats) -> None:
         """`kernel` is (outputs, inputs)."""
         super().__init__()
@@ -89,12 +98,15 @@ class Dense(tf.Module):
         return self.product(batch)
 
     def product(self, batch: Tensor) -> Tensor:
+        """Return kernel * batch + bias, for a batch (..., inputs)."""
         rows = tf.reshape(batch, (-1, batch.shape[-1]))
         result = tf.nn.bias_add(tf.matmul(rows, _as(batch, self.kernel)), _as(batch, self.bias))
         return tf.reshape(result, (*batch.shape[:-1], result.shape[-1]))
 
 
 class Conv(tf.Module):
+    """A 2-D convolution."""
+
     def __init__(self, layer: layers.Conv, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
         self.kernel = formats.variable(arrays["kernel"].transpose(2, 3, 1, 0))
@@ -114,7 +126,7 @@ class Conv(tf.Module):
 
 
 class BatchNorm(tf.Module):
-    """All its numbers are float32 whatever it normalizes: the operation asks for that."""
+    """Batch normalization, with all its numbers in float32, as the operation requires."""
 
     def __init__(self, layer: layers.BatchNorm, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
@@ -141,13 +153,15 @@ class BatchNorm(tf.Module):
 
 
 class LayerNorm(tf.Module):
+    """Layer normalization over the last dimension."""
+
     def __init__(self, layer: layers.LayerNorm, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
         self.scale, self.offset = formats.variable(arrays["scale"]), formats.variable(arrays["offset"])
         self.epsilon = layer.epsilon
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        """By hand: on CPUs a third faster than tf.nn.moments with tf.nn.batch_normalization."""
+        """Normalize without tf.nn.moments and tf.nn.batch_normalization: on CPUs a third faster."""
         values = tf.cast(batch, tf.float32)
         centered = values - tf.reduce_mean(values, -1, keepdims=True)
         variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
@@ -156,6 +170,8 @@ class LayerNorm(tf.Module):
 
 
 class Lstm(tf.Module):
+    """A stacked LSTM, forward or in both directions."""
+
     def __init__(self, layer: layers.Lstm, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
         self.directions = []
@@ -171,9 +187,9 @@ class Lstm(tf.Module):
 
 
 class LstmDirection(tf.Module):
-    """One layer in one direction, over (time, batch, features). What comes in is multiplied for all time steps at once.
+    """One layer in one direction over (time, batch, features). One product covers the inputs of all time steps.
 
-    On CPUs faster than the fused operation BlockLSTMV2, which XLA lacks besides.
+    On CPUs it is faster than the fused operation BlockLSTMV2, which XLA lacks.
     """
 
     def __init__(self, arrays: Arrays, place: str, formats: Formats) -> None:
@@ -183,6 +199,7 @@ class LstmDirection(tf.Module):
         self.backward = place.endswith("_1")
 
     def run(self, sequence: Tensor) -> Tensor:
+        """Return (time, batch, hidden) for (time, batch, features)."""
         inward, kernel = self.inward.product(sequence), _as(sequence, self.kernel)
         steps = inward.shape[0]
         start = tf.zeros((inward.shape[1], kernel.shape[0]), inward.dtype)
@@ -202,7 +219,7 @@ class LstmDirection(tf.Module):
         return done[-1].stack()
 
     def _listed(self, inward: Tensor, kernel: Tensor, start: Tensor) -> Tensor:
-        """Without a graph, Python's own loop is the faster one."""
+        """Run the steps in a Python loop, which is faster in eager execution."""
         hidden, cell, results = start, start, []
         for incoming in tf.unstack(inward)[:: -1 if self.backward else 1]:
             hidden, cell = _cell(incoming + tf.matmul(hidden, kernel), cell)
@@ -217,6 +234,8 @@ def _cell(gates: Tensor, cell: Tensor) -> Any:
 
 
 class Embedding(tf.Module):
+    """The sum of the vectors of token, position and segment 0."""
+
     def __init__(self, layer: layers.Embedding, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
         self.tokens, self.positions, self.segments = (
@@ -230,6 +249,8 @@ class Embedding(tf.Module):
 
 
 class Attention(tf.Module):
+    """Multi-head self-attention."""
+
     def __init__(self, layer: layers.Attention, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
         kernel, bias = (
@@ -254,7 +275,7 @@ class Attention(tf.Module):
 
 
 def _without_weights(function: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Arrays, Formats], Part]:
-    """The builder of a layer that does the same in training and in inference: `function` of layer and batch."""
+    """Return the builder of a layer without weights: `function` takes the layer and a batch."""
     return lambda layer, arrays, formats: lambda batch, training: function(layer, batch)
 
 
@@ -297,21 +318,21 @@ _BUILDERS: Dict[Type[Layer], Callable[[Any, Arrays, Formats], Part]] = {
 
 
 def _as(batch: Tensor, other: Any) -> Tensor:
-    """`other` in the number format of `batch`."""
+    """Return `other` in the dtype of `batch`."""
     return tf.cast(other, batch.dtype)
 
 
 def _padded(batch: Tensor, padding: Pair) -> Tensor:
-    """With rows of zeros above and below, columns left and right.
+    """Return the batch with zeros around (height, width).
 
-    Not by the operations' own EXPLICIT padding: on CPUs ResNet-50 trains 1.7 times as fast without it.
+    On CPUs ResNet-50 trains 1.7 times as fast as with the operations' own EXPLICIT padding.
     """
     height, width = padding
     return tf.pad(batch, [(0, 0), (height, height), (width, width), (0, 0)]) if any(padding) else batch
 
 
 def _local_to_a_rank(start: Tensor) -> tf.Variable:
-    """A variable that no strategy keeps equal."""
+    """Return a variable that no strategy synchronizes."""
     return tf.Variable(
         start,
         trainable=False,
