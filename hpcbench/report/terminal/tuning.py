@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 
 def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
-    """The finding, line by line; the first is its title."""
+    """Return the result of a search line by line; the first line is its title."""
     yield finding.title
     if finding.answer is None:
         yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
@@ -47,7 +47,7 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
 
 
 def headline(finding: Finding, quantity: Quantity) -> str:
-    """The finding in a sentence."""
+    """Return the result of a search in a sentence."""
     answer = finding.answer
     if answer is None:
         return "No setting could be measured"
@@ -96,7 +96,7 @@ def _measured(words: str, setting: Setting, quantity: Quantity) -> str:
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
-    """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
+    """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
     told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
     return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
@@ -224,7 +224,7 @@ def _inexact(answer: Answer) -> list[str]:
 
 
 def time_in_words(seconds: float) -> str:
-    """`5 min 32 s`."""
+    """Return `5 min 32 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -57,7 +57,7 @@ def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
 )
 def test_more_cpus_that_do_less_were_disturbed(rates: list[float], level: str) -> None:
     found = [Peak("cpu", 2**k, "float32", rate, 1e9, "numpy", "n1", "now") for k, rate in enumerate(rates)]
-    assert peaks.told("CPU peaks", found).level == level
+    assert peaks.finding_of("CPU peaks", found).level == level
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_without_room_for_its_arrays_the_bandwidth_is_not_measured() -> None:
         {"library": "numpy", "device": "cpu", "cpus": [0], "dtypes": ["float32"], "size": 64, "length": 0}
     )
     assert answer["bytes_per_s"] is None
-    finding = peaks.told("CPU peaks", [Peak("cpu", 4, "float32", 2.5e12, None, "numpy", "n1", "now")])
+    finding = peaks.finding_of("CPU peaks", [Peak("cpu", 4, "float32", 2.5e12, None, "numpy", "n1", "now")])
     assert finding.found == "4 CPUs 2.5 TFLOP/s, no memory left to measure bandwidth (numpy)"
     assert finding.numbers == {"cpu_4_float32_flops_per_s": 2.5e12}
 
@@ -214,7 +214,7 @@ def test_what_measures_a_gpu_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert all(peak.flops_per_s > 1e4 and peak.measured_by.startswith("torch ") for peak in measured.peaks)
     assert len({peak.bytes_per_s for peak in measured.peaks}) == 1
-    assert peaks.told("GPU peaks", measured.peaks).found.startswith("float32 ")
+    assert peaks.finding_of("GPU peaks", measured.peaks).found.startswith("float32 ")
 
 
 @pytest.mark.torch

@@ -183,10 +183,10 @@ def test_the_page_has_all_columns_and_says_how_many_contexts_it_leaves_out(
     section = threads_of(study)
     assert section is not None
     (table,) = section.tables
-    assert (section.title, table.title, table.note) == ("Threads by way", "9 contexts", "")
+    assert (section.title, table.title, table.note) == ("Threads by mode", "9 contexts", "")
     assert len(table.places) == 9
     assert {len(place.cells) for place in table.places} == {len(table.columns)}
-    monkeypatch.setattr("hpcbench.report.html.threads.MOST_CONTEXTS", 2)
+    monkeypatch.setattr("hpcbench.report.html.threads.MAX_CONTEXTS", 2)
     cut = threads_of(study)
     assert cut is not None
     assert (len(cut.tables[0].places), cut.tables[0].note) == (2, "and 7 more contexts")

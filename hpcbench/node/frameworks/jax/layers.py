@@ -7,7 +7,7 @@ import numpy
 from flax import nnx
 from jax import numpy as jnp
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -26,12 +26,12 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights, common: Com
 
 
 def _step(layer: Layer, shape: Shape, weights: InitialWeights, common: Common) -> Step:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         body = sequential(layer.body, shape, weights, common)
         return Residual(body, sequential(layer.shortcut, shape, weights, common) if layer.shortcut else None)
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         return Branches(*(sequential(body, shape, weights, common) for body in layer.bodies))
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return sequential(layer.parts, shape, weights, common)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape), common)
 

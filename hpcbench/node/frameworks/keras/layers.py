@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Type
 import keras
 import numpy
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 from ...workload.problem import Problem
@@ -44,13 +44,13 @@ def _chain(chain: Layers, tensor: Tensor, shape: Shape, weights: InitialWeights)
 
 
 def _applied(layer: Layer, tensor: Tensor, shape: Shape, weights: InitialWeights) -> Tensor:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         body = _chain(layer.body, tensor, shape, weights)
         return keras.layers.Add()([body, _chain(layer.shortcut, tensor, shape, weights)])
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         results = [_chain(body, tensor, shape, weights) for body in layer.bodies]
         return keras.layers.Concatenate(axis=_CHANNELS)(results)
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return _chain(layer.parts, tensor, shape, weights)
     return _BUILDERS[type(layer)](layer, tensor, weights.of(layer, shape))
 

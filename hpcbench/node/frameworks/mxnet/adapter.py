@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional
 import numpy
 
 from ....core.frameworks import GRAPH
-from ....models import layers
+from ....models import blocks, layers
 from ... import oom_detection
 from ...errors import Unsupported
 from ...host import gpus
@@ -30,7 +30,7 @@ from .threads import in_effect
 
 Tensor = Any
 
-_FLOAT32_ALONE = (layers.Lstm, layers.EncoderLayer)
+_FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
 
 

@@ -7,7 +7,7 @@ import numpy
 from mxnet import gluon
 from mxnet.gluon import nn
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -25,13 +25,13 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.Hybri
 
 
 def _block(layer: Layer, shape: Shape, weights: InitialWeights) -> gluon.HybridBlock:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         return Residual(sequential(layer.body, shape, weights), sequential(layer.shortcut, shape, weights))
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         branches = gluon.contrib.nn.HybridConcurrent(axis=1)
         branches.add(*(sequential(body, shape, weights) for body in layer.bodies))
         return branches
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return sequential(layer.parts, shape, weights)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape))
 

@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import nn
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -23,11 +23,11 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.Seque
 
 
 def _module(layer: Layer, shape: Shape, weights: InitialWeights) -> nn.Module:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         return Residual(sequential(layer.body, shape, weights), sequential(layer.shortcut, shape, weights))
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         return Branches([sequential(body, shape, weights) for body in layer.bodies])
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return _encoder_layer(layer, shape, weights)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape))
 
@@ -114,7 +114,7 @@ class TakeStep(nn.Module):
         return batch[:, self.index]
 
 
-def _encoder_layer(layer: layers.EncoderLayer, shape: Shape, weights: InitialWeights) -> nn.TransformerEncoderLayer:
+def _encoder_layer(layer: blocks.EncoderLayer, shape: Shape, weights: InitialWeights) -> nn.TransformerEncoderLayer:
     """Return PyTorch's own encoder layer, which does the work of the parts of `layer`."""
     module = nn.TransformerEncoderLayer(
         layer.width,
@@ -126,9 +126,9 @@ def _encoder_layer(layer: layers.EncoderLayer, shape: Shape, weights: InitialWei
         batch_first=True,
     )
     attention_sum, first_norm, feed_forward_sum, second_norm = layer.parts
-    _set_attention(module.self_attn, weights.of(layers.bodies(attention_sum)[0][0], shape))
+    _set_attention(module.self_attn, weights.of(blocks.bodies(attention_sum)[0][0], shape))
     _set_norm(module.norm1, weights.of(first_norm, shape))
-    wide, _, _, narrow, _ = layers.bodies(feed_forward_sum)[0]
+    wide, _, _, narrow, _ = blocks.bodies(feed_forward_sum)[0]
     _set_dense(module.linear1, weights.of(wide, shape))
     _set_dense(module.linear2, weights.of(narrow, wide.output(shape)))
     _set_norm(module.norm2, weights.of(second_norm, shape))

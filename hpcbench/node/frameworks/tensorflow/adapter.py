@@ -16,7 +16,8 @@ from ...workload.problem import MOMENTUM, Problem, channels_last
 from .. import capabilities
 from ..adapter import Adapter, Batch, Library, Network
 from . import data, strategies
-from .layers import Formats, sequential
+from .dense import Formats
+from .layers import sequential
 
 Tensor = Any
 

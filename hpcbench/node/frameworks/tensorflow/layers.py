@@ -4,29 +4,18 @@ Images are (batch, height, width, channels). A layer computes in the dtype of it
 and softmax in float32 inside.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Type
+from typing import Any, Callable, Dict, List, Sequence, Type
 
 import numpy
 import tensorflow as tf
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Pair, Shape
+from .dense import Arrays, Dense, Formats, Tensor, in_dtype_of
+from .lstm import Lstm
 
-Arrays = Dict[str, numpy.ndarray]
-Tensor = Any
 Part = Callable[[Tensor, bool], Tensor]  # of a batch, and whether it is trained on; a tf.Module where it has variables
-
-
-class Formats(NamedTuple):
-    """The dtypes of a network: of its weights, and of its arithmetic."""
-
-    weights: tf.DType
-    arithmetic: tf.DType
-
-    def variable(self, array: "numpy.ndarray") -> tf.Variable:
-        """Return a variable with the values of `array`, in the dtype of weights."""
-        return tf.Variable(array, dtype=self.weights)
 
 
 class Sequential(tf.Module):
@@ -52,12 +41,12 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights, formats: Fo
 
 
 def _part(layer: Layer, shape: Shape, weights: InitialWeights, formats: Formats) -> Part:
-    bodies = [sequential(body, shape, weights, formats) for body in layers.bodies(layer)]
-    if isinstance(layer, layers.Residual):
+    bodies = [sequential(body, shape, weights, formats) for body in blocks.bodies(layer)]
+    if isinstance(layer, blocks.Residual):
         return Residual(*bodies)
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         return Branches(bodies)
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return bodies[0]
     return _BUILDERS[type(layer)](layer, weights.of(layer, shape), formats)
 
@@ -85,25 +74,6 @@ class Branches(tf.Module):
         return tf.concat([body(batch, training) for body in self.bodies], -1)
 
 
-class Dense(tf.Module):
-    """A fully connected layer over the last dimension."""
-
-    def __init__(self, kernel: "numpy.ndarray", bias: "numpy.ndarray", formats: Formats) -> None:
-        """`kernel` is (outputs, inputs)."""
-        super().__init__()
-        self.kernel = formats.variable(kernel.T)
-        self.bias = formats.variable(bias)
-
-    def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        return self.product(batch)
-
-    def product(self, batch: Tensor) -> Tensor:
-        """Return kernel * batch + bias, for a batch (..., inputs)."""
-        rows = tf.reshape(batch, (-1, batch.shape[-1]))
-        result = tf.nn.bias_add(tf.matmul(rows, _as(batch, self.kernel)), _as(batch, self.bias))
-        return tf.reshape(result, (*batch.shape[:-1], result.shape[-1]))
-
-
 class Conv(tf.Module):
     """A 2-D convolution."""
 
@@ -117,12 +87,12 @@ class Conv(tf.Module):
         self.same = layer.stride == 1 and all(2 * layer.padding[d] + 1 == layer.kernel[d] for d in (0, 1))
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        kernel = _as(batch, self.kernel)
+        kernel = in_dtype_of(batch, self.kernel)
         if self.same:
             result = tf.nn.conv2d(batch, kernel, self.stride, "SAME")
         else:
             result = tf.nn.conv2d(_padded(batch, self.padding), kernel, self.stride, "VALID")
-        return result if self.bias is None else tf.nn.bias_add(result, _as(batch, self.bias))
+        return result if self.bias is None else tf.nn.bias_add(result, in_dtype_of(batch, self.bias))
 
 
 class BatchNorm(tf.Module):
@@ -165,72 +135,10 @@ class LayerNorm(tf.Module):
         values = tf.cast(batch, tf.float32)
         centered = values - tf.reduce_mean(values, -1, keepdims=True)
         variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
-        result = centered * tf.math.rsqrt(variance + self.epsilon) * _as(values, self.scale) + _as(values, self.offset)
-        return _as(batch, result)
-
-
-class Lstm(tf.Module):
-    """A stacked LSTM, forward or in both directions."""
-
-    def __init__(self, layer: layers.Lstm, arrays: Arrays, formats: Formats) -> None:
-        super().__init__()
-        self.directions = []
-        for depth in range(layer.layers):
-            places = ["%d_%d" % (depth, direction) for direction in range(layer.directions)]
-            self.directions.append([LstmDirection(arrays, place, formats) for place in places])
-
-    def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        sequence = tf.transpose(batch, (1, 0, 2))
-        for directions in self.directions:
-            sequence = tf.concat([direction.run(sequence) for direction in directions], 2)
-        return tf.transpose(sequence, (1, 0, 2))
-
-
-class LstmDirection(tf.Module):
-    """One layer in one direction over (time, batch, features). One product covers the inputs of all time steps.
-
-    On CPUs it is faster than the fused operation BlockLSTMV2, which XLA lacks.
-    """
-
-    def __init__(self, arrays: Arrays, place: str, formats: Formats) -> None:
-        super().__init__()
-        self.inward = Dense(arrays["input_kernel_" + place], arrays["bias_" + place], formats)
-        self.kernel = formats.variable(arrays["hidden_kernel_" + place].T)
-        self.backward = place.endswith("_1")
-
-    def run(self, sequence: Tensor) -> Tensor:
-        """Return (time, batch, hidden) for (time, batch, features)."""
-        inward, kernel = self.inward.product(sequence), _as(sequence, self.kernel)
-        steps = inward.shape[0]
-        start = tf.zeros((inward.shape[1], kernel.shape[0]), inward.dtype)
-        if tf.executing_eagerly():
-            return self._listed(inward, kernel, start)
-        incoming = tf.TensorArray(inward.dtype, steps, element_shape=inward.shape[1:]).unstack(inward)
-        results = tf.TensorArray(inward.dtype, steps, element_shape=start.shape)
-
-        def advance(step: Tensor, hidden: Tensor, cell: Tensor, results: Tensor) -> Any:
-            place = steps - 1 - step if self.backward else step
-            hidden, cell = _cell(incoming.read(place) + tf.matmul(hidden, kernel), cell)
-            return step + 1, hidden, cell, results.write(place, hidden)
-
-        done = tf.while_loop(
-            lambda step, *state: step < steps, advance, (0, start, start, results), maximum_iterations=steps
+        result = centered * tf.math.rsqrt(variance + self.epsilon) * in_dtype_of(values, self.scale) + in_dtype_of(
+            values, self.offset
         )
-        return done[-1].stack()
-
-    def _listed(self, inward: Tensor, kernel: Tensor, start: Tensor) -> Tensor:
-        """Run the steps in a Python loop, which is faster in eager execution."""
-        hidden, cell, results = start, start, []
-        for incoming in tf.unstack(inward)[:: -1 if self.backward else 1]:
-            hidden, cell = _cell(incoming + tf.matmul(hidden, kernel), cell)
-            results.append(hidden)
-        return tf.stack(results[:: -1 if self.backward else 1])
-
-
-def _cell(gates: Tensor, cell: Tensor) -> Any:
-    inward, forget, new, outward = tf.split(gates, 4, 1)
-    cell = tf.sigmoid(forget) * cell + tf.sigmoid(inward) * tf.tanh(new)
-    return tf.sigmoid(outward) * tf.tanh(cell), cell
+        return in_dtype_of(batch, result)
 
 
 class Embedding(tf.Module):
@@ -267,7 +175,7 @@ class Attention(tf.Module):
         parts = tf.reshape(self.inward.product(batch), (size, time, 3, self.heads, width // self.heads))
         query, key, value = tf.unstack(tf.transpose(parts, (2, 0, 3, 1, 4)))
         scores = tf.matmul(query * (width // self.heads) ** -0.5, key, transpose_b=True)
-        shares = _as(batch, tf.nn.softmax(tf.cast(scores, tf.float32)))
+        shares = in_dtype_of(batch, tf.nn.softmax(tf.cast(scores, tf.float32)))
         if training and self.dropout:
             shares = tf.nn.dropout(shares, self.dropout)
         heads = tf.transpose(tf.matmul(shares, value), (0, 2, 1, 3))
@@ -315,11 +223,6 @@ _BUILDERS: Dict[Type[Layer], Callable[[Any, Arrays, Formats], Part]] = {
     layers.Flatten: _without_weights(_flatten),
     layers.TakeStep: _without_weights(lambda layer, batch: batch[:, layer.index]),
 }
-
-
-def _as(batch: Tensor, other: Any) -> Tensor:
-    """Return `other` in the dtype of `batch`."""
-    return tf.cast(other, batch.dtype)
 
 
 def _padded(batch: Tensor, padding: Pair) -> Tensor:
