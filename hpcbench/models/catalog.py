@@ -112,7 +112,7 @@ MODELS: Dict[str, Model] = {
         architectures.lstm,
     ),
     "lstm_stack": Model(
-        "LSTM layers of hidden_size and narrow_size in turn, self-attention where asked for, the last step classified",
+        "LSTM layers of hidden_size and narrow_size in turn, optional self-attention, the last step classified",
         {
             "input_size": 128,
             "hidden_size": 512,

@@ -109,7 +109,7 @@ def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
 
 def _advice(needed: int | None) -> str:
     if needed is None:
-        return f"more than {MAX_REPETITIONS} repetitions a side would be needed: measure where it is quieter"
+        return f"more than {MAX_REPETITIONS} repetitions a side would be needed: measure on an idle machine"
     return f"about {needed} repetitions a side would tell"
 
 

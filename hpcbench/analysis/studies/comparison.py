@@ -145,9 +145,9 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
             said["some repetitions did not complete; the others are compared"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
-            said["some repetitions were disturbed by somebody else; the others are compared"] += 1
+            said["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:
-            said["whether somebody else disturbed some repetitions is not known; they are compared all the same"] += 1
+            said["whether some repetitions had interference is unknown; they are compared anyway"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
 
@@ -180,7 +180,7 @@ def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
         reason = "whether more or less is better is not known: give the metric `better` in the experiment"
         return _Row(case, quantity.column, None, NOT_COMPARED, reason)
     if min(old.min(), now.min()) <= 0:
-        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is not above 0, so that there is no ratio")
+        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is 0 or less, so there is no ratio")
     return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
 
 
@@ -196,7 +196,7 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
     if disturbed:
         causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
-        said = f"somebody else disturbed every repetition of {' and of '.join(disturbed)} ({causes})"
+        said = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
         return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None

@@ -154,7 +154,7 @@ def _factors(data: _Data, names: Sequence[str]) -> tuple[list[Factor], list[tupl
     for name in dict.fromkeys(names):
         factor = factor_of(name, data.cases[name])
         if len(factor.levels) > MAX_LEVELS:
-            left_out.append((name, f"{len(factor.levels)} values that are no numbers, more than {MAX_LEVELS}"))
+            left_out.append((name, f"{len(factor.levels)} values that are not numbers, more than {MAX_LEVELS}"))
         elif len(factor.levels) > 1:
             found.append(factor)
     within = [factor for factor in found if not data.is_changed_by(factor)]

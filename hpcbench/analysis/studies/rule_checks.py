@@ -222,7 +222,7 @@ def unknown_factors(evidence: Evidence) -> RuleViolation | None:
     unknown = confounders.unknown(evidence.valid)
     if not unknown:
         return None
-    return RuleViolation(9, f"not known of every run: {', '.join(unknown)}", "ask who runs the machine, and say it")
+    return RuleViolation(9, f"not known of every run: {', '.join(unknown)}", "ask the administrators, and report it")
 
 
 def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:

@@ -25,7 +25,7 @@ def _set_of_cpus(system: System) -> Finding:
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
             means = "The kernel runs this on other CPUs than its binding says."
-            remedy = "Ask those who run the launcher: binding and control group contradict each other."
+            remedy = "Ask the administrators of the launcher: CPU binding and cgroup contradict each other."
             return Finding("CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, remedy)
     if len(ours) < len(online):
         found += ": " + ranges.compact(ours)

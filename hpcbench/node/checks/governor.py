@@ -20,7 +20,7 @@ def check(system: System) -> List[Finding]:
         return [_untold()]
     if len(governors) > 1:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
-        means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
+        means = "CPUs of one job run at different speeds, and the speed of a task depends on its CPU."
         return [Finding("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
 
@@ -67,7 +67,7 @@ def _capped(system: System) -> List[Finding]:
         most / 1e6,
         ranges.compact([cpu for _, _, cpu in low]),
     )
-    means = "The clock is steady but lower than on other nodes: compare only with nodes that have the same limit."
+    means = "The clock is constant but lower than on other nodes: compare only with nodes that have the same limit."
     return [
         Finding("frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it.")
     ]

@@ -107,7 +107,7 @@ def _persistence(gpus: List[Gpu]) -> Optional[Finding]:
     off = _those(gpus, "persistence_mode", "Disabled")
     if not off:
         return None
-    means = "The driver wakes a GPU anew for each process: the start takes seconds longer, and clocks are set anew."
+    means = "The driver initializes the GPU for each process: the start takes seconds longer, and clocks are reset."
     remedy = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
     return Finding("GPU persistence", NOTE, "off on %s" % off, means, remedy)
 
@@ -142,7 +142,7 @@ def _parts(gpus: List[Gpu]) -> Optional[Finding]:
     cut = _those(gpus, _MIG, "Enabled")
     if not cut:
         return None
-    means = "What a case gets is a part of a GPU: its numbers are that part's, and power is told of the whole only."
+    means = "A case gets a MIG instance: its times are of that instance, and power is of the whole GPU."
     return Finding("GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type.")
 
 
@@ -170,7 +170,7 @@ def _load(gpus: List[Gpu]) -> Optional[Finding]:
     return Finding("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
 
 
-_SHARED = "Somebody else computes on these GPUs: times are longer, and differ from run to run."
+_SHARED = "Other processes compute on these GPUs: times are longer and vary between runs."
 _ALONE = "Ask Slurm for GPUs of your own (--gres), or whole nodes; ask whose processes they are."
 
 

@@ -16,7 +16,7 @@ _NAMED = 3
 _LITTLE = 0.05  # of one CPU
 _PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
 
-_REMEDY = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop it, or wait."
+_REMEDY = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; otherwise stop it, or wait."
 
 
 class Snapshot(NamedTuple):
@@ -62,7 +62,7 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
     if disturbs:
         means = "Other work takes CPU time from what is measured: times are longer, and differ from run to run."
         return Finding("background load", WARNING, found, means, _REMEDY, numbers)
-    means = "Other work runs beside the usable CPUs, and shares memory bandwidth, caches and power with them."
+    means = "Other work runs on the other CPUs, and shares memory bandwidth, caches and power."
     return Finding("background load", NOTE, found, means, _REMEDY, numbers)
 
 
@@ -101,7 +101,7 @@ def _waiting(system: System) -> List[Finding]:
     if not high:
         return []
     means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
-    remedy = "Look who uses them (free, iostat), or ask for whole nodes and enough memory."
+    remedy = "Check what uses them (free, iostat), or request whole nodes and enough memory."
     level = WARNING if max(told.values()) > _HIGH_PRESSURE else NOTE
     return [Finding("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, remedy)]
 

@@ -105,13 +105,13 @@ def _cause(noise: Noise) -> str:
     if noise.waited > _TAKEN:
         return "Other processes ran on the CPU."
     if noise.slowest_over_fastest > 1 + _TWO_SPEEDS:
-        return "It had more than one speed, though nobody took the CPU: a shared core, or a changing clock."
-    return "Nobody took the CPU: interrupts, the clock, or neighbours in cache and memory."
+        return "The CPU had several speeds without other processes on it: a shared core, or a changing clock."
+    return "No other process ran on the CPU: interrupts, the clock, or neighbours in cache and memory."
 
 
 def _remedy(noise: Noise) -> str:
     if noise.waited > max(_TAKEN, noise.stolen):
-        return "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop them, or wait."
+        return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them, or wait."
     return "Ask for whole nodes (slurm: {exclusive: true}) or a machine of your own; measure more repetitions."
 
 

@@ -19,7 +19,7 @@ def check(system: System) -> List[Finding]:
     if len(ours) == 1:
         return [Finding("NUMA", OK, "usable CPUs in one of %d domains" % len(domains))]
     found = "%s in %d of %d domains" % (counted(len(system.cpus), "usable CPU"), len(ours), len(domains))
-    means = "Memory of another domain is slower to reach: where a thread runs and where its data lie changes the time."
+    means = "Memory of another domain is slower to reach: the time depends on where threads and their data are."
     remedy = "One task for each domain, bound: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
     return [Finding("NUMA", NOTE, found, means, remedy), *_moving(system)]
 
@@ -27,6 +27,6 @@ def check(system: System) -> List[Finding]:
 def _moving(system: System) -> List[Finding]:
     if system.number("proc/sys/kernel/numa_balancing") in (None, 0):
         return []
-    means = "The kernel takes pages away for a moment to see who uses them, and moves them: some steps are slower."
+    means = "The kernel unmaps pages to sample their use, and migrates them: some steps are slower."
     remedy = "Bind memory (--mem-bind=local), or ask for sysctl kernel.numa_balancing=0 on the nodes."
     return [Finding("NUMA balancing", NOTE, "on", means, remedy)]

@@ -30,7 +30,7 @@ _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 _FEWER = 0.9  # cores of one memory may take a little from each other
 _DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
-_ALONE = "Measure again when the machine is quiet; on a cluster with --on-node --whole-node."
+_ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
 _REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
 
@@ -155,7 +155,7 @@ def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[D
         if "missing" not in answer:
             return answer, (library, python)
         reasons.append("%s: %s" % (python, answer["missing"]))
-    raise NotMeasured("; ".join(reasons) or "there is no Python to do it")
+    raise NotMeasured("; ".join(reasons) or "no Python can do it")
 
 
 def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:

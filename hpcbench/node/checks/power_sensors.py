@@ -18,7 +18,7 @@ _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counter
 _NVIDIA, _AMD = "dev/nvidia[0-9]*", "dev/kfd"
 _MEANS = "It stays empty in the records, unless Slurm's own counter gives it."
 _ASK = "Ask the administrators for that, or for AcctGatherEnergyType in slurm.conf."
-_INSTALL = "Install what is missing beside hpcbench; what the driver refuses, the administrators can remedy."
+_INSTALL = "Install what is missing next to hpcbench; ask the administrators about what the driver refuses."
 
 
 def check(system: System) -> List[Finding]:

@@ -48,7 +48,5 @@ def _found(name: str, check: Check, system: System) -> List[Finding]:
     try:
         return check(system)
     except Exception as error:
-        what = "could not be looked at: %s: %s" % (type(error).__name__, error)
-        return [
-            Finding(name, WARNING, what, "Nothing is known of it.", "Tell the authors of hpcbench, with this line.")
-        ]
+        what = "the check failed: %s: %s" % (type(error).__name__, error)
+        return [Finding(name, WARNING, what, "Its state is unknown.", "Report this line to the authors of hpcbench.")]

@@ -33,7 +33,7 @@ def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> Finding:
     means = (
         "Timing takes more than 0.1 %% of what is timed in one piece, if that is shorter than %.0f us." % shortest_us
     )
-    remedy = "Boot with clocksource=tsc where the processor's counter is steady (dmesg says why the kernel left it)."
+    remedy = "Boot with clocksource=tsc if the processor's counter is stable (dmesg says why the kernel left it)."
     return Finding("timer", WARNING, found, means, remedy, numbers)
 
 

@@ -21,7 +21,7 @@ def join(problem: Problem) -> None:
         from horovod.runner.http.http_server import RendezvousServer
     except ImportError as error:
         advice = "`hpcbench env build horovod-%s` makes an environment that has it" % problem.parameters["framework"]
-        raise Unsupported("there is no Horovod in %s (%s): %s" % (sys.executable, error, advice)) from error
+        raise Unsupported("Horovod not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     group = problem.group
     if group.rank == 0:
         server = RendezvousServer(verbose=0)

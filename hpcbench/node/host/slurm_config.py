@@ -23,9 +23,9 @@ class ScontrolReply(NamedTuple):
 def query(name: str, environment: Mapping[str, str]) -> ScontrolReply:
     """Return Slurm's configuration and node, without secrets, within twice TIMEOUT_S."""
     if "SLURM_JOB_ID" not in environment:
-        return ScontrolReply(reason="it was no job of Slurm")
+        return ScontrolReply(reason="not a Slurm job")
     if shutil.which("scontrol") is None:
-        return ScontrolReply(reason="there is no scontrol on this node")
+        return ScontrolReply(reason="scontrol not found on this node")
     config, reason = _query("config", environment=environment)
     if config is None:
         return ScontrolReply(reason=reason)

@@ -110,7 +110,7 @@ def _read_npz(path: str) -> Dict[str, Any]:
         with numpy.load(path, allow_pickle=False) as file:  # pickles could run anything
             return {name: file[name] for name in file.files}
     except _UNREADABLE as error:
-        raise BadData("%s is no npz file of plain arrays: %s" % (path, error)) from error
+        raise BadData("%s is not an npz file of plain arrays: %s" % (path, error)) from error
 
 
 def _image_folder(path: str, shape: Shape, classes: int) -> Items:

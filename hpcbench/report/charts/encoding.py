@@ -91,7 +91,7 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
             raise UserError(f"no case has a value of {plain(column)}", where=f"--plot {key}=", hint=hint)
     names = cases[columns["x"]].dropna() if "x" in columns else pd.Series([])
     if not is_numeric(names) and names.nunique() > MAX_NAMES:
-        what = f"'{given['x']}' has {names.nunique():,} values that are no numbers, and there is room for {MAX_NAMES}"
+        what = f"'{given['x']}' has {names.nunique():,} values that are not numbers, and there is room for {MAX_NAMES}"
         raise UserError(what, where="--plot x=", hint="without x=, each case has a row of its own")
     facets = cases[columns["facet"]].nunique() if "facet" in columns else 0
     if facets > MAX_FACETS:
@@ -104,7 +104,7 @@ def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
     found = [each for column, each in quantities.items() if column == name or short_column(column) == name]
     if len(found) != 1:
         known = [*quantities, *map(short_column, quantities)]
-        raise UserError(f"'{name}' is no quantity of these cases", where="--plot y=", hint=nearest(name, known))
+        raise UserError(f"'{name}' is not a quantity of these cases", where="--plot y=", hint=nearest(name, known))
     return found[0]
 
 

@@ -124,7 +124,7 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     said = [sentence for each in series for sentence in sentences(each)]
     known = f"over the case on the fewest {unit} of each series; grey is ideal."
     if any(each.fits for each in series):
-        known += " Dashed: the Universal Scalability Law, or where it cannot be fitted Amdahl's or Gustafson's."
+        known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
     if count > len(series):
         known += f" The first {len(series)} of {count} series."
     names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
@@ -148,7 +148,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
             for name, (_, case) in zip(case_names(shown, work.shown), shown.iterrows(), strict=True)
         }
         title = "How long single steps take" + (f": {work.short_title}" if work.short_title else "")
-        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, where there are enough samples."
+        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, if there are enough samples."
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
         yield Figure(

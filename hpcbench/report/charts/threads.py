@@ -45,7 +45,7 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     told = " ".join(filter(None, said))
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
     of_times = f"Medians over the repetitions with 95 % intervals. Thread modes: {modes}. The best fixed "
-    of_times += "setting is told by the repetitions that did not choose it, where there are several." + left
+    of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
     of_gains = "The time of one mode over that of another, with 95 % intervals: right of the line it is faster." + left
     return [
         Figure("threads-times", "Time of a step by threads", of_times, told, partial(times, shown)),

@@ -27,7 +27,7 @@ def made_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"is no folder, and cannot be made: {error.strerror}", where=str(folder)) from error
+        raise UserError(f"is not a directory and cannot be created: {error.strerror}", where=str(folder)) from error
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ MAX_TABLES = 12  # workloads with one
 _COUNTS = ("cases", "measured", "failed or skipped")
 _ABOUT = (
     "Each case stands once below each axis. Quartiles are of the cases that were measured; an axis of very many values "
-    "is told by ranges of them. Bars end at the median, and their lines go from the lower quartile to the upper one."
+    "is shown in ranges. Bars end at the median, and their lines go from the lower quartile to the upper one."
 )
 
 

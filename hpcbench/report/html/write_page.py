@@ -47,8 +47,8 @@ def _again(progress: Progress) -> Iterator[Command]:
     """Yield the commands that reproduce a sweep from a checkout of the same commit."""
     name, git = quoted(progress.sweep.paths.name), progress.sweep.description["git"] or {}
     if git.get("commit"):
-        yield Command(f"git checkout {quoted(git['commit'])}", "the workspace as it was")
-    yield Command(f"hpcbench sweep --from {name}", "the same cases again; warns of what is not as it was")
+        yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
+    yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
     yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
     if progress.to_do():
-        yield Command(f"hpcbench resume {name}", "what is missing or failed, and nothing else")
+        yield Command(f"hpcbench resume {name}", "only what is missing or failed")

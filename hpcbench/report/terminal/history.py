@@ -179,7 +179,7 @@ def remarks(history: History) -> list[str]:
                 f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
             )
         if not each.has_ratios:
-            said.append(f"no changes are looked for of {name}: a value is not above 0, so that there is no ratio")
+            said.append(f"no changes are looked for of {name}: a value is 0 or less, so there is no ratio")
     if history.gone:
         names = ", ".join(history.labels[case] for case in history.gone)
         said.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")

@@ -58,8 +58,8 @@ def gains(results: Results) -> Iterator[str]:
 
 
 def _in_words(gain: Overall) -> str:
-    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; certainly faster in "
-    said += f"{gain.above:,}, certainly slower in {gain.below:,}"
+    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; significantly faster in "
+    said += f"{gain.above:,}, significantly slower in {gain.below:,}"
     chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
     return f"{said}{chance if gain.by_chance else ''}."
 
@@ -69,7 +69,7 @@ def _of_one_setting(results: Results) -> str:
     same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the very count that nobody set"
+    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
     return f"{said}: both are the same setting then, and differ by noise, or by how they were measured."
 
 
@@ -194,9 +194,9 @@ def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
         if any(mode.is_lucky for mode in chosen):
-            yield f"Of single repetitions the {best} setting is partly the luckiest: take more to know what it gains."
+            yield f"Of single repetitions the {best} setting is partly lucky: more repetitions show its gain."
         elif chosen:
-            yield f"What the {best} setting takes is told by repetitions that did not choose it."
+            yield f"The time of the {best} setting is from repetitions that did not choose it."
     reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)
     if reasons and not any(mode.energy_j for mode in modes):
         yield f"The energy of a step is not known: {next(iter(reasons))}."

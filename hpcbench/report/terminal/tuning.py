@@ -26,7 +26,7 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     """Return the result of a search line by line; the first line is its title."""
     yield finding.title
     if finding.answer is None:
-        yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
+        yield "  no configuration could be measured; fix the failures, then search again: hpcbench tune"
     else:
         yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
     if finding.by_section:
@@ -41,7 +41,7 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     for each in finding.failed:
         yield f"  failed     {in_words(each.parameters)}: {each.why}"
     if finding.failed and finding.answer:
-        yield "             when it is mended, search anew: hpcbench tune"
+        yield "             fix it, then search again: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
 
@@ -68,7 +68,7 @@ def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
         told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(told)}: this is no gain of a setting alone"
+        yield f"  other work {'; '.join(told)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
         yield f"  it beats   {others} ({percent(answer.share_beaten)})"
@@ -128,7 +128,7 @@ def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> 
         yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
-            yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
+            yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"

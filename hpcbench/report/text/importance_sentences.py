@@ -30,13 +30,13 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield _of_interaction(found.interaction)
     apart = found.together - sum(share.share for share in found.factors)
     if apart >= _WORTH_TELLING:
-        yield f"{percent(apart)} is explained by factors that vary together, and cannot be told apart."
+        yield f"{percent(apart)} is explained by factors that vary together and cannot be separated."
     weak = [share.name for share in found.factors if share.is_significant and share not in told]
     if weak:
         yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
     mixed = [share.name for share in found.factors if not share.is_significant and share.beyond_noise]
     if mixed:
-        yield f"More than noise, but of which parameter these cases cannot tell: {', '.join(mixed)}."
+        yield f"More than noise, but these cases cannot attribute it: {', '.join(mixed)}."
     unclear = [share.name for share in found.factors if not share.is_significant and not share.beyond_noise]
     if unclear:
         yield f"No more than noise may explain: {', '.join(unclear)}."

@@ -39,9 +39,9 @@ def _measured(scaling: Scaling) -> str:
     most = int(scaling.points["processors"].max())
     said += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
     if scaling.points["rate_low"].isna().any():
-        return said + "; how far it pays is not certain, since some of it rests on one run."
+        return said + "; how far it pays is unknown, since some cases have one run."
     if scaling.pays_until < most:
-        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number certainly does more."
+        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
         return said + f"; up to {most}, the most that were tried, each step does more."
     return said + f"; {most}, the most that were tried, still do more than any fewer, though not each step does."

@@ -55,7 +55,7 @@ def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> N
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
     assert (found.word, found.repetitions_needed) == (CANNOT_TELL, None)
     assert found.reason is not None
-    assert found.reason.endswith("more than 100 repetitions a side would be needed: measure where it is quieter")
+    assert found.reason.endswith("more than 100 repetitions a side would be needed: measure on an idle machine")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_what_is_more_than_noise_and_may_be_another_factor_s_is_told_as_that(mat
     )
     found = importance(*tables, ["batch_size", "nodes", "intra_op_threads"])
     told = sentences(found)
-    assert "More than noise, but of which parameter these cases cannot tell: nodes, intra_op_threads." in told
+    assert "More than noise, but these cases cannot attribute it: nodes, intra_op_threads." in told
     assert not any("No more than noise" in sentence for sentence in told)
 
 
@@ -103,7 +103,7 @@ def test_what_two_factors_explain_alike_is_told_of_neither(matrix: Matrix) -> No
     found = importance(*tables, list(axes))
     assert found.together > 0.9
     assert sum(shares(found).values()) < 0.5
-    assert any("cannot be told apart" in sentence for sentence in sentences(found))
+    assert any("cannot be separated" in sentence for sentence in sentences(found))
 
 
 def test_a_ratio_that_depends_on_another_factor_is_told_where_it_helps_and_where_not(matrix: Matrix) -> None:
@@ -186,7 +186,7 @@ def test_an_axis_of_very_many_values_is_binned_or_left_out_and_that_is_said(matr
     found = importance(*tables, ["batch_size", "tag_text"])
     assert [each.name for each in found.factors] == ["batch_size (100 values in 8 bins)"]
     assert found.factors[0].is_significant
-    assert found.left_out == (("tag_text", "100 values that are no numbers, more than 16"),)
+    assert found.left_out == (("tag_text", "100 values that are not numbers, more than 16"),)
 
 
 def test_times_are_those_of_an_item_where_steps_have_items(matrix: Matrix) -> None:

@@ -259,7 +259,7 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "it says how figures are written"),
         (["nightly", "--html", ""], "the name is empty"),
-        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is no folder"),
+        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is not a directory"),
         (["nightly", "--html", "results"], "it is a folder"),
         (["nothing.yaml"], "there is no such file"),
         ([], "Missing argument 'EXPERIMENT'"),

@@ -101,7 +101,7 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--figures", "plots", "--format", "svg,pgn"], "'pgn' is no format of figures", "png"),
         (["--figures", "plots", "--format", ""], "'' is no format of figures", ""),
         (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
-        (["--figures", "good.yaml"], "good.yaml: is no folder", ""),
+        (["--figures", "good.yaml"], "good.yaml: is not a directory", ""),
         (["--figures", "plots", "--plot", "x=batchsize"], "no column is called 'batchsize'", "batch_size"),
         (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
         (["--figures", "plots", "--plot", "batch_size"], "'batch_size' is none of x=COLUMN", "as in: --plot x=nodes"),

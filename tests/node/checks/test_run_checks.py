@@ -36,7 +36,7 @@ def test_a_machine_is_looked_at_by_the_code_that_nodes_get(zipapp: Path, tmp_pat
         if finding["level"] != OK:
             assert finding["means"].endswith(".")
             assert finding["mend"]
-    assert not any("could not be looked at" in finding["found"] for finding in found)
+    assert not any("the check failed" in finding["found"] for finding in found)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -48,7 +48,7 @@ def test_a_check_that_stumbles_does_not_cost_the_others(monkeypatch: pytest.Monk
     monkeypatch.setattr(noise_floor, "check", lambda *arguments: [])
     found = {finding.subject: finding for _, finding in run_checks.run(this_system())}
     assert found["turbo"].level == WARNING
-    assert found["turbo"].found == "could not be looked at: ValueError: what is this"
+    assert found["turbo"].found == "the check failed: ValueError: what is this"
     assert {"timer", "CPU quota"} <= set(found)
 
 

@@ -103,4 +103,4 @@ def test_this_machine_can_be_told(tmp_path: Path) -> None:
     reply = described(this_system(), tmp_path, str(tmp_path))
     assert reply["hardware"]["cores"] >= 1
     assert reply["mounts"][str(tmp_path)]["type"]
-    assert reply["slurm"]["reason"] == "it was no job of Slurm"
+    assert reply["slurm"]["reason"] == "not a Slurm job"

@@ -23,13 +23,13 @@ Fake = Callable[..., Path]
 
 def test_outside_of_a_job_nothing_is_asked(fake_commands: Fake) -> None:
     folder = fake_commands(scontrol="exit 1")
-    assert slurm_config.query("n1", {}) == (None, None, "it was no job of Slurm")
+    assert slurm_config.query("n1", {}) == (None, None, "not a Slurm job")
     assert not (folder / "scontrol.called").exists()
 
 
 def test_a_node_without_scontrol_says_so(fake_commands: Fake) -> None:
     fake_commands()
-    assert slurm_config.query("n1", IN_A_JOB).reason == "there is no scontrol on this node"
+    assert slurm_config.query("n1", IN_A_JOB).reason == "scontrol not found on this node"
 
 
 def test_it_tells_the_configuration_without_secrets_and_the_node_with_a_made_up_scontrol(fake_commands: Fake) -> None:

@@ -118,7 +118,7 @@ def test_one_that_tar_itself_has_made_is_read(paths: SweepPaths, tmp_path: Path)
     ],
 )
 def test_a_name_outside_of_a_sweep_is_refused(pack: Pack, name: str) -> None:
-    assert "is no archive of a sweep" in refused(pack([*SWEEP, member(name)]))
+    assert "is not an archive of a sweep" in refused(pack([*SWEEP, member(name)]))
 
 
 KINDS = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"]
@@ -168,7 +168,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "s.tar.gz"
     file.write_bytes(content)
     said = refused(file)
-    assert "is no archive of a sweep, or it is damaged" in said or "has no sweep" in said
+    assert "is not an archive of a sweep, or is damaged" in said or "has no sweep" in said
 
 
 @pytest.mark.parametrize("cut", [1, 9, 100, 1000])

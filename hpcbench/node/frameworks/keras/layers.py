@@ -80,7 +80,7 @@ def _layer_norm(layer: layers.LayerNorm, tensor: Tensor, arrays: Arrays) -> Tens
 
 
 def _max_pool(layer: layers.MaxPool, tensor: Tensor, arrays: Arrays) -> Tensor:
-    if CHANNELS_FIRST and layer.is_over_whole(tensor.shape[1:]):  # as in pytorch_layers.py
+    if CHANNELS_FIRST and layer.is_over_whole(tensor.shape[1:]):  # as in pytorch/layers.py
         return keras.layers.GlobalMaxPooling2D(keepdims=True)(tensor)
     return keras.layers.MaxPooling2D(layer.kernel, layer.stride)(_padded(tensor, (layer.padding, layer.padding)))
 

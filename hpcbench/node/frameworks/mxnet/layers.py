@@ -17,11 +17,11 @@ Tensor = Any  # an NDArray, or a Symbol while a graph is made; F is the module o
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.HybridSequential:
     """Return the blocks of `chain`, which takes items of `shape`, with their initial weights, on the CPU."""
-    blocks = nn.HybridSequential()
+    stack = nn.HybridSequential()
     for layer in chain:
-        blocks.add(_block(layer, shape, weights))
+        stack.add(_block(layer, shape, weights))
         shape = layer.output(shape)
-    return blocks
+    return stack
 
 
 def _block(layer: Layer, shape: Shape, weights: InitialWeights) -> gluon.HybridBlock:
@@ -146,9 +146,9 @@ def _lstm(layer: layers.Lstm, shape: Shape, arrays: Arrays) -> gluon.HybridBlock
 
 
 def _global_average(layer: Layer, shape: Shape, arrays: Arrays) -> gluon.HybridBlock:
-    blocks = nn.HybridSequential()
-    blocks.add(nn.GlobalAvgPool2D(), nn.Flatten())
-    return blocks
+    stack = nn.HybridSequential()
+    stack.add(nn.GlobalAvgPool2D(), nn.Flatten())
+    return stack
 
 
 _BUILDERS: Dict[Type[Layer], Callable[[Any, Shape, Arrays], gluon.HybridBlock]] = {

@@ -139,7 +139,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
         import deepspeed
     except ImportError as error:
         advice = "`hpcbench env build pytorch` makes an environment that has it"
-        raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
+        raise Unsupported("DeepSpeed not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]

@@ -44,7 +44,7 @@ class Cray(Source):
                 counter="cray.%s_j" % domain,
                 resets="cray.%s_resets" % domain,
                 counter_sensor="cray",
-                remark="of the whole node, whoever used it" if domain == "node" else None,
+                remark="of the whole node, including other users" if domain == "node" else None,
             )
             for domain, _, _ in self._meters
         ]

@@ -31,7 +31,7 @@ _ARCHITECTURES = {
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
-_MIG_REMARK = "of the whole GPU: other parts of it (MIG) count, too"
+_MIG_REMARK = "of the whole GPU, including other MIG instances"
 _SHARED_MODULE_REMARK = "a Grace superchip: the reading may contain its CPU and memory"
 
 

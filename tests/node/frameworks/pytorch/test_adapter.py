@@ -279,7 +279,7 @@ print(before, [each.allow_tf32 for each in backends])
 
 
 def test_deepspeed_that_is_not_there_is_unsupported_and_how_to_get_it_is_said(build: Build) -> None:
-    with pytest.raises(Unsupported, match=r"no DeepSpeed in .*hpcbench env build"):
+    with pytest.raises(Unsupported, match=r"DeepSpeed not found in .*hpcbench env build"):
         build("mlp", task="training", strategy="deepspeed")
 
 

@@ -218,7 +218,7 @@ def test_no_visible_gpu_is_told_with_a_fake_driver(
 
 def test_a_part_of_a_gpu_is_remarked_with_a_fake_driver(machine: Any, driver: Any) -> None:
     driver(Card(0, nvmlDeviceGetMigMode=[1, 1]))
-    assert "other parts of it" in NvidiaEnergy(machine.host).facts()["meters"][0]["remark"]
+    assert "other MIG instances" in NvidiaEnergy(machine.host).facts()["meters"][0]["remark"]
 
 
 def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(

@@ -111,7 +111,7 @@ def test_a_cray_node_tells_the_whole_and_its_parts(machine: Any) -> None:
         "cray.dram_j": 1,
     }
     meters = {meter["domain"]: meter for meter in source.facts()["meters"]}
-    assert meters["node"]["remark"] == "of the whole node, whoever used it"
+    assert meters["node"]["remark"] == "of the whole node, including other users"
 
 
 def test_the_sockets_of_a_cray_node_do_not_count_beside_their_sum(machine: Any) -> None:
