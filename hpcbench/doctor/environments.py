@@ -115,7 +115,7 @@ def _tried(workspace: Workspace, site: Site, name: str, recipe: Recipe | None) -
     }
     record, printed = trial(workspace, site, experiment)
     told = [line for line in printed.splitlines() if line.startswith(_MARK)]
-    if record["status"] != status.COMPLETED or not told:
-        return str((record["error"] or {}).get("message") or record["status"])
+    if record.status != status.COMPLETED or not told:
+        return record.error_message or record.status
     found: dict[str, Any] = json.loads(told[-1].removeprefix(_MARK))
     return found

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
+from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
 from hpcbench.models import blocks, catalog
 from hpcbench.node.launch.environment import for_worker
 from tests.conftest import ENVIRONMENTS
@@ -83,7 +83,7 @@ def solution(
 
     def solve(solver: Solver) -> Solution:
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
-        unset = dict.fromkeys(("inter_op_threads", *SETTINGS))
+        unset = dict.fromkeys(SETTING_NAMES)
         given = {**unset, "framework": solver.framework, "device": "cpu", "intra_op_threads": 1}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
         environment = {**for_worker(given, os.environ), **COMPILED, "PYTHONPATH": str(zipapp)}

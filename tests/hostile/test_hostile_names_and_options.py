@@ -13,7 +13,7 @@ import pytest
 from hpcbench.commands.shared.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.overrides import apply_settings
+from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
@@ -136,7 +136,7 @@ def test_settings_change_the_key_that_they_name(tries: Tries, hostile: Hostile, 
     for number, value in enumerate(hostile.values(tries(150))):
         setting = f"{value}=1" if number % 2 else f"note={value}"
         try:
-            changed = apply_settings(plain, [setting])
+            changed = apply_overrides(plain, [setting])
             plan = make_plan(load_experiment(changed), changed, site)
         except UserError:
             continue

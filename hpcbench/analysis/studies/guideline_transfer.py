@@ -21,10 +21,9 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.stats.intervals import Interval, interval_of_values
 from hpcbench.analysis.stats.superiority import beaten
 from hpcbench.analysis.studies.guidelines import TOLERANCE, following, mine, wilson
-from hpcbench.analysis.studies.rule_conditions import THREADS
 from hpcbench.analysis.studies.threads import modes_of
 from hpcbench.analysis.studies.tuning_contexts import TuningContexts
-from hpcbench.core.frameworks import DYNAMIC
+from hpcbench.core.frameworks import DYNAMIC, THREAD_COUNTS
 
 MIN_NETWORKS = 2
 _NETWORK = ["model", "parameter_count"]
@@ -69,7 +68,7 @@ def transfer(cases: pd.DataFrame) -> Transfer | None:
     networks = fixed[fixed["time_median_s"].notna()].groupby(_NETWORK, dropna=False, sort=False)
     if networks.ngroups < MIN_NETWORKS:
         return None
-    settings = TuningContexts.of(fixed, THREADS)
+    settings = TuningContexts.of(fixed, THREAD_COUNTS)
     shares = _shares(settings)
     found: list[Followed] = []
     without_rule = 0
@@ -87,7 +86,7 @@ def _followed(
     settings: TuningContexts, shares: dict[int, float], own: pd.Index[int], others: pd.DataFrame
 ) -> Iterator[Followed]:
     """Yield for each context of a network the slowest configuration that follows the best rule of the others."""
-    rules = mine(others, THREADS, most_unclear=1)
+    rules = mine(others, THREAD_COUNTS, most_unclear=1)
     if not rules:
         return
     chosen = following(settings, rules[0].conditions) & settings.cases.index.isin(own)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hpcbench.analysis.stats.factor_levels import UNSET, text
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.config.parameters import TAG
+from hpcbench.core.frameworks import THREAD_COUNTS
 
-THREADS = ("intra_op_threads", "inter_op_threads")
 CORES = "physical_cores_per_task"
 _TO = ("cpus_per_task", CORES)  # what threads may be as many as, or half as many
 _SHARES = {1.0: "", 0.5: "half of "}
@@ -47,7 +47,7 @@ class Condition(NamedTuple):
         if self.of is not None:
             return f"{name} = {_SHARES[self.value]}{_NAMES.get(self.of, self.of)}"
         if self.value is None:
-            return f"{name} {UNSET} (the framework's own choice)" if self.column in THREADS else f"{name} {UNSET}"
+            return f"{name} {UNSET} (the framework's own choice)" if self.column in THREAD_COUNTS else f"{name} {UNSET}"
         return f"{name} = {text(self.value)}"
 
 
@@ -68,5 +68,5 @@ def conditions(cases: pd.DataFrame, tunables: Sequence[str]) -> Iterator[Conditi
         if column.isna().any():
             yield Condition(name, None)
     for name in tunables:
-        if name in THREADS:
+        if name in THREAD_COUNTS:
             yield from (Condition(name, share, of) for of in _TO if of in cases for share in _SHARES)

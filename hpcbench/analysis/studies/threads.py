@@ -23,11 +23,10 @@ from hpcbench.analysis.stats.intervals import LEVEL, Floats, Interval, median_in
 from hpcbench.analysis.stats.paired_effects import interval_of_ratios
 from hpcbench.analysis.stats.superiority import beaten
 from hpcbench.analysis.studies.cross_validated_choice import as_chosen
-from hpcbench.analysis.studies.rule_conditions import THREADS
 from hpcbench.analysis.studies.tuning_contexts import Context, TuningContexts
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import J_PER_KWH
-from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE, SCHEDULE
+from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE, SCHEDULE, THREAD_COUNTS
 from hpcbench.core.samples import SAMPLES
 
 MODES = (NONE, FIXED, DYNAMIC)
@@ -37,12 +36,12 @@ _SETTINGS = (
     "threads",
     "schedule",
     "section_depth",
-    *THREADS,
+    *THREAD_COUNTS,
 )  # the columns that make a mode and its setting, where a table has them
 _LIMITS = ("time_ci_low_s", "time_ci_high_s")
 _ENERGY = (cost.ENERGY, *interval_columns(cost.ENERGY))
 _IN_FORCE = "effective_intra_op_threads"
-_ASKED = ("sweep", "case", *THREADS, _IN_FORCE, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)
+_ASKED = ("sweep", "case", *THREAD_COUNTS, _IN_FORCE, "time_median_s", "items_per_step", "energy_reason", *_ENERGY)
 
 
 class ThreadMode(NamedTuple):
@@ -89,7 +88,7 @@ class Overall(NamedTuple):
 
 def modes_of(cases: pd.DataFrame) -> pd.Series[str]:
     """Return the mode of each case: the column `threads`, otherwise whether any thread count is set."""
-    is_set = cases[list(THREADS)].notna().any(axis=1)
+    is_set = cases[list(THREAD_COUNTS)].notna().any(axis=1)
     found: pd.Series[str] = is_set.map({False: NONE, True: FIXED})
     if "threads" in cases:
         found[cases["threads"].isin(MODES)] = cases["threads"]
@@ -203,7 +202,7 @@ def _timed(rows: list[Row], replicates: Replicates) -> _ModeTime:
 
 def _mode(name: str, rows: list[Row], timed: _ModeTime, shares: Mapping[Key, float]) -> ThreadMode:
     best = _fastest(rows)
-    setting = {column: int(best[column]) for column in THREADS if pd.notna(best[column])}
+    setting = {column: int(best[column]) for column in THREAD_COUNTS if pd.notna(best[column])}
     in_force = best.get(_IN_FORCE)
     energy = _energy_of_step(best)
     why = None if energy else (best["energy_reason"] or "no sensor has measured it")

@@ -130,7 +130,7 @@ def report_command(
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
-    if not any(record["status"] in status.STATUSES for record in records):
+    if not any(record.status in status.STATUSES for record in records):
         err.print("there are no records yet; see: hpcbench status")
         return 1
     results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))

@@ -59,12 +59,12 @@ def resume_command(
     found.check_writable()
     paths = found.paths
     if found.tuning:
-        from hpcbench.commands.shared.tuning import go_on
+        from hpcbench.commands.shared.tuning import resume_search
 
         if disturbed or missing:
             what, hint = "a search decides by itself what it measures", "measure.quiet, and search anew: hpcbench tune"
             raise UserError(what, where="--disturbed, --missing", hint=hint)
-        return go_on(found, workspace, here=here, wait=wait, in_json=as_json)
+        return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"hpcbench status {paths.name} --json tells how this sweep stands"
         raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)

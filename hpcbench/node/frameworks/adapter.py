@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Tuple, Type
 
 from ...core.frameworks import TIME_TO_ACCURACY
+from ...core.record import Work
 from ..workload.data import Items
 from ..workload.problem import Problem
 
@@ -13,18 +14,6 @@ if TYPE_CHECKING:
 
 
 Batch = Tuple[Any, Any]  # inputs and labels
-
-
-class Work(NamedTuple):
-    """The work of one step: cases are compared only if theirs is equal."""
-
-    parameter_count: int  # trainable numbers, counted by the framework
-    flops_per_item: int  # by the convention in catalog.py
-    items_per_step: Optional[int]  # over all ranks; None where the sample is no step
-    items_per_epoch: Optional[int]  # over all ranks, of whole batches; None where the input is synthetic
-    input_shape: Tuple[int, ...]  # of one rank's batch, in the order of layers.py
-    dtype: str
-    math_mode: str  # float32; autocast: 16-bit arithmetic on float32 weights; pure: everything in 16 bits
 
 
 class Network(ABC):

@@ -7,13 +7,15 @@ import sys
 import time
 import traceback
 import zlib
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import DYNAMIC, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
+from ...core.typed_json import to_json
 from .. import frameworks
 from ..errors import BadData, Missed, Unsupported
 from ..host import hardware, topology
@@ -126,7 +128,7 @@ def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[st
     start = time.perf_counter()
     network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
-    facts["work"] = dict(network.work._asdict())
+    facts["work"] = to_json(network.work)
     facts["gpus"] = _own_gpu(adapter, network)
     return network
 
@@ -137,7 +139,7 @@ def _search_threads(adapter: "Adapter", planned: PlannedRun, group: Group, facts
 
     network = _built(adapter, planned, group, facts)
     step = STEPS[planned.parameters["task"]](network)
-    facts["found"] = session.find(network, step, planned.measure["max_time_s"])
+    facts["found"] = session.search_schedule(network, step, planned.measure["max_time_s"])
 
 
 def _measure(
@@ -150,15 +152,15 @@ def _measure(
     if parameters["task"] == TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
-        facts["samples"] = of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
+        samples = of_whole(learned["elapsed_s"], learned["ended_s"], learned["first_step_s"])
     else:
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
         samples = timing.measure(step, network.synchronize, settings, group.agree)
-        facts["samples"] = samples.as_record()
         if facts["dynamic"]:  # the first step came before others
-            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
+            samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
+    facts["samples"] = to_json(samples)
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])
@@ -183,11 +185,11 @@ def _check_apart(cpus: List[int], group: Group) -> None:
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
     """Raise Unsupported if a setting that can be read back differs from the requested one."""
-    for name in ("flush_denormals", "onednn", "wait_policy"):
-        asked = parameters[name]
-        tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
-        if asked is not None and tells and found.get(name) != asked:
-            told = (name, str(asked).lower(), str(found.get(name)).lower())
+    for setting in SETTINGS:
+        asked, effective = parameters[setting.name], found.get(setting.name)
+        is_verified = setting.verified == ALWAYS or (setting.verified == IF_KNOWN and effective is not None)
+        if asked is not None and is_verified and effective != asked:
+            told = (setting.name, str(asked).lower(), str(effective).lower())
             raise Unsupported("%s: %s was asked for, and read back is %s" % told)
     if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
         dynamic_linker.RETAINING
@@ -202,9 +204,9 @@ def _by_section(
     """Apply a per-layer thread plan, if the case has one."""
     if planned.parameters["threads"] != DYNAMIC:
         return None
-    from ..thread_schedule.search.session import arrange  # needs torch
+    from ..thread_schedule.search.session import apply_or_search  # needs torch
 
-    return arrange(network, step, found)
+    return apply_or_search(network, step, found)
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:

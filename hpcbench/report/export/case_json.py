@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpcbench.core.typed_json import to_json
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.status_json import run_as_json
 from hpcbench.report.terminal.case.view import CaseView
@@ -17,7 +18,7 @@ def case_json(view: CaseView) -> str:
         "parameters": view.planned.parameters,
         "tags": view.planned.tags,
         "repetitions": [
-            {**run_as_json(run), "record": run.record and record, "attempts": list(run.attempts)}
+            {**run_as_json(run), "record": run.record and to_json(record), "attempts": to_json(run.attempts)}
             for run, record in zip(view.runs, view.records, strict=True)
         ],
     }

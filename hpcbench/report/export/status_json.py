@@ -64,5 +64,5 @@ def _failure(progress: Progress, run: RunProgress) -> dict[str, Any]:
         "status": run.state,
         "message": run.reason or None,
         "log": status_summary.log_of(progress.sweep, run),
-        "ended_at": run.record["ended_at"] if run.record else None,
+        "ended_at": run.record.ended_at if run.record else None,
     }

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -32,6 +33,22 @@ _IN_SCRIPTS = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"
 def render(page: Page) -> str:
     """Return the HTML of a page; it depends only on the page and the installed Vega."""
     folder = shipped("templates") / "report"
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]
+    if page.figures:
+        scripts.append(_vega())
+    return _template(folder).render(
+        page=page,
+        version=hpcbench.__version__,
+        policy=_policy(style, scripts),
+        style=style,
+        scripts=scripts,
+        data=_data(page),
+    )
+
+
+@cache
+def _template(folder: Path) -> jinja2.Template:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
@@ -40,18 +57,7 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    style = (folder / "page.css").read_text(encoding="utf-8")
-    scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]
-    if page.figures:
-        scripts.append(_vega())
-    return templates.get_template("page.html.j2").render(
-        page=page,
-        version=hpcbench.__version__,
-        policy=_policy(style, scripts),
-        style=style,
-        scripts=scripts,
-        data=_data(page),
-    )
+    return templates.get_template("page.html.j2")
 
 
 def _printable(value: Any) -> Any:

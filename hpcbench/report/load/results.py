@@ -15,11 +15,11 @@ from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUG
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
 from hpcbench.report.load.metrics import named, quantities_of
 from hpcbench.report.load.records import candidates
-from hpcbench.store.records import Record
 
 
 def results_of(

@@ -11,7 +11,7 @@ from hpcbench.report.terminal.tuning import headline, lines
 from hpcbench.status.progress import Progress
 from hpcbench.submit.rerun import Again
 from hpcbench.tuning.objective import objective_of
-from hpcbench.tuning.result_file import read
+from hpcbench.tuning.result_file import read_results
 
 
 class TuningSummary(NamedTuple):
@@ -36,7 +36,7 @@ def searches(progresses: Sequence[Progress]) -> list[str]:
 def told_of_searches(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
     """Yield the result of each search among these sweeps, or that it has not ended."""
     for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
-        found = read(sweep.paths)
+        found = read_results(sweep.paths)
         if found is None:
             name = sweep.paths.name
             yield TuningSummary("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
@@ -53,6 +53,6 @@ def default_of_search(progresses: Sequence[Progress]) -> str | None:
     searches = [progress.sweep.paths for progress in progresses if progress.sweep.tuning]
     if len(progresses) != 1 or not searches:
         return None
-    found = read(searches[0]) or []
+    found = read_results(searches[0]) or []
     answer = found[0].answer if len(found) == 1 else None
     return answer.default.case if answer and answer.default.value else None

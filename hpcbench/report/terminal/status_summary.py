@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
@@ -78,7 +79,7 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
     for run in runs:
         if run.record is None or len(run.attempts) < 2:
             continue
-        ended = Counter("disturbed" if is_disturbed(attempt) else str(attempt["status"]) for attempt in run.attempts)
+        ended = Counter("disturbed" if is_disturbed(attempt) else attempt.status for attempt in run.attempts)
         ended["disturbed" if is_disturbed(run.record) else run.state] -= 1
         earlier += ended
     return dict(earlier.most_common())
@@ -92,7 +93,7 @@ def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
 
 def ended_at(run: RunProgress) -> str:
     """Return when a repetition ended; empty if it has not."""
-    return str(run.record["ended_at"]) if run.record else ""
+    return run.record.ended_at if run.record else ""
 
 
 def attempt_of(run: RunProgress) -> tuple[str, int, str]:
@@ -111,7 +112,7 @@ def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
     if run.record is None or not has_log(run.record):
         return None
     index = run.index if run.slurm_id and run.index is not None else run.element
-    return sweep.paths.log(run.record["batch"], index, run.slurm_id)
+    return sweep.paths.log(run.record.batch, index, run.slurm_id)
 
 
 def from_workspace(sweep: Sweep, path: Path) -> str:
@@ -132,11 +133,11 @@ def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetim
         return None
     going = counted.get(states.PENDING, 0) + running
     left = going + (counted.get(PLANNED, 0) if progress.sweep.scheduler == "local" else 0)
-    spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record["attempt"] is not None]
+    spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record.attempt is not None]
     end = eta.expected_end(spans, running, left, now.timestamp())
     return datetime.datetime.fromtimestamp(end).astimezone() if end is not None else None
 
 
-def _span(record: dict[str, Any]) -> eta.Span:
-    started, ended = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+def _span(record: Record) -> eta.Span:
+    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
     return started.timestamp(), ended.timestamp()

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import outcome, record_writer
 
 Sweeps = Callable[..., None]
@@ -32,6 +34,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
             "items_per_step": 8,
             "input_shape": [784],
             "dtype": "float32",
+            "math_mode": "matmul highest",
         },
         "threads": {"intra_op": 1, "inter_op": 1},
         "framework_version": "2.5.1",
@@ -43,8 +46,8 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
     node = {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 86400.0 * day, "ended_at": 86400.0 * day + 1}
-    place = record_writer.Place("job-1", run.order, "job-1", 1)
-    return record_writer.assemble(run, sweep, place, [rank], outcome.Outcome("completed", None), 1.0, {})
+    key = RecordKey("job-1", run.order, "job-1", 1)
+    return record_writer.assemble(run, sweep, key, [rank], outcome.Outcome("completed", None), 1.0, {})
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def sweeps(command_line) -> Sweeps:
                 slow = day >= slow_from and size == 8
                 step_s = 0.01 * (1.12 if slow else 1)
                 made.append(written(sweep["name"], day, run, step_s, sweep, facts if day >= slow_from else {}))
-            path.write_text("".join(json.dumps(each) + "\n" for each in made))
+            path.write_text("".join(json.dumps(to_json(each)) + "\n" for each in made))
 
     return make
 

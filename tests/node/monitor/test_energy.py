@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.core.energy import Energy
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.monitor import energy, timeline
 from hpcbench.node.monitor.power_sensors import SENSORS, Meter
 from hpcbench.node.monitor.timeline import Series, Timeline
@@ -225,7 +226,7 @@ def test_nan_and_negative_power_are_left_out(tmp_path: Path) -> None:
     energies = energy.of_window(read, 2.0, 9.0)
     assert the(energies, "gpu0").joules == pytest.approx(7 * 250)
     assert the(energies, "cpu") == Energy("cpu", None, "cpu", reason="no RAPL: a virtual machine")
-    assert json.loads(json.dumps(energy.as_json(energies)))[2]["domain"] == "gpu0"
+    assert json.loads(json.dumps(to_json(energies)))[2]["domain"] == "gpu0"
 
 
 def test_a_part_that_nobody_tells_of_says_why() -> None:

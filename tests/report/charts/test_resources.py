@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 from xml.etree import ElementTree
@@ -40,6 +41,7 @@ PEAKS = [
 ]
 
 
+@cache
 def metered(*names: str, threads: tuple[int, ...] = (1, 2, 4, 8), **changes: Any) -> Results:
     """Cases of some frameworks and threads, with energy and prices; more threads are faster and take more power."""
     cases = []
@@ -67,8 +69,17 @@ def figures(found: Results, observed: Observations | None = None) -> dict[str, F
     return {figure.id: figure for figure in figures_of_resources(found, observed or Observations(peaks=PEAKS))}
 
 
+@cache
+def usual() -> dict[str, Figure]:
+    return figures(metered())
+
+
 def picture(figure: Figure, place: PlotSize) -> str:
-    svg = vl_convert.vegalite_to_svg(specification(figure, place))
+    return picture_of(specification(figure, place))
+
+
+def picture_of(spec: dict[str, Any]) -> str:
+    svg = vl_convert.vegalite_to_svg(spec)
     assert ElementTree.fromstring(svg).tag.endswith("svg")  # noqa: S314 - of our own making
     return svg
 
@@ -87,16 +98,16 @@ ALL = {
 
 
 def test_of_what_was_metered_and_paid_there_is_a_figure_each() -> None:
-    assert list(figures(metered())) == list(ALL)
+    assert list(usual()) == list(ALL)
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("name", ALL)
 def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: PlotSize) -> None:
-    figure = figures(metered())[name]
-    found = dict(titles(specification(figure, place)))
+    spec = specification(usual()[name], place)
+    found = dict(titles(spec))
     assert (found["x"], found["y"]) == ALL[name]
-    svg = picture(figure, place)
+    svg = picture_of(spec)
     assert all(title in svg for title in ALL[name])
 
 
@@ -148,7 +159,7 @@ def test_names_on_the_front_do_not_cover_each_other() -> None:
 
 
 def test_stairs_are_drawn_of_two_quantities_alone() -> None:
-    three = figures(metered())["time-energy-of-a-million-items-1"]
+    three = usual()["time-energy-of-a-million-items-1"]
     two = figures(metered(price_per_hour=None, currency=None))["time-energy-of-a-million-items-1"]
     assert "step-after" not in str(specification(three, AS_FILE))
     assert "step-after" in str(specification(two, AS_FILE))

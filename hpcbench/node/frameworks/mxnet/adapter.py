@@ -1,11 +1,13 @@
 """MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
 
 import os
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
 from ....core.frameworks import GRAPH
+from ....core.record import Work
 from ....models import blocks, layers
 from ... import oom_detection
 from ...errors import Unsupported
@@ -13,7 +15,7 @@ from ...host import gpus
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network, Work
+from ..adapter import Adapter, Batch, Library, Network
 
 try:
     import mxnet as mx
@@ -99,7 +101,7 @@ class MXNetNetwork(Network):
     def work(self) -> Work:
         """Return the work of one step. MXNet's bfloat16 is mixed precision: sums and norms stay in float32."""
         work = super().work
-        return work._replace(math_mode="autocast") if work.dtype == "bfloat16" else work
+        return replace(work, math_mode="autocast") if work.dtype == "bfloat16" else work
 
     def _hybridize(self, block: Any) -> None:
         block.hybridize(static_alloc=True, static_shape=True)

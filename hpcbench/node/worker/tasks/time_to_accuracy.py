@@ -19,9 +19,9 @@ SYNCHRONIZE_EVERY = 16  # steps
 
 
 def learn(network: Network) -> Dict[str, Any]:
-    """Train epoch after epoch until the target accuracy. Return `seconds`, and the `curve` of accuracies.
+    """Train epoch after epoch until the target accuracy. Return `elapsed_s`, and the `curve` of accuracies.
 
-    `first_step_s` is part of `seconds`: it compiles the step and fills the input pipeline. Raise Missed after the last
+    `first_step_s` is part of it: the first step compiles, and fills the input pipeline. Raise Missed after the last
     epoch.
     """
     problem = network.problem
@@ -34,7 +34,7 @@ def learn(network: Network) -> Dict[str, Any]:
     def told(seconds: Optional[float]) -> Dict[str, Any]:
         accuracy = curve[-1]["accuracy"]
         return {
-            "seconds": seconds,
+            "elapsed_s": seconds,
             "ended_s": time.monotonic(),
             "first_step_s": first_step_s,
             "epochs": len(curve),

@@ -28,5 +28,5 @@ def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
 def last_words(progress: Progress) -> list[str]:
     """Return the last lines of the latest failed repetition, from its record."""
     failed = status_summary.failures(progress.runs)
-    error = (failed[-1].record or {}).get("error") if failed else None
-    return [str(line) for line in (error or {}).get("last_lines", ())]
+    record = failed[-1].record if failed else None
+    return list(record.error.last_lines) if record and record.error else []

@@ -22,7 +22,7 @@ def script(view: CaseView) -> Facts:
 
 
 def _of_job(view: CaseView, job: str) -> Iterator[Fact]:
-    batches = dict.fromkeys(record["batch"] for record in view.ended if record["job"] == job)
+    batches = dict.fromkeys(record.batch for record in view.ended if record.job == job)
     yield "script", from_workspace(view.sweep, view.sweep.paths.script(job))
     planned = from_workspace(view.sweep, view.sweep.paths.runs(job))
     elements = _elements(view, job)

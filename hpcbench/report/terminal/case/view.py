@@ -11,11 +11,11 @@ import pandas as pd
 
 from hpcbench.analysis.cases.case_table import by_case, case_table, valid_rows
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED
 from hpcbench.report.terminal import status_summary
 from hpcbench.status.progress import Progress, RunProgress
-from hpcbench.store.records import Record
 from hpcbench.store.sweep import Sweep
 
 Row = dict[Any, Any]  # of a table, with None for whatever is missing
