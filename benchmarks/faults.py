@@ -45,12 +45,13 @@ _WORKER = """
 import json, os, sys
 os.sched_setaffinity(0, [int(sys.argv[1])])
 {workload}
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.worker.timing import measure
 from hpcbench.node.worker.stopping_rules import Settings
 settings = Settings(1e-9, 10, float(sys.argv[2]), float(sys.argv[2]), 0.5)
 step()
 print("measuring", flush=True)
-print(json.dumps(measure(step, lambda: None, settings).as_record()))
+print(json.dumps(to_json(measure(step, lambda: None, settings))))
 """
 
 _HOGS = {

@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from measuring import HPCBENCH, clean_environment, once, show
 from run import synthetic
 
 from hpcbench.core import run_spec
-from hpcbench.node.results import record_writer
+from hpcbench.core.record import Record, RecordKey
+from hpcbench.core.typed_json import to_json
 
 SWEEPS, RUNS = 1000, 5
 BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -44,7 +46,7 @@ def write_sweeps(folder: Path, count: int, environment: dict[str, str]) -> None:
             path.parent.mkdir(parents=True)
             runs = map(run_spec.parse, (jobs / f"{job}.jsonl").read_text().splitlines())
             made = [_made(run, {**description, "name": name}, job, day, noise) for run in enumerate(runs)]
-            path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in made))
+            path.write_text("".join(json.dumps(to_json(each), separators=(",", ":")) + "\n" for each in made))
 
 
 def _made(
@@ -53,10 +55,10 @@ def _made(
     job: str,
     day: datetime.datetime,
     noise: random.Random,
-) -> dict[str, Any]:
-    made = synthetic(run[1], description, record_writer.Place(job, run[0], job, 1), noise)
+) -> Record:
+    made = synthetic(run[1], description, RecordKey(job, run[0], job, 1), noise)
     at = (day + datetime.timedelta(minutes=run[0])).isoformat(timespec="milliseconds")
-    return {**made, "started_at": at, "ended_at": at}
+    return replace(made, started_at=at, ended_at=at)
 
 
 def main() -> None:

@@ -22,6 +22,8 @@ from measuring import HPCBENCH, clean_environment, once, show, timed
 from virtual_cluster import NoSlurmError, partition, virtual_cluster
 
 from hpcbench.core import run_spec
+from hpcbench.core.record import Record, RecordKey
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import monitor_summary, outcome, record_writer
 
 CASES = 10_000
@@ -102,13 +104,11 @@ def write_records(jobs: Path, records: Path) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = synthetic(run_spec.parse(line), sweep, record_writer.Place(job, element, job, 1), noise)
-                file.write(json.dumps(made, separators=(",", ":")) + "\n")
+                made = synthetic(run_spec.parse(line), sweep, RecordKey(job, element, job, 1), noise)
+                file.write(json.dumps(to_json(made), separators=(",", ":")) + "\n")
 
 
-def synthetic(
-    run: run_spec.PlannedRun, sweep: dict[str, Any], place: record_writer.Place, noise: random.Random
-) -> dict[str, Any]:
+def synthetic(run: run_spec.PlannedRun, sweep: dict[str, Any], key: RecordKey, noise: random.Random) -> Record:
     """The record of a repetition with made-up samples."""
     times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
     samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_sample": 1, "warmup_steps": 3}
@@ -124,8 +124,8 @@ def synthetic(
     node = {"hostname": "n1", "cpu_model": "synthetic"}
     rank = {"rank": 0, "facts": facts, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"host": "n1", "started_at": 0.0, "ended_at": 1.0}
-    seen = monitor_summary.of_repetition([rank], "no-timeline", on_gpus=False)
-    return record_writer.assemble(run, sweep, place, [rank], outcome.Outcome("completed", None), 1.0, {}, seen)
+    monitored = monitor_summary.of_run([rank], "no-timeline", on_gpus=False)
+    return record_writer.assemble(run, sweep, key, [rank], outcome.Outcome("completed", None), 1.0, {}, monitored)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from hpcbench.node.thread_schedule.search import shortest_path
-from hpcbench.node.thread_schedule.search.confirmation import prove
+from hpcbench.node.thread_schedule.search.confirmation import confirm
 from hpcbench.node.thread_schedule.search.search import Settings, search
 
 COUNTS = shortest_path.counts_up_to(64)
@@ -165,7 +165,7 @@ def judge(seed: int, budget_s: float) -> Judged:
     fixed_counts, dynamic = (found.fixed.counts, frozenset[int]()), (found.dynamic.counts, found.divided)
     answer, kept = fixed_counts, False
     if found.is_by_section:
-        proof = prove(
+        proof = confirm(
             partial(node.time_steps, *fixed_counts),
             partial(node.time_steps, *dynamic),
             found.dynamic.seconds,

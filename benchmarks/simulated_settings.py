@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.tuning.ask_tell import Block, Outcome, Result, Search, Trials
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.fidelity import Stage
-from hpcbench.tuning.search import Found, search
-from hpcbench.tuning.surrogate import ALL, Space, Surrogate
+from hpcbench.tuning.search import SearchResult, search
+from hpcbench.tuning.surrogate import MAX_UNSAMPLED, Space, Surrogate
 
 # What measurements take, as a repetition of a small network does: most of it is starting the framework.
 SECONDS = {Stage.SHORT: 4.5, Stage.MEDIUM: 6.5, Stage.FULL: 10.0}
@@ -85,7 +85,7 @@ def measuring(machine: Machine, seed: int, spent: list[float]) -> Callable[[Bloc
     def measure(block: Block) -> list[Outcome]:
         level = generator.gauss(0, _DRIFT)
         outcomes = []
-        for setting in block.settings:
+        for setting in block.configurations:
             noise = generator.gauss(0, machine.noises[setting] * (_SHORTER if block.stage is Stage.SHORT else 1))
             if generator.random() < _DISTURBED:
                 noise += abs(generator.gauss(0, _BY))
@@ -96,17 +96,28 @@ def measuring(machine: Machine, seed: int, spent: list[float]) -> Callable[[Bloc
     return measure
 
 
+def run_search(search: Search[Result], measure: Callable[[Block], Sequence[Outcome]]) -> Result:
+    """Run a search with a function that measures its blocks; return its result."""
+    try:
+        block = next(search)
+        while True:
+            block = search.send(measure(block))
+    except StopIteration as ended:
+        result: Result = ended.value
+        return result
+
+
 def searched(machine: Machine, seed: int, repetitions: int = 6) -> Trial:
     """Search the machine as `hpcbench tune` would."""
     settings, spent = range(len(machine.points)), []  # type: ignore[var-annotated]
     space = Space.of([dict(zip("abcdefgh", point, strict=False)) for point in machine.points])
-    scout = Surrogate(space, seed) if len(settings) > ALL else None
-    steps = search(Notebook(seed), settings, machine.default, repetitions, scout)
-    found: Found | None = conduct(steps, measuring(machine, seed, spent))
+    sampler = Surrogate(space, seed) if len(settings) > MAX_UNSAMPLED else None
+    steps = search(Trials(seed), settings, machine.default, repetitions, sampler)
+    found: SearchResult | None = run_search(steps, measuring(machine, seed, spent))
     assert found is not None
-    notebook = Notebook(seed)
-    conduct(whole_grid(notebook, settings, repetitions), measuring(machine, seed, []))
-    cost, chosen = machine.costs[found.best], machine.costs[notebook.effects().order()[0]]
+    trials = Trials(seed)
+    run_search(whole_grid(trials, settings, repetitions), measuring(machine, seed, []))
+    cost, chosen = machine.costs[found.best], machine.costs[trials.effects().order()[0]]
     return Trial(
         regret=math.exp(cost - machine.best) - 1,
         grid_regret=math.exp(chosen - machine.best) - 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -37,11 +38,15 @@ OWN = {"python": sys.executable}  # the environment in which the tests run
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
-# Tests of one worker: they share a cluster, what each framework solves once, or a sweep.
+# Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
 TOGETHER = (
     *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
     *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
     *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
+    *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme", "resources", "history")),
+    *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
+    *("tests/report/html/test_build_page.py", "tests/report/html/test_history.py"),
+    *("tests/report/terminal/test_status.py", "tests/report/terminal/test_threads.py"),
 )
 
 
@@ -61,6 +66,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "environment_python" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.framework)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays: no collection of garbage has to look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    """Without the variable that names the test: a Python's packages are asked for once for equal environments."""
+    name = os.environ.pop("PYTEST_CURRENT_TEST", "")
+    try:
+        return (yield)
+    finally:
+        os.environ["PYTEST_CURRENT_TEST"] = name
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -118,8 +139,7 @@ class CommandLine:
 
     @property
     def variables(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
-        return {**kept, "COLUMNS": "200", **self.environment}
+        return {**forked.of_a_user(), **self.environment}
 
     def experiment(self, file: str = "trial", **sections: Any) -> str:
         """Write an experiment of a tiny network; `sections` replace or extend its top-level keys."""

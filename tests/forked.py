@@ -22,6 +22,14 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
+def of_a_user() -> dict[str, str]:
+    """The environment of the tests without what a user's shell does not have."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_", "PYTEST_"))
+    }
+    return {**kept, "COLUMNS": "200"}
+
+
 def hpcbench(
     arguments: Sequence[str], folder: Path, variables: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Writes what the schemas and the catalog say into the docs: docs/reference.md, and tables of the README."""
+"""Write what the schemas and the catalog say into the docs: docs/reference.md, docs/record.schema.json, tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typing
 from pathlib import Path
 
 from pydantic import BaseModel
+from record_schema import column_table, record_schema
 
 from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
@@ -18,10 +19,11 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
 from hpcbench.models.catalog import MODELS
 
 ROOT = Path(__file__).parents[1]
+COLUMNS = ROOT / "docs" / "columns.md"
 BEGIN, END = "<!-- {}: made by `make docs` -->", "<!-- end of {} -->"
 
 SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
@@ -59,8 +61,13 @@ def reference() -> str:
 
 
 def readme(text: str) -> str:
-    """The README with its made tables made again."""
-    for name, lines in (("frameworks", frameworks()), ("parameters", table(Parameters))):
+    """Return the README with its generated tables."""
+    return with_tables(text, {"frameworks": frameworks(), "parameters": table(Parameters)})
+
+
+def with_tables(text: str, tables: dict[str, list[str]]) -> str:
+    """Return a text with the lines of each table between the marks of its name."""
+    for name, lines in tables.items():
         begin, end = BEGIN.format(name), END.format(name)
         before, _, rest = text.partition(begin)
         after = rest.partition(end)[2]
@@ -75,7 +82,7 @@ def frameworks() -> list[str]:
         "|---|---|---|---|---|",
     ]
     for name, framework in FRAMEWORKS.items():
-        several = (framework.strategies, framework.executions, framework.settings)
+        several = (framework.strategies, framework.executions, runtime_settings(name))
         cells = [", ".join(f"`{each}`" for each in words) for words in several]
         lines.append(f"| `{name}` | {framework.description} | {' | '.join(cells)} |")
     return lines
@@ -127,6 +134,8 @@ def main() -> int:
     wanted = {
         ROOT / "docs" / "reference.md": reference(),
         ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8")),
+        COLUMNS: with_tables(COLUMNS.read_text(encoding="utf-8"), {"columns of records": column_table()}),
+        ROOT / "docs" / "record.schema.json": record_schema(),
     }
     for path, text in wanted.items():
         if not check:

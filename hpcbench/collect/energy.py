@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.core.energy import KINDS
+from hpcbench.core.energy import KINDS, Energy
+from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.store.records import Record
+from hpcbench.store.run_record import RunRecord
 
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
 # The one number for the energy of a case, and the kinds of parts that are in it, as `cpu+memory`.
 MEASURED, MEASURED_PER_ITEM, SCOPE = "energy_measured_j", "energy_measured_j_per_item", "energy_scope"
-# Of all of the repetition, by Slurm's own counter, or why not; not in the record as the node writes it.
-OF_SLURM, SLURM_REASON = "energy_slurm_j", "energy_slurm_reason"
 REASON = "energy_reason"
 # The counters of a blade have no names of GPUs, but places of packages, in each of which there are so many at most (an
 # MI250X). Whoever was given that many for each package was given all of them.
 _GPUS_OF_PACKAGE = 2
 _BLADE = "cray"
-
-Energy = dict[str, Any]  # as the record has it
 
 
 def energy_columns(record: Record) -> dict[str, Any]:
@@ -32,18 +29,18 @@ def energy_columns(record: Record) -> dict[str, Any]:
     unwatched = _unwatched(record)
     reasons = [f"nothing was seen of {host}" for host in unwatched]
     for kind in KINDS:
-        parts = [part for node in record["watched"] for part in parts_of(record, node, kind)]
-        missing = [part for part in parts if part["joules"] is None]
-        reasons += [f"{part['domain']}: {part['reason']}" for part in missing]
+        parts = [part for node in record.monitors for part in parts_of(record, node, kind)]
+        missing = [part for part in parts if part.joules is None]
+        reasons += [f"{part.domain}: {part.reason}" for part in missing]
         if parts and not missing and not unwatched:
-            joules = sum(part["joules"] for part in parts)
+            joules = sum(part.joules or 0.0 for part in parts)
             columns[f"energy_{kind}_j"] = joules
-            columns[f"energy_{kind}_uncertainty_j"] = sum(part["uncertainty_j"] for part in parts)
+            columns[f"energy_{kind}_uncertainty_j"] = sum(part.uncertainty_j or 0.0 for part in parts)
             columns[f"energy_{kind}_j_per_item"] = joules / items if items else None
-    if record.get(SLURM_REASON):
-        reasons.append(f"Slurm: {record[SLURM_REASON]}")
+    if isinstance(record, RunRecord) and record.energy_slurm_reason:
+        reasons.append(f"Slurm: {record.energy_slurm_reason}")
     columns |= measured(columns, on_gpus=_computes_on_gpus(record))
-    return {**columns, OF_SLURM: record.get(OF_SLURM), REASON: "; ".join(dict.fromkeys(reasons)) or None}
+    return {**columns, REASON: "; ".join(dict.fromkeys(reasons)) or None}
 
 
 def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
@@ -66,7 +63,7 @@ def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
 
 def _computes_on_gpus(record: Record) -> bool:
     """A framework says so by its device, a command by asking for GPUs."""
-    parameters = record["parameters"]
+    parameters = record.parameters
     if parameters.get("framework") == COMMAND:
         return int(parameters["gpus_per_task"]) > 0
     return bool(parameters.get("device") == "gpu")
@@ -74,38 +71,38 @@ def _computes_on_gpus(record: Record) -> bool:
 
 def _unwatched(record: Record) -> list[str]:
     """The hosts that took part in the samples, and that no monitor has told of."""
-    watched = {node["host"] for node in record["watched"]}
-    hosts = dict.fromkeys(rank["host"] for rank in record["ranks"])
-    return [host for host in hosts if host not in watched] if record["samples"] else []
+    watched = {node.host for node in record.monitors}
+    hosts = dict.fromkeys(rank.host for rank in record.ranks)
+    return [host for host in hosts if host not in watched] if record.samples else []
 
 
-def parts_of(record: Record, node: dict[str, Any], kind: str) -> list[Energy]:
+def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
     """All parts of a kind on a node, told by one source: what another tells is the same energy once more.
 
     It is the first source that knows all of them, else the first of all.
     """
     by_source: dict[str | None, list[Energy]] = {}
-    for part in node["energy"]:
-        if part["kind"] == kind:
-            by_source.setdefault(part["source"], []).append(part)
+    for part in node.energy:
+        if part.kind == kind:
+            by_source.setdefault(part.source, []).append(part)
     told = list(by_source.values())
     if kind == "gpu":
-        given = _gpus_given(record, node["host"])
+        given = _gpus_given(record, node.host)
         told = [_given(parts, given) for parts in told]
-    complete = [parts for parts in told if all(part["joules"] is not None for part in parts)]
+    complete = [parts for parts in told if all(part.joules is not None for part in parts)]
     return next(iter(complete or told), [])
 
 
 def _gpus_given(record: Record, host: str) -> int:
     """How many GPUs the case had on a node. A rank of a framework that ran on CPUs says that it used none; one of a
     command says nothing."""
-    ranks = [rank for rank in record["ranks"] if rank["host"] == host and rank.get("gpus") != []]
-    return len(ranks) * int(record["parameters"]["gpus_per_task"])
+    ranks = [rank for rank in record.ranks if rank.host == host and rank.gpus != []]
+    return len(ranks) * int(record.parameters["gpus_per_task"])
 
 
 def _given(parts: list[Energy], given: int) -> list[Energy]:
     """Of the GPUs that one source tells of, those that the case was given: the first of those that the job may use."""
-    source = parts[0]["source"]
+    source = parts[0].source
     if not given:
         return []
     if source == _BLADE and given < _GPUS_OF_PACKAGE * len(parts):
@@ -116,12 +113,12 @@ def _given(parts: list[Energy], given: int) -> list[Energy]:
 
 
 def _untold(reason: str) -> Energy:
-    return {"domain": "gpu", "joules": None, "reason": reason}
+    return Energy("gpu", None, "gpu", reason=reason)
 
 
 def _items(record: Record) -> int | None:
     """Items of all tasks in all samples; None where a sample is no step of so many."""
-    samples, work = record["samples"], record["work"]
-    if not samples or not work or record["learning"]:
+    samples, work = record.samples, record.work
+    if not samples or not work or work.items_per_step is None or record.learning:
         return None
-    return int(len(samples["times_s"]) * samples["steps_per_sample"] * work["items_per_step"])
+    return len(samples.times_s) * samples.steps_per_sample * work.items_per_step

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpcbench.store.records import Record
+from hpcbench.core.record import Record
 
 
 def setup_columns(record: Record) -> dict[str, Any]:
-    """Machine, software, and what the sweep was planned with. Nodes of earlier versions tell less."""
-    git = record["git"] or {}
+    """Return the machine and the software of a run, and what its sweep was planned with."""
     return {
         "cpu_model": _of_nodes(record, "cpu_model"),
         "cpu_governor": _of_nodes(record, "governor"),
         "cpu_turbo": _of_nodes(record, "turbo", {True: "on", False: "off"}),
-        "gpu_model": _listed(gpu for rank in record["ranks"] for gpu in rank.get("gpus") or ()),
+        "gpu_model": _listed(gpu for rank in record.ranks for gpu in rank.gpus or ()),
         "kernel": _of_nodes(record, "kernel"),
         "software": _software(record),
-        "hpcbench_version": record["hpcbench_version"],
-        "git_commit": git.get("commit"),
-        "git_dirty": git.get("dirty"),
+        "hpcbench_version": record.hpcbench_version,
+        "git_commit": record.git.commit if record.git else None,
+        "git_dirty": record.git.dirty if record.git else None,
     }
 
 
 def _of_nodes(record: Record, name: str, words: Mapping[Any, str] | None = None) -> str | None:
-    found = [node.get(name) for node in record["nodes"]]
+    found = [getattr(node, name) for node in record.nodes]
     return _listed((words or {}).get(value, value) for value in found if value is not None)
 
 
@@ -35,5 +34,5 @@ def _listed(values: Iterable[str]) -> str | None:
 
 def _software(record: Record) -> str | None:
     """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
-    versions = {"python": record["python"], **(record["packages"] or {})}
+    versions = {"python": record.python, **(record.packages or {})}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None

@@ -12,10 +12,11 @@ import numpy as np
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.collect.table import MetricColumn, metric_columns
 from hpcbench.config.metrics import column_of
+from hpcbench.core.record import Record, Work
 from hpcbench.core.run_spec import SLURM_CONFIGURATIONS
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
-from hpcbench.store.records import Record, best_attempt, first_record, in_order, read_records
+from hpcbench.store.records import best_attempt, first_record, in_order, read_records
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
@@ -85,44 +86,43 @@ def _add(past: Past, head: Head) -> None:
     read = read_records(head.paths)
     attempts: dict[tuple[str, int], list[Record]] = {}
     for made in read.records:
-        attempts.setdefault((made["job"], made["element"]), []).append(made)
+        attempts.setdefault((made.job, made.element), []).append(made)
     best = [record for each in attempts.values() if (record := best_attempt(in_order(each))) is not None]
     rows = [_row(record, head) for record in best]
     metrics = metric_columns(best)
     past.rows += rows
     past.metrics |= metrics
-    past.latest |= {record["case_id"]: record for record in best}
+    past.latest |= {record.case_id: record for record in best}
     past.damaged += read.damaged
 
 
 def _row(record: Record, head: Head) -> Row:
-    """What a history needs of a repetition: the whole row of a table would take five times as long to make."""
-    work, samples, interference = record["work"] or {}, record["samples"] or {}, record["interference"] or {}
-    setup = setup_columns(record)
+    """Return what a history needs of a run: the whole row of a table would take five times as long to make."""
+    work, samples = record.work, record.samples
     return {
         "sweep": head.paths.name,
         "started_at": head.started_at,
-        "case": record["case_id"],
-        "case_index": record["case_index"],
-        "repetition": record["repetition"],
-        "status": record["status"],
-        "error": (record["error"] or {}).get("message"),
+        "case": record.case_id,
+        "case_index": record.case_index,
+        "repetition": record.repetition,
+        "status": record.status,
+        "error": record.error_message,
         "warnings": None,
-        "interference": interference.get("verdict"),
-        "items_per_step": work.get("items_per_step"),
+        "interference": record.verdict,
+        "items_per_step": work.items_per_step if work else None,
         "work": _work(work),
-        "on_gpus": bool(record["parameters"]["gpus_per_task"]),
-        "framework_version": record["framework_version"],
-        "nodes_used": ", ".join(sorted(node["hostname"] for node in record["nodes"])) or None,
-        **setup,
-        **{column_of(name, found["unit"]): found["value"] for name, found in (record["metrics"] or {}).items()},
-        SAMPLES: np.asarray(samples.get(SAMPLES, ()), dtype=np.float64),
+        "on_gpus": bool(record.parameters["gpus_per_task"]),
+        "framework_version": record.framework_version,
+        "nodes_used": ", ".join(sorted(node.hostname for node in record.nodes)) or None,
+        **setup_columns(record),
+        **{column_of(name, metric.unit): metric.value for name, metric in (record.metrics or {}).items()},
+        SAMPLES: np.asarray(samples.times_s if samples else (), dtype=np.float64),
     }
 
 
-def _work(work: Record) -> tuple[Any, ...]:
-    """What must agree between sweeps beside the parameters, which the id of the case stands for."""
-    return tuple(work.get(name) for name in ("parameter_count", "flops_per_item", "dtype", "math_mode"))
+def _work(work: Work | None) -> tuple[Any, ...]:
+    """Return what must agree between sweeps in addition to the parameters, which the ID of the case stands for."""
+    return (work.parameter_count, work.flops_per_item, work.dtype, work.math_mode) if work else (None,) * 4
 
 
 def drivers(paths: SweepPaths) -> tuple[str, ...]:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import KINDS
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import JOB_NAME
 from hpcbench.node.monitor import energy, timeline
 from hpcbench.node.monitor.power_sensors import SENSORS, Meter
 from hpcbench.node.monitor.timeline import Timeline
 from hpcbench.node.results.record_writer import timelines_beside
-from hpcbench.store.records import RECONCILED, Record
+from hpcbench.store.records import RECONCILED
 from hpcbench.store.workspace import SweepPaths
 
 COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
@@ -41,7 +42,7 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
     """
     by_file: dict[Path, list[Record]] = {}
     for record in records:
-        if record["samples"] and _metered(record):
+        if record.samples and _metered(record):
             by_file.setdefault(_file(paths, record), []).append(record)
     frames: list[pd.DataFrame] = []
     for path, its in by_file.items():
@@ -55,8 +56,8 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
 def _metered(record: Record) -> list[tuple[str, str, str]]:
     """Host, source and domain of each part whose energy is metered."""
     parts = [
-        (node["host"], part.get("source"), part["domain"])
-        for node in record["watched"]
+        (node.host, part.source, part.domain)
+        for node in record.monitors
         for kind in KINDS
         for part in parts_of(record, node, kind)
     ]
@@ -65,8 +66,8 @@ def _metered(record: Record) -> list[tuple[str, str, str]]:
 
 def _file(paths: SweepPaths, record: Record) -> Path:
     """Where the job of a record has put its timelines; see the names in templates/job.sh.j2."""
-    slurm, batch = record["slurm"], record["batch"]
-    if record["attempt"] is None:
+    slurm, batch = record.slurm, record.batch
+    if record.attempt is None:
         return Path(timelines_beside(str(paths.records / batch / RECONCILED)))
     folder = ".".join(filter(None, (batch, slurm.get("restart_count"))))
     name = f"{slurm.get('array_job_id') or slurm.get('job_id')}_{slurm.get('array_task_id', 0)}"
@@ -74,7 +75,7 @@ def _file(paths: SweepPaths, record: Record) -> Path:
         path = Path(timelines_beside(str(paths.records / folder / f"{name}.jsonl")))
         if path.exists():  # else it was a local run, perhaps within a job that was there already
             return path
-    return Path(timelines_beside(str(paths.local_records(record["job"]))))
+    return Path(timelines_beside(str(paths.local_records(record.job))))
 
 
 def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
@@ -91,7 +92,7 @@ def _may_be_of(run: str, record: Record) -> bool:
     """By ELEMENT-JOBID-RESTART-ATTEMPT. A record that was made up later, or one of this machine, knows less than that;
     and how often the job was started, one of an attempt that was cut off knows of a later start."""
     parts = run.split("-")
-    known = [str(record["element"]), record["slurm"].get("job_id"), None, record["attempt"]]
+    known = [str(record.element), record.slurm.get("job_id"), None, record.attempt]
     return len(parts) == len(known) and all(
         told is None or str(told) == part for told, part in zip(known, parts, strict=True)
     )
@@ -99,9 +100,11 @@ def _may_be_of(run: str, record: Record) -> bool:
 
 def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
     """The times of samples are those of the clock of rank 0's node."""
-    windows = record["samples"]["windows"]
-    start_s, end_s = windows[0][0], windows[-1][1]
-    own_host = record["ranks"][0]["host"]
+    windows = record.samples.windows if record.samples else ()
+    if not windows:
+        return
+    start_s, end_s = windows[0].start_s, windows[-1].end_s
+    own_host = record.ranks[0].host
     for name, run in runs.items():
         if _may_be_of(name, record) and own_host in run and _saw(run[own_host], start_s, end_s):
             break
@@ -114,9 +117,7 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
             continue
         began_s = start_s + ahead_s
         times, watts = _watts(run[host], meter, began_s - MARGIN_S, end_s + ahead_s + MARGIN_S)
-        yield pd.DataFrame(
-            dict(zip(COLUMNS, (record["repetition"], host, domain, times - began_s, watts), strict=True))
-        )
+        yield pd.DataFrame(dict(zip(COLUMNS, (record.repetition, host, domain, times - began_s, watts), strict=True)))
 
 
 def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hpcbench.collect.energy import MEASURED, SCOPE, energy_columns
-from hpcbench.config.pricing import Price, Taken, has_prices, price_per_hour, total
+from hpcbench.config.pricing import Allocation, Price, has_prices, price_per_hour, total
 from hpcbench.core.energy import J_PER_KWH
-from hpcbench.plan.allocation import taken
+from hpcbench.core.record import Record
+from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.packing import Resources
 from hpcbench.status.progress import Progress
-from hpcbench.store.records import Record, has_log
+from hpcbench.store.records import has_log
 from hpcbench.store.sweep import Sweep
 
 CURRENCY, PRICE, PRICE_REASON, CARBON = "currency", "price_per_hour", "price_reason", "co2e_g_per_kwh"
@@ -23,7 +25,7 @@ _RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 class Charge(NamedTuple):
     """What a repetition took, and what an hour of that costs."""
 
-    taken: Taken
+    allocation: Allocation
     price: Price
 
 
@@ -42,24 +44,24 @@ class Charges:
         cpus = _cpus(record)
         if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
             width = self._sweep.width(job)
-            each = taken(self._resources(job, record["parameters"]), self._site, width, cpus).divided(width)
+            each = allocation_of(self._resources(job, record.parameters), self._site, width, cpus).divided(width)
             self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
         return self._known[job, cpus]
 
     def columns(self, job: str, record: Record) -> dict[str, Any]:
-        """What a table wants to know, by COLUMNS."""
+        """Return the fields of a RunRecord that the prices of the site decide."""
         price = self.of(job, record).price
         return dict(zip(COLUMNS, (self.currency, *price, self.g_per_kwh), strict=True))
 
-    def _resources(self, job: str, parameters: dict[str, Any]) -> Resources:
+    def _resources(self, job: str, parameters: Mapping[str, Any]) -> Resources:
         nodes, tasks, cpus, gpus = (parameters[name] for name in _RESOURCES)
         return Resources(nodes, tasks, cpus, gpus, environment="", slurm=self._sweep.slurm(job))
 
 
 def _cpus(record: Record) -> int | None:
     """Of all nodes together, as they have told; None unless each of them has."""
-    counts = [node.get("cpu_count") for node in record["nodes"]]
-    return sum(counts) if None not in counts and len(counts) == record["parameters"]["nodes"] else None
+    counts = [node.cpu_count for node in record.nodes if node.cpu_count is not None]
+    return sum(counts) if len(counts) == len(record.nodes) == record.parameters["nodes"] else None
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def used(progress: Progress) -> Used:
     charges = Charges(progress.sweep)
     tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
     attempts = [each for each in tried if each is not None]
-    known = [(each.charge.taken, each.hours) for each in attempts]
+    known = [(each.charge.allocation, each.hours) for each in attempts]
     metered = [each for each in attempts if each.energy_j is not None]
     energy_kwh = sum(each.energy_j or 0.0 for each in metered) / J_PER_KWH if metered else None
     return Used(
@@ -118,28 +120,28 @@ def used(progress: Progress) -> Used:
         price=total(each.charge.price.times(each.hours) for each in attempts if each.hours),
         energy_kwh=energy_kwh,
         energy_scopes=tuple(dict.fromkeys(each.scope for each in metered if each.scope)),
-        measured_node_hours=sum(each.charge.taken.nodes * each.measured_hours for each in metered),
+        measured_node_hours=sum(each.charge.allocation.nodes * each.measured_hours for each in metered),
         co2e_g=None if charges.g_per_kwh is None or energy_kwh is None else charges.g_per_kwh * energy_kwh,
     )
 
 
 def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
     """None where it is not known how long it ran."""
-    hours, watched = _hours(record), record["watched"]
+    hours, watched = _hours(record), record.monitors
     if hours is None:
         return None
     energy = energy_columns(record) if watched else {}
-    seconds = max((node["seconds"] for node in watched), default=0.0)
+    seconds = max((node.duration_s for node in watched), default=0.0)
     return _Attempt(charges.of(job, record), hours, energy.get(MEASURED), energy.get(SCOPE), seconds / 3600)
 
 
 def _hours(record: Record) -> float | None:
     """How long it ran; None where that is not known. A record that was made up later was not made when it ended."""
-    if record["attempt"] is not None:
-        end = record["ended_at"]
-    elif record["ranks"]:
-        end = max(rank["ended_at"] for rank in record["ranks"])
+    if record.attempt is not None:
+        end = record.ended_at
+    elif record.ranks:
+        end = max(rank.ended_at for rank in record.ranks)
     else:
         return None if has_log(record) else 0.0
-    seconds = datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(record["started_at"])
+    seconds = datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(record.started_at)
     return max(0.0, seconds.total_seconds()) / 3600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect import resource_usage
 from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
-from hpcbench.config.parameters import NAMES, TAG, Parameters
-from hpcbench.core.frameworks import SETTINGS
+from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
+from hpcbench.core.record import Record, columns, value_at
 from hpcbench.core.samples import SAMPLES
-from hpcbench.store.records import Record, disturbed_by, has_log
+from hpcbench.store.records import disturbed_by, has_log
+from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
 
 PARAMETERS = [
@@ -42,38 +44,24 @@ PARAMETERS = [
     "tasks_per_node",
     "cpus_per_task",
     "gpus_per_task",
-    "intra_op_threads",
-    "inter_op_threads",
-    "instances",
-    "affinity",
-    *SETTINGS,
+    *SETTING_NAMES,
     "oversubscribe",
-    "threads",
-    "schedule",
-    "section_depth",
     "seed",
     "environment",
 ]
-_WHOLE = ["intra_op_threads", "inter_op_threads", "parameter_count", "flops_per_item", "items_per_step"]
-_WHOLE += [
-    "peak_memory_bytes",
-    "peak_device_bytes",
-    "effective_intra_op_threads",
-    "effective_inter_op_threads",
-    "physical_cores_per_task",
-]
-_WHOLE += ["attempt", "attempts", "steps_per_sample", "warmup_steps", "epochs", "items_per_epoch"]
-EFFECTIVE = ("openmp", "allocator", "wait_policy", "flush_denormals", "onednn")  # what can be read back of settings
+# What can be read back of settings; thread counts have fields of their own in records.
+_EFFECTIVE = {each.name: each.effective[1] for each in SETTINGS if each.effective and each.effective[0] == "settings"}
 LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
 
-# What a plain user gets: records of versions that had no such parameter do not say it.
-_PLAIN = {name: Parameters.model_fields[name].default for name in ("instances", "oversubscribe")}
+RECORD_COLUMNS = tuple(columns(RunRecord))  # those that hold one field of a record
+_WHOLE = [column.name for column in RECORD_COLUMNS if column.is_nullable_int]
+_WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
 if missing := NAMES - set(PARAMETERS):
     raise AssertionError(f"parameters without a column: {sorted(missing)}")
 
 
-def repetition_table(records: list[Record]) -> pd.DataFrame:
+def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
     """One row per record, its samples as an array of seconds in the column `times_s`."""
     rows = [_row(record) for record in records]
     frame = pd.DataFrame(rows)
@@ -103,80 +91,55 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _threads_kept(record: Record) -> dict[str, Any]:
-    dynamic = record.get("dynamic") or {}
-    return {
-        "threads_kept": dynamic.get("answer"),
-        "threads_kept_why": dynamic.get("why"),
-        "threads_search_s": dynamic.get("profile_s"),
-    }
-
-
 def _row(record: Record) -> dict[str, Any]:
-    parameters, work, samples = record["parameters"], record["work"] or {}, record["samples"] or {}
-    threads, error, learning = record["threads"] or {}, record["error"] or {}, record["learning"] or {}
-    interference, settings = record["interference"] or {}, record.get("settings") or {}
-    row: dict[str, Any] = {
-        "sweep": record["sweep"],
-        "case": record["case_id"],
-        "case_index": record["case_index"],
-        "experiment": record["experiment"],
-        "site": record["site"],
-        "repetition": record["repetition"],
-        "attempt": record["attempt"],
-        "attempts": record.get("attempts"),
-        "status": record["status"],
-        **{name: parameters.get(name, _PLAIN.get(name)) for name in PARAMETERS},
-        "framework_version": record["framework_version"],
-        "model_options": _options(parameters["model_options"]),
-        "dtype": work.get("dtype", parameters.get("dtype")),
-        "data": _source(parameters["data"]),
-        "steps_per_sample": samples.get("steps_per_sample"),
-        "warmup_steps": samples.get("warmup_steps"),
-        "steady": samples.get("steady"),
-        "drift": samples.get("drift"),
-        "stopped": samples.get("stopped"),
-        "interference": interference.get("verdict"),
+    samples = record.samples.times_s if record.samples else ()
+    return {
+        **{column.name: value_at(record, column.path) for column in RECORD_COLUMNS},
+        **_parameters(record),
+        **_thread_search(record),
+        **{f"effective_{name}": (record.settings or {}).get(key) for name, key in _EFFECTIVE.items()},
         "disturbed_by": disturbed_by(record),
-        "first_step_s": samples.get("first_step_s"),
         "compile_s": _compile_s(record),
-        "import_s": record["import_s"],
-        "build_s": record["build_s"],
-        "effective_intra_op_threads": threads.get("intra_op"),
-        "effective_inter_op_threads": threads.get("inter_op"),
-        **{f"effective_{name}": settings.get(name) for name in EFFECTIVE},
-        **_threads_kept(record),
-        "physical_cores_per_task": _of_each_task(record.get("physical_cores")),
-        "parameter_count": work.get("parameter_count"),
-        "flops_per_item": work.get("flops_per_item"),
-        "items_per_step": work.get("items_per_step"),
-        "items_per_epoch": work.get("items_per_epoch"),
-        "input_shape": json.dumps(work["input_shape"]) if work else None,
-        "math_mode": work.get("math_mode"),
-        "peak_memory_bytes": record["peak_memory_bytes"],
-        "peak_device_bytes": record["peak_device_bytes"],
+        "physical_cores_per_task": _of_each_task(record.physical_cores),
+        "input_shape": json.dumps(record.work.input_shape) if record.work else None,
         **energy_columns(record),
-        **{name: record.get(name) for name in resource_usage.COLUMNS},  # not in the record as the node writes it
-        "epochs": learning.get("epochs"),
-        "accuracy": learning.get("accuracy"),
-        "nodes_used": ",".join(node["hostname"] for node in record["nodes"]) or None,
+        "nodes_used": ",".join(node.hostname for node in record.nodes) or None,
         **setup_columns(record),
-        "job_id": _job_id(record["slurm"]),
-        "started_at": record["started_at"],
-        "ended_at": record["ended_at"],
-        "warnings": "; ".join(record["warnings"]) or None,
-        "log": _log(record) if record["ended_at"] and has_log(record) else None,
-        "error": error.get("message"),
+        "job_id": _job_id(record.slurm),
+        "started_at": record.started_at or None,
+        "ended_at": record.ended_at or None,
+        "warnings": "; ".join(record.warnings) or None,
+        "log": _log(record) if record.ended_at and has_log(record) else None,
+        **{f"{TAG}{name}": value for name, value in record.tags.items()},
+        **{column_of(name, metric.unit): metric.value for name, metric in (record.metrics or {}).items()},
+        SAMPLES: np.asarray(samples, dtype=np.float64),
     }
-    row.update({f"{TAG}{name}": value for name, value in record["tags"].items()})
-    row.update({column_of(name, found["unit"]): found["value"] for name, found in _metrics(record).items()})
-    row[SAMPLES] = np.asarray(samples.get(SAMPLES, ()), dtype=np.float64)
-    return row
 
 
-def _of_each_task(values: list[int | None] | None) -> int | None:
-    """What all tasks have; None where they differ. Nodes of earlier versions do not tell."""
-    distinct = set(values or ())
+def _parameters(record: Record) -> dict[str, Any]:
+    """Return the parameters, as the node used them if it says so."""
+    parameters = record.parameters
+    return {
+        **{name: parameters.get(name) for name in PARAMETERS},
+        "framework_version": record.framework_version,
+        "model_options": _options(parameters["model_options"]),
+        "dtype": record.work.dtype if record.work else parameters.get("dtype"),
+        "data": _source(parameters["data"]),
+    }
+
+
+def _thread_search(record: Record) -> dict[str, Any]:
+    search = record.dynamic or {}
+    return {
+        "threads_kept": search.get("answer"),
+        "threads_kept_why": search.get("why"),
+        "threads_search_s": search.get("profile_s"),
+    }
+
+
+def _of_each_task(values: Sequence[int | None]) -> int | None:
+    """Return what all tasks have; None if they differ."""
+    distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
 
 
@@ -185,12 +148,12 @@ def _compile_s(record: Record) -> float | None:
 
     None where no step was measured: the one sample of a training to an accuracy is all of it.
     """
-    samples, execution = record["samples"], record["parameters"].get("execution")
-    if not samples or samples["first_step_s"] is None or record["learning"] or execution in (None, "eager"):
+    samples, execution = record.samples, record.parameters.get("execution")
+    if not samples or samples.first_step_s is None or record.learning or execution in (None, "eager"):
         return None
-    steps = np.asarray(samples[SAMPLES], dtype=np.float64)
+    steps = np.asarray(samples.times_s, dtype=np.float64)
     steps = steps[np.isfinite(steps)]
-    return max(0.0, float(samples["first_step_s"]) - float(np.median(steps))) if steps.size else None
+    return max(0.0, float(samples.first_step_s) - float(np.median(steps))) if steps.size else None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
@@ -218,24 +181,20 @@ class MetricColumn:
         return self.reduce == "mean" and self.unit.endswith("/s")
 
 
-def metric_columns(records: list[Record]) -> dict[str, MetricColumn]:
-    """The metrics that the records hold, by their columns."""
+def metric_columns(records: Iterable[Record]) -> dict[str, MetricColumn]:
+    """Return the metrics that the records hold, by their columns."""
     return {
-        column_of(name, found["unit"]): MetricColumn(name, found["unit"], found["better"], found.get("reduce"))
+        column_of(name, metric.unit): MetricColumn(name, metric.unit, metric.better, metric.reduce)
         for record in records
-        for name, found in _metrics(record).items()
+        for name, metric in (record.metrics or {}).items()
     }
 
 
-def _metrics(record: Record) -> dict[str, Any]:
-    return record["metrics"] or {}
-
-
 def _log(record: Record) -> str:
-    """What the job printed, from the folder of the workspace."""
-    folder = _log_folder(record["sweep"], record["batch"])
-    array = record["slurm"].get("array_job_id")
-    return f"{folder}/{log_name(record['slurm']['array_task_id'] if array else record['element'], array)}"
+    """Return the path of what the job printed, from the folder of the workspace."""
+    folder = _log_folder(record.sweep, record.batch)
+    array = record.slurm.get("array_job_id")
+    return f"{folder}/{log_name(record.slurm['array_task_id'] if array else record.element, array)}"
 
 
 @lru_cache  # joining the parts of a path takes longer than all else that is done for a row
@@ -243,7 +202,7 @@ def _log_folder(sweep: str, batch: str) -> str:
     return str(SweepPaths(sweep, Path("jobs") / sweep, Path()).logs(batch))
 
 
-def _job_id(slurm: dict[str, str]) -> str | None:
+def _job_id(slurm: Mapping[str, str]) -> str | None:
     if "array_job_id" in slurm:
         return f"{slurm['array_job_id']}_{slurm.get('array_task_id', '')}"
     return slurm.get("job_id")

@@ -14,7 +14,7 @@ MAX_AXIS_VALUES = 100_000
 
 
 class Range(Model):
-    """`{range: [1, 8]}` or `{range: [1, 64], step: "*2"}`; the first and the last number always belong to it."""
+    """A range such as `{range: [1, 8]}` or `{range: [1, 64], step: "*2"}`. It includes both of its ends."""
 
     range: tuple[int | float, int | float] = Field(strict=False)
     step: int | float | str = 1
@@ -25,7 +25,7 @@ class Range(Model):
         return self
 
     def values(self) -> list[int | float]:
-        """The numbers. Raises ValueError for a step that never arrives."""
+        """Return the numbers of the range. Raises ValueError for a step that never reaches the end."""
         first, last = self.range
         factor = self._factor()
         step = None if factor else _number(self.step)
@@ -71,5 +71,5 @@ Axes = dict[str, Axis]
 
 
 def axis_values(axis: Axis) -> list[Any]:
-    """The values of an axis, whichever way it was written."""
+    """Return the values of an axis, which is a list or a range."""
     return list(axis.values()) if isinstance(axis, Range) else axis

@@ -1,4 +1,4 @@
-"""A container of the site file: what starts it, its image, and what else is seen inside."""
+"""The container of an environment in the site file: runtime, image, mounts and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOUNT = re.compile(r"(?P<source>~?/[^:]*)(?::(?P<target>/[^:]*))?\Z")
 
 
 def check_single_lines(values: list[str]) -> list[str]:
-    """Raises ValueError for a word or line that would be more than one line of a script."""
+    """Return the words. Raises ValueError for one that would be more than one line of a script."""
     for value in values:
         if "\n" in value or "\0" in value:
             raise ValueError(f"{value!r} has more than one line: make it several entries")
@@ -22,7 +22,7 @@ def check_single_lines(values: list[str]) -> list[str]:
 
 
 def check_no_options(values: list[str]) -> list[str]:
-    """Raises ValueError for a word that the program it is given to would take for an option."""
+    """Return the words. Raises ValueError for one that the program it is given to would take for an option."""
     for value in values:
         if not value or value.startswith("-"):
             raise ValueError(f"{value!r} cannot be empty or begin with '-'")
@@ -41,7 +41,7 @@ class Container(Model):
     )
     mounts: list[str] = Field(
         default_factory=list,
-        description="folders to see inside, beside the workspace, as in [/data, /scratch/me:/mnt]",
+        description="folders to mount in addition to the workspace, as in [/data, /scratch/me:/mnt]",
     )
     options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--no-home]")
     gpu_options: list[str] | None = Field(
@@ -73,6 +73,6 @@ class Container(Model):
 
     @property
     def mounted(self) -> list[tuple[str, str]]:
-        """The mounts as (folder of the node, folder inside)."""
+        """The mounts as pairs of a folder of the node and a folder in the container."""
         found = [_MOUNT.match(text) for text in self.mounts]
         return [(match["source"], match["target"] or match["source"]) for match in found if match]

@@ -30,7 +30,8 @@ _ADVICE = "export it in your shell, not here: Slurm passes it on to the job; pod
 
 
 def check_no_secret(line: str) -> str:
-    """Raises ValueError for shell code with a secret in it, `HF_TOKEN=hf_abc`; `HF_TOKEN=$(cat ~/.token)` has none."""
+    """Return a line of shell. Raises ValueError for a secret in it, as in `HF_TOKEN=hf_abc`, not `HF_TOKEN=$(cat
+    FILE)`."""
     for found in _ASSIGNED.finditer(line):
         if is_secret(found.group(1)):
             raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
@@ -38,7 +39,8 @@ def check_no_secret(line: str) -> str:
 
 
 def check_no_given_secret(word: str) -> str:
-    """Raises ValueError for an option that sets a secret, `--env=HF_TOKEN=hf_abc`; `--env=HF_TOKEN` only passes it."""
+    """Return an option. Raises ValueError if it sets a secret, as `--env=HF_TOKEN=hf_abc`; `--env=HF_TOKEN` only
+    passes it."""
     for found in _GIVEN.finditer(word):
         if is_secret(found.group(1)):
             raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")

@@ -17,13 +17,13 @@ from hpcbench.errors import nearest
 
 
 class Measure(Model):
-    """How each repetition is timed."""
+    """How each run is timed."""
 
     precision: float = Field(
         default=0.01,
         gt=0,
         lt=1,
-        description="sample until the 95 % interval of the median is narrower than this part of it (0.01 or 1 %), or "
+        description="sample until the 95 % CI of the median is narrower than this fraction of it (0.01 or 1 %), or "
         "does not narrow any more",
     )
     min_samples: int = Field(default=10, ge=1, description="and take at least this many samples")
@@ -35,11 +35,11 @@ class Measure(Model):
     repetitions: int = Field(default=6, ge=1, le=1000, description="fresh processes for each case")
     quiet: Literal["ignore", "wait", "require"] = Field(
         default="ignore",
-        description="look first whether somebody else is using the node: `wait` until nobody is, for at most half of "
-        "the wall time, or `require` it; refuse otherwise",
+        description="check first whether other processes use the node: `wait` until it is idle, for at most half of "
+        "the wall time; `require` an idle node, otherwise skip the run",
     )
     retries: int = Field(
-        default=1, ge=0, le=100, description="measure again, this often at most, what somebody else has disturbed"
+        default=1, ge=0, le=100, description="maximum number of new attempts of a run with interference"
     )
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
 
@@ -60,21 +60,21 @@ class Measure(Model):
 
 
 class Retry(Model):
-    """Which repetitions are run again by themselves."""
+    """Which runs are repeated automatically."""
 
     max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
     on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
-        default=["node_failure", "preempted"], description="where it ended in one of these ways"
+        default=["node_failure", "preempted"], description="outcomes after which to run it again"
     )
 
     @property
     def by_slurm(self) -> bool:
-        """Whether Slurm may start a job anew whose node has failed, or that had to give way."""
+        """Whether Slurm may requeue a job after a node failure or a preemption."""
         return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))
 
 
 class Tune(Model):
-    """What `hpcbench tune` is asked for beside the matrix."""
+    """Options of `hpcbench tune`, in addition to the matrix."""
 
     held_out: list[dict[str, Any]] = Field(
         default_factory=list,
@@ -83,7 +83,7 @@ class Tune(Model):
 
 
 class Experiment(Model):
-    """A checked experiment file. What its parameters mean is checked when they are resolved, case by case."""
+    """A checked experiment file. The values of its parameters are checked when they are resolved, case by case."""
 
     name: str = Field(description="names the sweep; letters, digits, dot, dash and underscore")
     description: str = Field(default="", description="one line for people")
@@ -98,12 +98,12 @@ class Experiment(Model):
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
     tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
-    tune: Tune = Field(default_factory=Tune, description="what `hpcbench tune` does beside searching the matrix")
+    tune: Tune = Field(default_factory=Tune, description="what `hpcbench tune` does besides searching the matrix")
     retry: Retry = Field(default_factory=Retry, description="which repetitions are run again by themselves")
     monotone: list[str] = Field(
         default_factory=list,
         description="numbers of which a larger one never needs less memory: once a case has run out of memory, those "
-        "that are larger in these and equal in all else are skipped",
+        "that are larger in these and otherwise equal are skipped",
     )
     metrics: dict[str, Metric] = Field(
         default_factory=dict, description="numbers to find in the output or the files of a command, by name"
@@ -114,8 +114,8 @@ class Experiment(Model):
     slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
     shared: bool = Field(
         default=False,
-        description="let others read the sweep's folders, and resume it where the umask lets them write; else they "
-        "are closed to all but you (mode 0700)",
+        description="let others read the sweep's folders, and resume it where the umask lets them write; otherwise "
+        "only you can read them (mode 0700)",
     )
 
     @field_validator("name")
@@ -160,7 +160,7 @@ def _has_expression(value: Any) -> bool:
 
 
 def _check_axes(document: Document) -> None:
-    """Axes are checked before the schema, whose words for `a list or a range` would help nobody."""
+    """Check axes before the schema, whose messages for `a list or a range` would not help users."""
     groups: list[tuple[KeyPath, Any]] = [(("matrix",), document.data.get("matrix"))]
     zipped = document.data.get("zip")
     groups += [(("zip", index), group) for index, group in enumerate(zipped if isinstance(zipped, list) else [])]

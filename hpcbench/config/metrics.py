@@ -1,4 +1,4 @@
-"""What an experiment wants to know from the output or the files of its commands."""
+"""The metrics of an experiment: numbers in the output or the files of its commands."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_PATTERN = 1000  # characters: more is a mistake
 
 
 class Metric(Model):
-    """One number of each repetition of a command."""
+    """One number of each run of a command."""
 
     regex: str | None = Field(
         default=None,
         max_length=_MOST_PATTERN,
         description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
-        "a group `unit` is the time's unit, where that varies",
+        "a group `unit` is the time's unit, if that varies",
     )
     json_path: str | None = Field(  # a schema of pydantic has a method `json` already
         default=None,
@@ -36,14 +36,14 @@ class Metric(Model):
     csv: str | None = Field(default=None, min_length=1, description="a column, by the name in its header")
     file: str | None = Field(
         default=None,
-        description="where to look, relative to the folder `$HPCBENCH_RUN`; unset: in the command's output",
+        description="the file with it, relative to `$HPCBENCH_RUN`; unset: the command's output",
     )
     unit: str = Field(default="", description="unit of the number, as in `it/s`")
     reduce: Literal["last", "first", "mean", "median", "max", "sum", "min"] | None = Field(
         default=None, description="what to make of several numbers; unset: there must be exactly one"
     )
     better: Literal["higher", "lower"] | None = Field(
-        default=None, description="which way to rank; unset: higher where the unit ends in `/s`, lower for a time"
+        default=None, description="which is better; unset: higher if the unit ends in `/s`, lower for a time"
     )
 
     @field_validator("regex")
@@ -79,7 +79,7 @@ class Metric(Model):
 
 
 def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Document) -> None:
-    """Raises UserError, with file and line, for names that make no columns, and for patterns that are none."""
+    """Raise UserError, with file and line, for names that cannot be columns and for invalid patterns."""
     columns: dict[str, str] = {}
     for name, metric in wanted.items():
         if not name.isidentifier() or not name.isascii():
@@ -98,12 +98,12 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Doc
 
 
 def column_of(name: str, unit: str) -> str:
-    """The column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
+    """Return the column of a metric in a table: `metric_rate_it_per_s` for `rate` in it/s."""
     readable = "".join(_READABLE.get(letter, letter) for letter in unit)
     slug = re.sub(r"[^A-Za-z0-9]+", "_", readable).strip("_")
     return f"{PREFIX}{name}_{slug}" if slug else f"{PREFIX}{name}"
 
 
 def interval_columns(column: str) -> tuple[str, str]:
-    """The columns of the confidence limits of a metric."""
+    """Return the columns of the confidence limits of a metric's column."""
     return f"{column}_ci_low", f"{column}_ci_high"

@@ -8,7 +8,7 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 
 def check_name(value: str) -> str:
-    """A name that becomes a folder. Raises ValueError for one that could leave it, or surprise a shell."""
+    """Return a name that becomes a folder. Raises ValueError if it could leave its parent or confuse a shell."""
     if not NAME_PATTERN.match(value) or ".." in value:
         raise ValueError(
             "a name has letters, digits, '.', '-' and '_' only, starts with a letter or digit, and has no '..'"

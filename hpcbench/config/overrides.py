@@ -10,10 +10,12 @@ from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.errors import UserError
 
 
-def apply_settings(document: Document, settings: list[str]) -> Document:
-    """The document with `--set KEY=VALUE` applied: a bare KEY is a parameter, a dotted one a key of the file.
+def apply_overrides(document: Document, settings: list[str]) -> Document:
+    """Return the document with `KEY=VALUE` settings applied. A bare KEY is a parameter, a dotted one a key of the
+    file.
 
-    Setting a parameter that is an axis fixes it: the axis keeps this one value, in included points too.
+    A parameter that is an axis becomes an axis of this one value, in included points too. Raises UserError for text
+    that is not KEY=VALUE, and for a key that cannot be set.
     """
     data = deepcopy(document.data)
     places = dict(document.places)

@@ -1,16 +1,27 @@
-"""The standard parameters of a case: names, types, defaults. The table in the docs is made from this schema."""
+"""The parameters of a case: names, types, defaults. The tables in the docs are made from this schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, SETTINGS, STRATEGIES, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import (
+    DEVICES,
+    DTYPES,
+    DYNAMIC,
+    SETTING_NAMES,
+    SETTINGS,
+    STRATEGIES,
+    TASKS,
+    THREAD_COUNTS,
+    TIME_TO_ACCURACY,
+    Setting,
+)
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -23,7 +34,6 @@ FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
 _OF_NETWORKS = (
     *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
-    *SETTINGS,
 )
 
 _OF_DYNAMIC = {
@@ -37,14 +47,32 @@ _OF_DYNAMIC = {
 _OF_SECTIONS = ("schedule", "section_depth")
 
 Scalar = bool | int | float | str
+if TYPE_CHECKING:
+    Task: TypeAlias = str
+    Device: TypeAlias = str
+    Dtype: TypeAlias = str
+else:
+    Task, Device, Dtype = Literal[TASKS], Literal[DEVICES], Literal[DTYPES]
 
 
 def _names(known: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in known)
 
 
+def _type_of(setting: Setting) -> Any:
+    kind = Literal[setting.values] if setting.values else setting.kind
+    return kind if setting.default is not None else kind | None
+
+
+def _field_of(setting: Setting) -> Any:
+    limits: dict[str, Any] = {"ge": 1, "le": setting.maximum} if setting.kind is int else {}
+    if setting.kind is str and not setting.values:
+        limits = {"min_length": 1}
+    return Field(default=setting.default, description=setting.description, **limits)
+
+
 class DataSource(Model):
-    """Where the items of a case are; paths are relative to the workspace."""
+    """The files with the items of a case. Paths are relative to the workspace."""
 
     npz: str | None = Field(
         default=None, min_length=1, description="a NumPy file with `x`, (items, *shape of one), and `y`, (items,)"
@@ -60,23 +88,23 @@ class DataSource(Model):
         return self
 
 
-class Parameters(Model):
-    """Everything that decides what one case does. Two cases with equal parameters are the same case."""
+class _Work(Model):
+    """What a case computes, and on which resources."""
 
     framework: str = Field(
         description=f"what runs the model: {_names(FRAMEWORKS)}; command is any program, and runs no model"
     )
     command: str | None = Field(
-        default=None, description="the program, where framework is command: a line, or several, of bash"
+        default=None, description="the program, if framework is command: one or more lines of bash"
     )
     model: str | None = Field(
         default=None, description=f"the network, unless framework is command: {_names(catalog.MODELS)}"
     )
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="sizes of the network, where they differ from the model's own defaults",
+        description="sizes of the network that differ from the model's defaults",
     )
-    task: Literal["inference", "training", "time_to_accuracy"] = Field(
+    task: Task = Field(
         default="training",
         description="inference: the forward pass. training: forward, loss, backward, optimizer step. "
         "time_to_accuracy: training until `target_accuracy`",
@@ -86,8 +114,8 @@ class Parameters(Model):
         description=f"how several tasks share the work: {_names(STRATEGIES)}, as far as the framework has it; "
         "single is one task",
     )
-    device: Literal["cpu", "gpu"] = Field(default="cpu", description="where the model runs")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+    device: Device = Field(default="cpu", description="where the model runs")
+    dtype: Dtype = Field(
         default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
     )
     execution: str | None = Field(
@@ -103,79 +131,50 @@ class Parameters(Model):
         default=0,
         ge=0,
         le=MOST,
-        description="GPUs of each process, which uses one of them; 1 where device is gpu and nothing is said",
+        description="GPUs of each process, which uses one of them; default 1 if device is gpu",
     )
-    intra_op_threads: int | None = Field(
-        default=None, ge=1, description="threads inside one operation; unset: the framework's own choice"
+
+
+if TYPE_CHECKING:
+
+    class _Settings(_Work):
+        """The settings that code names: `core.frameworks` declares them."""
+
+        intra_op_threads: int | None = None
+        inter_op_threads: int | None = None
+        threads: str | None = None
+        schedule: str | None = None
+        section_depth: int | None = None
+        instances: int = 1
+        affinity: str | None = None
+        openmp: str | None = None
+        allocator: str | None = None
+        compile_mode: str | None = None
+
+else:
+    _Settings = create_model(
+        "_Settings", __base__=_Work, **{each.name: (_type_of(each), _field_of(each)) for each in SETTINGS}
     )
-    inter_op_threads: int | None = Field(
-        default=None,
-        ge=1,
-        description="operations that may run side by side; unset: the framework's own choice",
-    )
-    threads: Literal["none", "fixed", "dynamic"] | None = Field(
-        default=None,
-        description="`none`: the framework's own choice. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
-        "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed where a number of threads is set",
-    )
-    schedule: str | None = Field(
-        default=None,
-        min_length=1,
-        description="with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
-    )
-    section_depth: int | None = Field(
-        default=None,
-        ge=1,
-        le=100,
-        description="with `threads: dynamic`: how deep in the tree of modules sections may lie; unset: at its leaves",
-    )
-    instances: int = Field(
-        default=1,
-        ge=1,
-        le=MOST,
-        description="processes that share the CPUs of the task, each with its own part of them, its own model and its "
-        "own input",
-    )
-    affinity: Literal["compact", "scatter", "numa", "cores"] | None = Field(
-        default=None,
-        description="which of the CPUs each process runs on: core after core; spread over NUMA nodes, then cores; "
-        "within one NUMA node; one hardware thread of each core. Unset: all that it was given",
-    )
-    openmp: Literal["gnu", "intel", "llvm"] | None = Field(
-        default=None, description="the OpenMP runtime, by LD_PRELOAD; unset: the one that the framework comes with"
-    )
-    wait_policy: Literal["active", "passive"] | None = Field(
-        default=None, description="whether OpenMP's threads spin or sleep while they wait; unset: the runtime's choice"
-    )
-    allocator: Literal["jemalloc", "tcmalloc", "glibc-retain"] | None = Field(
-        default=None,
-        description="of memory, by LD_PRELOAD; `glibc-retain`: the C library's, which keeps what is freed; unset: that "
-        "of the C library",
-    )
-    flush_denormals: bool | None = Field(
-        default=None, description="whether numbers too small for full precision become 0; unset: the framework's choice"
-    )
-    onednn: bool | None = Field(
-        default=None, description="whether oneDNN's kernels are used; unset: the framework's choice"
-    )
-    compile_mode: Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"] | None = Field(
-        default=None, description="of torch.compile, where execution is `compiled`; unset: `default`"
-    )
+
+
+class Parameters(_Settings):
+    """All that determines what a case does. Cases with equal parameters are the same case."""
+
     oversubscribe: bool = Field(default=False, description="whether there may be more threads than CPUs for them")
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
     )
-    held_out: float = Field(default=0.2, gt=0, lt=1, description="part of the data that is not trained on, but tested")
+    held_out: float = Field(default=0.2, gt=0, lt=1, description="fraction of the data in the validation split")
     target_accuracy: float | None = Field(
-        default=None, gt=0, le=1, description="of time_to_accuracy: the part of the held-out items to classify rightly"
+        default=None, gt=0, le=1, description="of time_to_accuracy: the accuracy to reach on the validation split"
     )
     max_epochs: int = Field(default=100, ge=1, le=MOST, description="of time_to_accuracy: then it has failed")
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
-        description="where the framework is; unset: the environment named like the framework, `horovod-FRAMEWORK` for "
-        "the strategy horovod",
+        description="the environment of the framework; unset: the one named like it, `horovod-FRAMEWORK` for the "
+        "strategy horovod",
     )
 
     @field_validator("framework")
@@ -222,7 +221,7 @@ class Parameters(Model):
         return self
 
     def _check_threads(self) -> None:
-        given = [name for name in ("intra_op_threads", "inter_op_threads") if getattr(self, name) is not None]
+        given = [name for name in THREAD_COUNTS if getattr(self, name) is not None]
         if self.threads == "none" and given:
             raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
         if self.threads == "fixed" and not given:
@@ -232,7 +231,7 @@ class Parameters(Model):
             return
         for name in _OF_SECTIONS:
             if getattr(self, name) is not None:
-                ways = self.threads or "threads that nobody set"
+                ways = self.threads or "framework defaults"
                 raise ValueError(f"a {name.replace('_', ' ')} is of threads: dynamic, not of {ways}")
 
     def _check_dynamic(self) -> None:
@@ -255,7 +254,7 @@ class Parameters(Model):
         elif self.target_accuracy is None:
             raise ValueError(f"the task {TIME_TO_ACCURACY} needs a target_accuracy, as in 0.95")
         elif self.data is None:
-            raise ValueError(f"the task {TIME_TO_ACCURACY} needs data: nobody learns from noise")
+            raise ValueError(f"the task {TIME_TO_ACCURACY} needs data: synthetic input cannot be learned")
 
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
@@ -269,17 +268,17 @@ class Parameters(Model):
 
     @property
     def tasks(self) -> int:
-        """Processes in all."""
+        """The number of processes on all nodes."""
         return self.nodes * self.tasks_per_node
 
     @property
     def environment_name(self) -> str:
-        """The environment that has what the case needs."""
+        """The name of the environment that has the case's framework and strategy."""
         usual = f"horovod-{self.framework}" if self.strategy == "horovod" else self.framework
         return self.environment or usual
 
     def content(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults: what makes the case the case.
+        """Return the parameters that differ from their defaults, from which the id of a case is made.
 
         Defaults are left out so that a case keeps its id when a later version adds a parameter.
         """
@@ -296,7 +295,7 @@ class Parameters(Model):
         return {**content, "model_options": options} if options else _without(content, "model_options")
 
     def planned(self) -> dict[str, Any]:
-        """All parameters by name; those that nobody gave to a command are null."""
+        """Return all parameters by name; for a command, those of networks that the user did not set are None."""
         values = self.model_dump(mode="json")
         if self.framework == COMMAND:
             values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})
@@ -304,10 +303,7 @@ class Parameters(Model):
 
 
 # What one may choose without doing other work, on the same CPUs.
-CHOICES = (
-    *("execution", "threads", "intra_op_threads", "inter_op_threads", *_OF_SECTIONS, "instances", "affinity"),
-    *SETTINGS,
-)
+CHOICES = ("execution", *SETTING_NAMES)
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 

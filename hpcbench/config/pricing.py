@@ -1,9 +1,9 @@
-"""What a site charges for an hour of what a job takes.
+"""What a site charges for an hour of an allocation.
 
-- Whole nodes cost `node_hour` each, where the site has that price, and nothing else.
-- Anything else costs `core_hour` for each core and `gpu_hour` for each GPU, added up, as Slurm adds up its billing
-  weights unless it is told otherwise (slurm.conf(5), TRESBillingWeights).
-- A price that is needed and not known makes the whole unknown.
+- Whole nodes cost `node_hour` each, if the site has that price, and nothing else.
+- Other allocations cost `core_hour` for each core and `gpu_hour` for each GPU, added up, as Slurm adds up its billing
+  weights by default (slurm.conf(5), TRESBillingWeights).
+- If a price is needed and unknown, the whole is unknown.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from hpcbench.config.site import Cost
 
 
-class Taken(NamedTuple):
-    """What a job keeps from others. Where `unknown` says what is not known of its nodes, it may be more than that."""
+class Allocation(NamedTuple):
+    """What a job reserves. If `unknown` names a missing fact of its nodes, it may be more than these numbers."""
 
     nodes: float
     cores: float
@@ -23,44 +23,45 @@ class Taken(NamedTuple):
     whole_nodes: bool = False
     unknown: str | None = None
 
-    def divided(self, among: int) -> Taken:
-        """The share of each of so many that take it together."""
+    def divided(self, among: int) -> Allocation:
+        """Return the share of one of `among` runs that use the allocation together."""
         return self._replace(nodes=self.nodes / among, cores=self.cores / among, gpus=self.gpus / among)
 
 
 class Price(NamedTuple):
-    """An amount in the currency of the site, or the reason why it is not known."""
+    """An amount in the currency of the site, or the reason why it is unknown."""
 
     amount: float | None
     reason: str | None = None
 
     def times(self, hours: float) -> Price:
+        """Return the price of so many hours."""
         return self if self.amount is None else Price(self.amount * hours)
 
 
 def has_prices(cost: Cost) -> bool:
-    """Whether the site says anything about prices."""
+    """Return whether the site file has any price."""
     return any(price is not None for price in (cost.core_hour, cost.node_hour, cost.gpu_hour))
 
 
-def price_per_hour(cost: Cost, taken: Taken) -> Price:
-    """What an hour of this costs."""
+def price_per_hour(cost: Cost, allocation: Allocation) -> Price:
+    """Return the price of an hour of an allocation."""
     if not has_prices(cost):
         return Price(None, "the site file has no prices")
-    if taken.whole_nodes and cost.node_hour is not None:
-        return Price(taken.nodes * cost.node_hour)
-    if taken.unknown:
-        return Price(None, f"{taken.unknown} is not known, and whole nodes are paid")
+    if allocation.whole_nodes and cost.node_hour is not None:
+        return Price(allocation.nodes * cost.node_hour)
+    if allocation.unknown:
+        return Price(None, f"{allocation.unknown} is not known, and whole nodes are paid")
     if cost.core_hour is None:
         shared = "" if cost.node_hour is None else ", and jobs that share their nodes do not pay cost.node_hour"
         return Price(None, f"cost.core_hour is not set{shared}")
-    if taken.gpus and cost.gpu_hour is None:
+    if allocation.gpus and cost.gpu_hour is None:
         return Price(None, "cost.gpu_hour is not set, and GPUs are used")
-    return Price(taken.cores * cost.core_hour + taken.gpus * (cost.gpu_hour or 0.0))
+    return Price(allocation.cores * cost.core_hour + allocation.gpus * (cost.gpu_hour or 0.0))
 
 
 def total(prices: Iterable[Price]) -> Price:
-    """The sum; not known where one of them is not."""
+    """Return the sum of prices; unknown if one of them is."""
     amount = 0.0
     for price in prices:
         if price.amount is None:

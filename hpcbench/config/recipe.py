@@ -1,4 +1,4 @@
-"""A recipe: the file that says how the environment of one framework is built, step by step."""
+"""A recipe: the file that describes how the environment of one framework is built, step by step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Packages = Annotated[list[str], AfterValidator(_check_packages)]
 
 
 class Compile(Model):
-    """How packages are compiled here, against what the earlier steps installed."""
+    """How packages are compiled on this machine, against what the earlier steps installed."""
 
     tools: Packages = Field(
         default_factory=list, description="packages that compiling needs and the environment does not keep"
@@ -59,7 +59,7 @@ class Step(Model):
 
     install: Packages = Field(min_length=1, description="packages with their versions, as pip takes them")
     index: str | None = Field(
-        default=None, description="one more package index, asked only where the usual one does not have them all"
+        default=None, description="an additional package index, used only if the default one does not have all packages"
     )
     env: Variables = Field(default_factory=dict, description="environment variables while they are installed and tried")
     compile: Compile | None = Field(
@@ -68,12 +68,12 @@ class Step(Model):
 
     @property
     def packages(self) -> list[str]:
-        """The canonical names of what it installs."""
+        """The canonical names of the packages that the step installs."""
         return [canonicalize_name(_requirement(text).name) for text in self.install]
 
     @property
     def pinned(self) -> bool:
-        """Whether each package is of one exact version."""
+        """Whether each package has one exact version."""
         pins = [list(_requirement(text).specifier) for text in self.install]
         return all(any(pin.operator == "==" and "*" not in pin.version for pin in found) for found in pins)
 
@@ -96,17 +96,17 @@ class Recipe(Model):
         return value
 
     def allows(self, version: str) -> bool:
-        """Whether it works with a Python of this version, as in 3.11.7."""
+        """Return whether the recipe works with a Python of this version, for example 3.11.7."""
         return SpecifierSet(self.python).contains(version, prereleases=True)
 
     @property
     def packages(self) -> list[str]:
-        """The canonical names of the packages that it names."""
+        """The canonical names of the packages of all steps."""
         return list(dict.fromkeys(name for step in self.steps for name in step.packages))
 
     @property
     def digest(self) -> str:
-        """Changes when what is built changes: 12 hexadecimal digits of the SHA-256 of the steps."""
+        """12 hexadecimal digits of the SHA-256 of the steps, which change if what is built changes."""
         content = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
 

@@ -19,7 +19,7 @@ class Environment(Model):
     python: str | None = Field(
         default=None,
         description="the Python to use, relative to the workspace; unset: the one that `hpcbench env build` made, "
-        "else the one that runs hpcbench, or python3 where modules, setup or container are given",
+        "otherwise the one that runs hpcbench, or python3 with modules, setup or container",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
@@ -46,7 +46,7 @@ class Environment(Model):
 
 
 class Partition(Model):
-    """Limits of one partition; what is unset is not checked."""
+    """Limits of one partition. A limit that is unset is not checked."""
 
     max_time: str | None = Field(default=None, description="longest wall time, as in 2-00:00:00")
     nodes: int | None = Field(default=None, ge=1, description="nodes in it")
@@ -65,6 +65,7 @@ class Partition(Model):
 
     @property
     def max_time_s(self) -> int | None:
+        """The longest wall time in seconds, if it is set."""
         return walltime_s(self.max_time) if self.max_time else None
 
 
@@ -72,7 +73,7 @@ class Limits(Model):
     """Limits of the whole cluster."""
 
     max_array_size: int = Field(
-        default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks where that is smaller"
+        default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks if that is smaller"
     )
     max_submit_jobs: int | None = Field(default=None, ge=1, description="most jobs of one user in the queue")
 
@@ -89,7 +90,7 @@ class Launcher(Model):
 
 
 class Cost(Model):
-    """Prices; null is unknown, not free. Which of them a job pays: prices.py."""
+    """Prices. null is unknown, not free. Which of them a job pays: pricing.py."""
 
     currency: str = Field(default="EUR", description="the unit of the prices, which may be a centre's own")
     core_hour: float | None = Field(
@@ -98,16 +99,16 @@ class Cost(Model):
     node_hour: float | None = Field(
         default=None,
         ge=0,
-        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that share "
-        "their nodes with nobody",
+        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that do "
+        "not share their nodes",
     )
     gpu_hour: float | None = Field(
-        default=None, ge=0, description="price of one GPU for an hour, beside that of its cores"
+        default=None, ge=0, description="price of one GPU for an hour, in addition to its cores"
     )
 
 
 class Carbon(Model):
-    """What electricity emits here; null is unknown, and there is no default that would be right for everybody."""
+    """The emissions of electricity at this site. null is unknown: no default would be right for every site."""
 
     g_per_kwh: float | None = Field(
         default=None,
@@ -124,7 +125,7 @@ class Carbon(Model):
 
     @property
     def g_per_measured_kwh(self) -> float | None:
-        """Grams for each kWh that a meter in a computer tells; None unless both factors are known."""
+        """Grams of CO2 equivalent for each kWh measured in a computer; None unless both factors are known."""
         return None if self.g_per_kwh is None or self.pue is None else self.g_per_kwh * self.pue
 
 
@@ -164,19 +165,19 @@ class Site(Model):
         return value
 
     def environment(self, name: str) -> Environment:
-        """What the site says about the environment called `name`; it need not say anything."""
+        """Return the environment called `name`; the default one if the site file does not have it."""
         return self.environments.get(name, Environment())
 
     def max_time_s(self, partition: str | None) -> int | None:
-        """The shortest limit among these partitions, as `a,b`, of which Slurm takes any, or that of the default one;
-        None where none is known."""
+        """Return the shortest time limit in seconds of `partition` (`a,b` for several, None for the default); None if
+        unknown."""
         names = (partition or self.default_partition or "").split(",")
         known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
         return min((limit for limit in known if limit is not None), default=None)
 
     @property
     def default_partition(self) -> str | None:
-        """The partition that Slurm takes when none is named, where it is known."""
+        """The partition that Slurm uses if none is named; None if unknown."""
         return next((name for name, partition in self.partitions.items() if partition.default), None)
 
 

@@ -1,4 +1,4 @@
-"""What a case asks of Slurm beside its resources, checked so that it can stand in an #SBATCH line as it is."""
+"""Slurm options of a case in addition to its resources, checked so that they are safe in an #SBATCH line."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ OWN_OPTIONS = {
 
 
 class SlurmOptions(Model):
-    """What to ask Slurm for, beside the resources that the parameters give. Values may be expressions."""
+    """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
     time: str = Field(default="01:00:00", description="wall time of one repetition: M, M:S, H:M:S, D-H[:M[:S]]")
-    partition: str | None = Field(default=None, description="partition; else the site's, else Slurm's default")
+    partition: str | None = Field(default=None, description="partition; unset: the site's, otherwise Slurm's default")
     account: str | None = Field(default=None, description="account to charge")
     qos: str | None = Field(default=None, description="quality of service")
     constraint: str | None = Field(default=None, description="node features")
@@ -37,8 +37,8 @@ class SlurmOptions(Model):
     exclude: str | None = Field(default=None, description="nodes that must not be used")
     mem: str | None = Field(default=None, description="memory per node, as in 16G")
     mem_per_cpu: str | None = Field(default=None, description="memory per CPU, as in 2G")
-    gpu_type: str | None = Field(default=None, description="type of the GPUs, where Slurm asks for one, as in v100")
-    exclusive: bool = Field(default=False, description="whole nodes, shared with nobody")
+    gpu_type: str | None = Field(default=None, description="type of the GPUs, if Slurm needs one, as in v100")
+    exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
     )
@@ -128,7 +128,7 @@ def check_no_component(text: str) -> None:
 
 
 def check_option_value(value: str) -> None:
-    """Raises ValueError where a value could not stand in an #SBATCH line as it is."""
+    """Raise ValueError if a value is not safe in an #SBATCH line."""
     bad = sorted({char for char in value if not OPTION_PATTERN.match(char)})
     if bad or value.startswith("-") or not value:
         shown = " ".join(repr(char) for char in bad) or repr(value)
@@ -137,7 +137,7 @@ def check_option_value(value: str) -> None:
 
 
 def walltime_s(text: str) -> int:
-    """Seconds of a Slurm time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S (sbatch(1), --time)."""
+    """Return the seconds of a Slurm time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S (sbatch(1), --time)."""
     days, dash, rest = text.rpartition("-")
     parts = [int(part) for part in rest.split(":")]
     if dash:
@@ -151,7 +151,7 @@ def walltime_s(text: str) -> int:
 
 
 def time_text(seconds: int) -> str:
-    """Seconds as a Slurm time: H:MM:SS, or D-HH:MM:SS."""
+    """Return seconds as a Slurm time: H:MM:SS, or D-HH:MM:SS."""
     minutes, s = divmod(seconds, 60)
     hours, m = divmod(minutes, 60)
     days, h = divmod(hours, 24)

@@ -30,32 +30,33 @@ MAX_DEPTH = 40
 
 
 class Model(BaseModel):
-    """Base of every schema: frozen, strict about unknown keys, and nothing is converted silently."""
+    """Base of every schema: frozen, without unknown keys and without silent conversions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file as plain data, and where each of its keys stands."""
+    """A YAML file as plain data, and the line of each of its keys."""
 
     name: str
     data: dict[str, Any]
     places: Mapping[KeyPath, str]
 
     def where(self, path: KeyPath) -> str:
-        """`file:line: key.path` of the closest enclosing key whose place is known."""
+        """Return `file:line: key.path` of the closest enclosing key with a known line."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.places:
                 return f"{self.places[path[:length]]}: {dotted(path)}"
         return f"{self.name}: {dotted(path)}" if path else self.name
 
     def error(self, what: str, path: KeyPath, hint: str = "") -> UserError:
+        """Return a UserError located at a key."""
         return UserError(what, where=self.where(path), hint=hint)
 
 
 def dotted(path: KeyPath) -> str:
-    """`("zip", 0, "nodes")` as `zip[0].nodes`."""
+    """Return a key path as text: `zip[0].nodes` for `("zip", 0, "nodes")`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -76,7 +77,7 @@ def load_yaml(path: Path) -> Document:
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Parse the text of a YAML mapping; `name` stands for the file in messages."""
+    """Parse the text of a YAML mapping. Raises UserError, which names the file as `name`."""
     root = _compose(text, name)
     if root is None:
         raise UserError("the file is empty", where=name)
@@ -88,7 +89,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def parse_value(text: str, name: str) -> Any:
-    """Parse one YAML value, as given on the command line."""
+    """Parse one YAML value of the command line. Raises UserError with `name`."""
     root = _compose(text, name)
     return None if root is None else _Builder(name).value(root, (), ())
 
@@ -141,7 +142,7 @@ _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether it is read as text, even where it is not quoted."""
+    """Return whether YAML reads unquoted `text` as text."""
     return not any(pattern.match(text) for pattern, _ in _PLAIN)
 
 
@@ -231,7 +232,7 @@ def build(model: type[ModelT], document: Document) -> ModelT:
 
 
 def first_message(error: ValidationError) -> str:
-    """What pydantic found first, without its own words around it."""
+    """Return the first message of pydantic, without its prefixes."""
     message: str = error.errors(include_url=False)[0]["msg"]
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
@@ -239,7 +240,7 @@ def first_message(error: ValidationError) -> str:
 def schema_error(
     error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = (), hint: str = ""
 ) -> UserError:
-    """The first finding of pydantic, in the words of this project."""
+    """Return the first error of pydantic as a UserError with file, line and key."""
     finding = error.errors(include_url=False)[0]
     location = _written_part(tuple(finding["loc"]), document, prefix)
     path = prefix + location

@@ -1,4 +1,4 @@
-"""Plain data as YAML that loading.py reads back as the same data."""
+"""Writes plain data as YAML that yaml_document.py reads back as the same data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpcbench.config.yaml_document import is_plain_text
 
 
 def yaml_text(data: dict[str, Any]) -> str:
-    """The text of a YAML file, its keys in their order."""
+    """Return data as the text of a YAML file, with the keys in their order."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

@@ -1,6 +1,9 @@
 """The energy that one component of a node used during a time window."""
 
-from typing import NamedTuple, Optional
+from dataclasses import dataclass
+from typing import Optional
+
+from .record_field import described
 
 COUNTER, INTEGRATED = "counter", "integrated power"
 J_PER_KWH = 3.6e6
@@ -15,15 +18,16 @@ KIND_SOURCES = (
 KINDS = tuple(kind for kind, _, _ in KIND_SOURCES)
 
 
-class Energy(NamedTuple):
-    """The energy of one component of a node. Without `joules`, `reason` says why."""
+@dataclass(frozen=True)
+class Energy:
+    """The energy of one component of a node."""
 
-    kind: str  # cpu, memory, gpu, node
-    source: Optional[str]  # None if there is no source
-    domain: str  # cpu0, dram0, gpu0, accelerator0 or node, unique on one node
-    joules: Optional[float] = None
-    uncertainty_j: Optional[float] = None
-    method: Optional[str] = None  # COUNTER or INTEGRATED
-    sensor: Optional[str] = None  # its name in power_sensors.py
-    reason: Optional[str] = None
-    remark: Optional[str] = None  # a caveat about the number
+    kind: str = described("`cpu`, `memory`, `gpu` or `node`")
+    source: Optional[str] = described("the source of counters or sensors; null if the node has none")
+    domain: str = described("the component: `cpu0`, `dram0`, `gpu0`, `accelerator0` or `node`")
+    joules: Optional[float] = described("energy in J; null if it was not measured", default=None)
+    uncertainty_j: Optional[float] = described("by how much `joules` may be off (about 95 %)", default=None)
+    method: Optional[str] = described("`counter` or `integrated power`", default=None)
+    sensor: Optional[str] = described("name of the sensor in power_sensors.py", default=None)
+    reason: Optional[str] = described("why `joules` is null", default=None)
+    remark: Optional[str] = described("a caveat about the number", default=None)

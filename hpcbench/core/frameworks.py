@@ -1,6 +1,6 @@
-"""The frameworks with their strategies, execution modes and settings, and the terms that all of them share."""
+"""The frameworks, their strategies and execution modes, and the thread and runtime settings of their processes."""
 
-from typing import Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 TIME_TO_ACCURACY = "time_to_accuracy"
 TASKS = ("inference", "training", TIME_TO_ACCURACY)
@@ -8,48 +8,173 @@ DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
 EXECUTIONS = (EAGER, GRAPH, COMPILED)
-NONE, FIXED, DYNAMIC = (
-    "none",
-    "fixed",
-    "dynamic",
-)  # thread modes: framework defaults, one count for all layers, one count per layer group
+# Thread modes: framework defaults, one count for all layers, one count per layer group.
+NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 SCHEDULE = "schedule"  # the per-layer thread plan of DYNAMIC if it is faster, otherwise FIXED
 
 
 class Framework(NamedTuple):
-    """What one framework supports.
-
-    The first of `executions` is the framework's default. `settings` are the CPU parameters that only some frameworks
-    have.
-    """
+    """What one framework supports. The first of `executions` is the framework's default."""
 
     description: str
     strategies: Tuple[str, ...]
     executions: Tuple[str, ...]
-    settings: Tuple[str, ...]
 
-
-_OPENMP = ("openmp", "wait_policy")
-_TORCH = (*_OPENMP, "allocator", "flush_denormals", "onednn", "compile_mode")
-_TENSORFLOW = ("allocator", "onednn")
-_JAX = ("allocator",)
 
 FRAMEWORKS: Dict[str, Framework] = {
-    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED), _TORCH),
-    "tensorflow": Framework(
-        "TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED), _TENSORFLOW
-    ),
-    "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED), _TORCH),
-    "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,), _JAX),
+    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED)),
+    "tensorflow": Framework("TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED)),
+    "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED)),
+    "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,)),
     "keras-tensorflow": Framework(
-        "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED), _TENSORFLOW
+        "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED)
     ),
-    "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,), _JAX),
-    "mxnet": Framework(
-        "MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER), (*_OPENMP, "allocator", "onednn")
-    ),
+    "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
+    "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
 }
-SETTINGS = tuple(dict.fromkeys(setting for each in FRAMEWORKS.values() for setting in each.settings))
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
 # Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)
+
+
+class Setting(NamedTuple):
+    """A thread or runtime setting: a parameter that changes how fast a case runs, not what it computes.
+
+    It is the only declaration: the parameter with its documentation, the check of the framework, the columns of tables,
+    the search space of `hpcbench tune` and the comparison with the value in effect are derived from it. Applying the
+    value and reading it back is the code of `node/`.
+    """
+
+    name: str
+    kind: type  # bool, int (1 or more) or str
+    description: str
+    values: Tuple[str, ...] = ()  # of a str; none: any text
+    frameworks: Optional[Tuple[str, ...]] = None  # that have it; None: all have it
+    default: Any = None
+    maximum: Optional[int] = None
+    effective: Optional[Tuple[str, str]] = None  # the record's section and key with the value that was read back
+    verified: Optional[str] = None  # when the value read back must be the requested one: ALWAYS or IF_KNOWN
+    calls: Tuple[Tuple[str, str], ...] = ()  # framework and the line that sets the value in a user's program
+    changes_results: bool = False  # whether results may differ in their last digits
+
+
+ALWAYS, IF_KNOWN = "always", "if known"
+_TORCH = ("pytorch", "keras-torch")
+_TENSORFLOW = ("tensorflow", "keras-tensorflow")
+_OPENMP = (*_TORCH, "mxnet")
+
+
+def _calls(frameworks: Tuple[str, ...], line: str) -> Tuple[Tuple[str, str], ...]:
+    return tuple((framework, line) for framework in frameworks)
+
+
+SETTINGS = (
+    Setting(
+        "intra_op_threads",
+        int,
+        "threads inside one operation; unset: the framework's own choice",
+        effective=("threads", "intra_op"),
+        calls=_calls(_TORCH, "torch.set_num_threads({})")
+        + _calls(_TENSORFLOW, "tf.config.threading.set_intra_op_parallelism_threads({})"),
+    ),
+    Setting(
+        "inter_op_threads",
+        int,
+        "operations that may run concurrently; unset: the framework's own choice",
+        effective=("threads", "inter_op"),
+        calls=_calls(_TORCH, "torch.set_num_interop_threads({})")
+        + _calls(_TENSORFLOW, "tf.config.threading.set_inter_op_parallelism_threads({})"),
+    ),
+    Setting(
+        "threads",
+        str,
+        "`none`: the framework's own choice. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
+        "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed if a number of threads is set",
+        values=(NONE, FIXED, DYNAMIC),
+    ),
+    Setting(
+        "schedule",
+        str,
+        "with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
+    ),
+    Setting(
+        "section_depth",
+        int,
+        "with `threads: dynamic`: how deep in the tree of modules sections may lie; unset: at its leaves",
+        maximum=100,
+    ),
+    Setting(
+        "instances",
+        int,
+        "processes that share the CPUs of the task, each with its own fraction of them, its own model and its "
+        "own input",
+        default=1,
+        maximum=10**6,
+    ),
+    Setting(
+        "affinity",
+        str,
+        "which of the CPUs each process runs on: core after core; spread over NUMA nodes, then cores; "
+        "within one NUMA node; one hardware thread of each core. Unset: all that the task has",
+        values=("compact", "scatter", "numa", "cores"),
+    ),
+    Setting(
+        "openmp",
+        str,
+        "the OpenMP runtime, by LD_PRELOAD; unset: the one that the framework comes with",
+        values=("gnu", "intel", "llvm"),
+        frameworks=_OPENMP,
+        effective=("settings", "openmp"),
+    ),
+    Setting(
+        "wait_policy",
+        str,
+        "whether OpenMP's threads spin or sleep while they wait; unset: the runtime's choice",
+        values=("active", "passive"),
+        frameworks=_OPENMP,
+        effective=("settings", "wait_policy"),
+        verified=IF_KNOWN,  # GNU's OpenMP does not report it
+    ),
+    Setting(
+        "allocator",
+        str,
+        "the memory allocator, by LD_PRELOAD; `glibc-retain`: the C library's, which keeps freed memory; unset: "
+        "the C library's",
+        values=("jemalloc", "tcmalloc", "glibc-retain"),
+        frameworks=tuple(FRAMEWORKS),
+        effective=("settings", "allocator"),
+    ),
+    Setting(
+        "flush_denormals",
+        bool,
+        "whether numbers too small for full precision become 0; unset: the framework's choice",
+        frameworks=_TORCH,
+        effective=("settings", "flush_denormals"),
+        verified=ALWAYS,
+        calls=_calls(_TORCH, "torch.set_flush_denormal({})"),
+        changes_results=True,
+    ),
+    Setting(
+        "onednn",
+        bool,
+        "whether oneDNN's kernels are used; unset: the framework's choice",
+        frameworks=(*_TORCH, *_TENSORFLOW, "mxnet"),
+        effective=("settings", "onednn"),
+        verified=ALWAYS,
+        calls=_calls(_TORCH, "torch.backends.mkldnn.set_flags({})"),
+    ),
+    Setting(
+        "compile_mode",
+        str,
+        "of torch.compile, if execution is `compiled`; unset: `default`",
+        values=("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
+        frameworks=_TORCH,
+    ),
+)
+SETTING_NAMES = tuple(setting.name for setting in SETTINGS)
+THREAD_COUNTS = ("intra_op_threads", "inter_op_threads")
+
+
+def runtime_settings(framework: str) -> Tuple[str, ...]:
+    """Return the settings of a framework that not every case can have."""
+    return tuple(each.name for each in SETTINGS if each.frameworks is not None and framework in each.frameworks)

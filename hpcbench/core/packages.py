@@ -8,20 +8,23 @@ import json
 import platform
 import re
 import sys
+from email import message_from_string
+from email.message import Message
 from importlib import metadata
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 
 def installed() -> Dict[str, Any]:
-    """Return version and path of this Python, and the version of each package by its normalized name.
+    """Return version and path of this Python, and the version of each package by its name.
 
-    If a package is installed twice, the version is that of the one that Python imports.
+    If a package is installed twice, the version is that of the one that Python imports. Names are normalized as in
+    PEP 503.
     """
     packages: Dict[str, str] = {}
     for found in metadata.distributions():
-        name = _name(found)
-        if name:
-            packages.setdefault(name, found.version)
+        headers = _headers(found)
+        if headers["Name"]:  # else the remains of a failed installation
+            packages.setdefault(re.sub(r"[-_.]+", "-", headers["Name"]).lower(), headers["Version"])
     return {
         "python": platform.python_version(),
         "executable": sys.executable,
@@ -29,12 +32,13 @@ def installed() -> Dict[str, Any]:
     }
 
 
-def _name(found: metadata.Distribution) -> Optional[str]:
-    """Return the name of a package, normalized as in PEP 503, or None for the remains of a failed installation."""
+def _headers(found: metadata.Distribution) -> Message:
+    """Return the metadata without the description, which would take most of the time to parse; none if unreadable."""
     try:
-        return re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower()
+        text = found.read_text("METADATA") or found.read_text("PKG-INFO") or found.read_text("") or ""
     except Exception:
-        return None
+        text = ""
+    return message_from_string(text.partition("\n\n")[0])
 
 
 if __name__ == "__main__":

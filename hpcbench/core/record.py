@@ -1,3 +1,298 @@
-"""The version of the schema of records."""
+"""The record of a run: one tree of frozen types.
 
-SCHEMA = 3
+The node builds it, and writes it as one line of JSON; the login node parses it. The fields, with their types and
+descriptions, are the only list of what a record holds: the columns of tables, docs/columns.md, the JSON schema of
+records and the checks for damaged records are derived from it. Numbers have the unit in their name.
+"""
+
+import dataclasses
+import typing
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from .energy import Energy
+from .record_field import described
+from .samples import Samples
+
+SCHEMA = 4
+"""The version of the tree: to be increased with each change of a field."""
+
+
+@dataclass(frozen=True)
+class Git:
+    """The git checkout of the workspace when the sweep was planned."""
+
+    commit: str = described("commit of the workspace's git checkout when the sweep was planned", "git_commit")
+    dirty: Optional[bool] = described("whether tracked files had changes then", "git_dirty", default=None)
+
+
+@dataclass(frozen=True)
+class Error:
+    """Why a run did not complete."""
+
+    type: str = described("kind of the error: an exception, a signal, or a cause that hpcbench names")
+    message: str = described("why the run did not complete", "error")
+    last_lines: Sequence[str] = described("last lines of its output or traceback", default=())
+    rank: Optional[int] = described("the rank that failed first", default=None)
+    exit_code: Optional[int] = described("exit code of that rank", default=None)
+    signal: Optional[str] = described("signal that ended that rank", default=None)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Interference of one kind, in all time windows of a run."""
+
+    causes: Sequence[str] = described("several if no counter tells them apart")
+    what: str = described("description of what was measured")
+    windows: int = described("number of windows")
+    size: float = described("largest size in a window, as a fraction of its time or of what `what` names")
+
+
+@dataclass(frozen=True)
+class Interference:
+    """Whether others used the machine during the measurements, and what that conclusion rests on."""
+
+    verdict: str = described("`clean`, `disturbed` or `unmonitored`", "interference")
+    reason: Optional[str] = described("why windows are unmonitored", default=None)
+    found: Sequence[Evidence] = described("interference by kind", default=())
+    windows: Sequence[Optional[Mapping[str, float]]] = described(
+        "per time window: largest size by causes, such as `cpu,memory`; null if it is unmonitored", default=()
+    )
+    unseen: Sequence[str] = described("what could not be monitored on these nodes", default=())
+
+
+@dataclass(frozen=True)
+class MonitorSummary:
+    """What the monitor of one node measured from the first measurement to the last."""
+
+    host: str = described("hostname of the node")
+    duration_s: float = described("time from the first measurement to the last")
+    energy: Sequence[Energy] = described("energy by component")
+    usage: Mapping[str, Any] = described(
+        "increase of each counter; minimum, mean and maximum of each gauge", default=None
+    )
+    absent: Mapping[str, str] = described("sources that the node does not have, and why", default=None)
+    monitor: Optional[Mapping[str, Any]] = described("cost of the monitor itself; null if it was killed", default=None)
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """A metric of a command."""
+
+    value: Optional[float] = described("value after `reduce`")
+    unit: str = described("its unit")
+    better: Optional[str] = described("`higher`, `lower`, or null if unknown")
+    reduce: Optional[str] = described("how several numbers were reduced to one", default=None)
+    count: Optional[int] = described("how many numbers were found", default=None)
+    values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The validation at the end of one epoch."""
+
+    epoch: int = described("number of the epoch, from 1")
+    elapsed_s: float = described("time since the training began")
+    accuracy: float = described("fraction of the validation split that is classified correctly")
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The progress of a training to a target accuracy."""
+
+    elapsed_s: Optional[float] = described("time to the target accuracy; null if it was missed")
+    ended_s: float = described("end of the training on the clock of the windows")
+    first_step_s: float = described("time of the first step, which is part of `elapsed_s`")
+    epochs: int = described("epochs until the target accuracy was reached", "epochs")
+    accuracy: float = described("accuracy after the last epoch", "accuracy")
+    curve: Sequence[Epoch] = described("the validation of each epoch")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step computes. Only runs of equal work are compared."""
+
+    parameter_count: int = described("trainable parameters, counted by the framework", "parameter_count")
+    flops_per_item: int = described("FLOPs per item, by the conventions in the README", "flops_per_item")
+    input_shape: Sequence[int] = described("shape of the batch of one rank")
+    dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
+    math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")
+    items_per_step: Optional[int] = described(
+        "items of all tasks per step; empty if a measurement is not a step", "items_per_step", default=None
+    )
+    items_per_epoch: Optional[int] = described(
+        "items of all tasks per epoch of whole batches; empty with synthetic data", "items_per_epoch", default=None
+    )
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The thread counts in effect, read back from the framework."""
+
+    intra_op: Optional[int] = described(
+        "intra-op threads in effect, read back from the framework; with a per-layer thread plan, the largest count",
+        "effective_intra_op_threads",
+        default=None,
+    )
+    inter_op: Optional[int] = described(
+        "inter-op threads in effect, read back from the framework", "effective_inter_op_threads", default=None
+    )
+    by: Optional[str] = described("the functions or variables that set them", default=None)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that took part in a run."""
+
+    hostname: str = described("hostname of the node")
+    cpu_model: Optional[str] = described("model of its CPUs", default=None)
+    cpu_count: Optional[int] = described("its logical CPUs", default=None)
+    memory_bytes: Optional[int] = described("its memory", default=None)
+    kernel: Optional[str] = described("release of its kernel", default=None)
+    machine: Optional[str] = described("its architecture, such as x86_64", default=None)
+    governor: Optional[str] = described("its CPU frequency governor", default=None)
+    turbo: Optional[bool] = described("whether its CPUs may run above the base frequency", default=None)
+
+
+@dataclass(frozen=True)
+class RankEnd:
+    """How one rank of a run ended."""
+
+    rank: int = described("number of the rank, from 0")
+    host: str = described("hostname of its node")
+    ended_at: str = described("when it ended, ISO 8601")
+    exit_code: Optional[int] = described("its exit code; null if a signal ended it", default=None)
+    signal: Optional[str] = described("the signal that ended it", default=None)
+    stopped_by: Optional[str] = described("signal or time limit by which hpcbench stopped it", default=None)
+    status: Optional[str] = described("its status; null if it left no result", default=None)
+    gpus: Optional[Sequence[str]] = described("models of the GPUs that it used", default=None)
+
+
+class RecordKey(NamedTuple):
+    """Which run a record is of, and which job made it."""
+
+    job: str
+    element: int
+    batch: str
+    attempt: Optional[int]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of one run, successful or not. What was not measured is null."""
+
+    schema: int = described("version of this schema")
+    sweep: str = described("name of the sweep", "sweep")
+    case_id: str = described("ID of the case, the same in every sweep", "case")
+    case_index: int = described("position of the case in the experiment, from 0", "case_index")
+    experiment: str = described("name of the experiment", "experiment")
+    site: str = described("name of the site", "site")
+    repetition: int = described("number of the run of its case, from 1", "repetition")
+    attempt: Optional[int] = described(
+        "attempt at the run, from 1; empty if the job could not write a record", "attempt"
+    )
+    status: str = described("`completed`, or how the run ended", "status")
+    error: Optional[Error] = described("why it did not complete")
+    order: int = described("position of the run in the random order of the sweep")
+    job: str = described("name of the job")
+    element: int = described("element of the job, from 0")
+    batch: str = described("the submission that the job was part of")
+    hpcbench_version: str = described("version of hpcbench that planned the sweep", "hpcbench_version")
+    git: Optional[Git] = described("git checkout of the workspace")
+    parameters: Mapping[str, Any] = described("resolved parameters of the case")
+    tags: Mapping[str, Any] = described("user parameters of the case")
+    measure: Mapping[str, Any] = described("how the run was to be measured")
+    samples: Optional[Samples] = described("measurements")
+    interference: Optional[Interference] = described("interference during the measurements")
+    monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
+    metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
+    learning: Optional[Learning] = described("training to a target accuracy")
+    work: Optional[Work] = described("what one step computes")
+    threads: Optional[Threads] = described("thread counts in effect")
+    settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")
+    dynamic: Optional[Mapping[str, Any]] = described("search for a per-layer thread plan, and its result")
+    affinity: Sequence[Optional[Sequence[int]]] = described("CPUs on which each rank may run")
+    physical_cores: Sequence[Optional[int]] = described("physical cores on which each rank may run")
+    weights_crc32: Optional[int] = described("checksum of the trained weights")
+    import_s: Optional[float] = described("time to import the framework", "import_s", "s")
+    build_s: Optional[float] = described("time to build the network", "build_s", "s")
+    peak_memory_bytes: Optional[int] = described("largest resident memory of a task", "peak_memory_bytes", "B")
+    peak_device_bytes: Optional[int] = described(
+        "largest device memory that a task allocated", "peak_device_bytes", "B"
+    )
+    python: Optional[str] = described("version of Python")
+    executable: Optional[str] = described("path of Python")
+    packages: Optional[Mapping[str, str]] = described("versions of the framework's packages")
+    framework_version: Optional[str] = described("version of the framework, read on the node", "framework_version")
+    gpus: Optional[Sequence[str]] = described("models of the GPUs that rank 0 used")
+    nodes: Sequence[Node] = described("nodes that took part")
+    ranks: Sequence[RankEnd] = described("how each rank ended")
+    warnings: Sequence[str] = described("irregularities that may affect the result")
+    slurm: Mapping[str, str] = described("variables of the Slurm job")
+    environment: Mapping[str, str] = described("environment variables of rank 0 that affect performance")
+    started_at: str = described("start of the first rank, ISO 8601", "started_at")
+    ended_at: str = described("end of the run, ISO 8601", "ended_at")
+
+    @property
+    def error_type(self) -> Optional[str]:
+        """Return the kind of the error, or None without an error."""
+        return self.error.type if self.error else None
+
+    @property
+    def error_message(self) -> Optional[str]:
+        """Return the message of the error, or None without an error."""
+        return self.error.message if self.error else None
+
+    @property
+    def verdict(self) -> Optional[str]:
+        """Return whether there was interference: clean, disturbed or unmonitored; None without measurements."""
+        return self.interference.verdict if self.interference else None
+
+
+@dataclass(frozen=True)
+class UsedParameters:
+    """The parameters that hpcbench itself reads in records, to check them."""
+
+    framework: str
+    nodes: int
+    tasks_per_node: int
+    cpus_per_task: int
+    gpus_per_task: int
+    instances: int
+    batch_size: Optional[int]
+    model_options: Optional[Mapping[str, Any]]
+    data: Optional[Mapping[str, Any]]
+
+
+class Column(NamedTuple):
+    """A column of tables that holds one field of records."""
+
+    name: str
+    path: Sequence[str]  # of the field: ("work", "dtype")
+    unit: str
+    meaning: str
+    is_nullable_int: bool
+
+
+def columns(kind: Any, path: Sequence[str] = (), nullable: bool = False) -> Iterator[Column]:
+    """Yield the columns that the fields of a dataclass declare, in the order of the tree."""
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        hint = hints[field.name]
+        kinds = [each for each in typing.get_args(hint) or (hint,) if each is not type(None)]
+        own, may_be_null = (*path, field.name), nullable or kinds != [hint]
+        if field.metadata.get("column"):
+            name, unit, meaning = (field.metadata[key] for key in ("column", "unit", "meaning"))
+            yield Column(name, own, unit, meaning, kinds == [int] and may_be_null)
+        elif len(kinds) == 1 and dataclasses.is_dataclass(kinds[0]):
+            yield from columns(kinds[0], own, may_be_null)
+
+
+def value_at(record: Record, path: Sequence[str]) -> Any:
+    """Return the field of a record at a path; None if the tree ends before it."""
+    found: Any = record
+    for name in path:
+        if found is None:
+            return None
+        found = getattr(found, name, None)
+    return found

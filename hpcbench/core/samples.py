@@ -1,7 +1,10 @@
 """The measurements of one run, as a worker takes them and a record holds them."""
 
+from dataclasses import dataclass
 from statistics import median
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence
+
+from .record_field import described
 
 SAMPLES = "times_s"  # the field of Samples and of records, and the column of these arrays in tables
 
@@ -14,34 +17,35 @@ class Window(NamedTuple):
     samples: int
 
 
-class Samples(NamedTuple):
-    """The measurements of one run. `times_s` are seconds per step, in the order of measurement."""
+@dataclass(frozen=True)
+class Samples:
+    """The measurements of one run. What does not apply to a run with a single measurement is null."""
 
-    times_s: List[float]
-    windows: List[Window]
-    steps_per_sample: int
-    stopped: str  # a reason of worker/stopping_rules.py
-    clock_cost_s: float  # of reading the clock and synchronizing an idle device
-    first_step_s: float
-    warmup_steps: int  # including the first step
-    warmup_s: float
-    steady: bool  # whether the warm-up ended because the step time was steady
-    drift: float  # trend from the first to the last measurement, as a fraction of the median; 0 without a trend
+    times_s: Sequence[Optional[float]] = described("seconds per step, in the order of measurement")
+    windows: Sequence[Window] = described(
+        "time windows: start and end in s of the node's monotonic clock, measurements"
+    )
+    steps_per_sample: int = described("steps in one timed block", "steps_per_sample")
+    stopped: Optional[str] = described(
+        "why the measurements ended: a rule of stopping_rules.py", "stopped", default=None
+    )
+    clock_cost_s: Optional[float] = described("time to read the clock and synchronize an idle device", default=None)
+    first_step_s: Optional[float] = described("time of the first step", "first_step_s", "s", default=None)
+    warmup_steps: Optional[int] = described("steps before the measurements", "warmup_steps", default=None)
+    warmup_s: Optional[float] = described("time of the warm-up", default=None)
+    steady: Optional[bool] = described(
+        "whether the warm-up ended because the step time was steady", "steady", default=None
+    )
+    drift: Optional[float] = described(
+        "trend from the first to the last measurement, as a fraction of the median; 0 without a trend",
+        "drift",
+        default=None,
+    )
 
-    def as_record(self) -> Dict[str, Any]:
-        """Return the measurements as a dict, as a record holds them."""
-        return dict(self._asdict())
 
-
-def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> Dict[str, Any]:
-    """Return the measurements of a run with one measurement: its total time, `elapsed_s` seconds until `end_s`.
-
-    Fields that do not apply are None.
-    """
-    samples: Dict[str, Any] = dict.fromkeys(Samples._fields)
-    window = Window(end_s - elapsed_s, end_s, 1)
-    samples.update(times_s=[elapsed_s], windows=[window], steps_per_sample=1, first_step_s=first_step_s)
-    return samples
+def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> Samples:
+    """Return the measurements of a run with one measurement: its total time, `elapsed_s` seconds until `end_s`."""
+    return Samples([elapsed_s], [Window(end_s - elapsed_s, end_s, 1)], 1, first_step_s=first_step_s)
 
 
 CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"

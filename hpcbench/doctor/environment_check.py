@@ -12,10 +12,10 @@ from rich.markup import escape
 from hpcbench.config.site import Site
 from hpcbench.core import status
 from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.record import Record
 from hpcbench.doctor.trial import trial
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import UserError, nearest
-from hpcbench.store.records import Record
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 
@@ -68,7 +68,7 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
             err.print(what, markup=False)
         record, _ = trial(workspace, site, _experiment(name, framework, strategy))
     seconds = time.monotonic() - start
-    if record["status"] != status.COMPLETED:
+    if record.status != status.COMPLETED:
         _print_failure(name, record)
         return False
     out.print(f"{name}: works: {_summary(record, framework)}; total {seconds:.1f} s", markup=False, soft_wrap=True)
@@ -76,22 +76,21 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
 
 
 def _summary(record: Record, framework: str) -> str:
-    threads = record["threads"] or {}
+    threads, times = record.threads, record.samples.times_s if record.samples else ()
     parts = [
-        f"{FRAMEWORKS[framework].description} {record['framework_version']}",
-        f"Python {record['python']}",
-        *([f"{len(record['ranks'])} tasks"] if len(record["ranks"]) > 1 else []),
-        f"threads {threads.get('intra_op') or '?'} intra-op, {threads.get('inter_op') or '?'} inter-op",
-        f"step time {min(record['samples']['times_s']) * 1000:.3g} ms",
+        f"{FRAMEWORKS[framework].description} {record.framework_version}",
+        f"Python {record.python}",
+        *([f"{len(record.ranks)} tasks"] if len(record.ranks) > 1 else []),
+        f"threads {(threads and threads.intra_op) or '?'} intra-op, {(threads and threads.inter_op) or '?'} inter-op",
+        f"step time {min(time_s for time_s in times if time_s is not None) * 1000:.3g} ms",
     ]
     return ", ".join(parts)
 
 
 def _print_failure(name: str, record: Record) -> None:
-    error = record["error"] or {}
-    message = f"{name}: does not work: {record['status']}: {error.get('message')}"
+    message = f"{name}: does not work: {record.status}: {record.error_message}"
     err.print(message, style="red", markup=False, soft_wrap=True)
-    for line in (error.get("last_lines") or [])[-LAST_LINES:]:
+    for line in (record.error.last_lines if record.error else ())[-LAST_LINES:]:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 
 

@@ -127,7 +127,7 @@ def _start(workspace: Workspace, site: Site, name: str, recipe: Recipe | None) -
     }
     record, printed = trial(workspace, site, experiment)
     lines = [line for line in printed.splitlines() if line.startswith(_MARK)]
-    if record["status"] != status.COMPLETED or not lines:
-        return str((record["error"] or {}).get("message") or record["status"])
+    if record.status != status.COMPLETED or not lines:
+        return record.error_message or record.status
     found: dict[str, Any] = json.loads(lines[-1].removeprefix(_MARK))
     return found

@@ -9,8 +9,8 @@ from hpcbench.config.site import Site
 from hpcbench.core.check_result import HARDWARE, NOTE, CheckResult, Progress
 from hpcbench.doctor.checked_host import CheckedHost, describe_machine
 from hpcbench.doctor.checkup_job import CheckupOptions
-from hpcbench.node.checks.peaks import look as measure_peaks
-from hpcbench.node.checks.run_checks import look as run_checks
+from hpcbench.node.checks.peaks import measure_peaks
+from hpcbench.node.checks.run_checks import run as run_checks
 from hpcbench.node.host import hardware
 from hpcbench.node.host.sysfs import this_system
 from hpcbench.slurm.cluster_query import Cluster

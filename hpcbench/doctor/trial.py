@@ -14,10 +14,10 @@ from typing import Any
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.record import Record
 from hpcbench.plan.plan import make_plan
 from hpcbench.status.query import query
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import Record
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import create
 from hpcbench.util.signals import ended_like_ctrl_c

@@ -1,22 +1,22 @@
-"""What a job takes of its site: what it asks for, or whole nodes where it shares them with nobody."""
+"""What a job occupies at its site: what it requests, or whole nodes if it shares them with no other job."""
 
 from __future__ import annotations
 
-from hpcbench.config.pricing import Taken
+from hpcbench.config.pricing import Allocation
 from hpcbench.config.site import Partition, Site
 from hpcbench.plan.packing import Resources
 
 
-def taken(resources: Resources, site: Site, width: int = 1, cpus: int | None = None) -> Taken:
-    """What a job takes that runs `width` repetitions side by side.
+def allocation_of(resources: Resources, site: Site, width: int = 1, cpus: int | None = None) -> Allocation:
+    """Return what a job occupies that runs `width` runs concurrently.
 
-    `cpus` are those of all its nodes, where these have told; else the site file may know how large they are. Where
-    there is no scheduler, nobody keeps the rest of the machine for others: the cores that are asked for count, and a
-    price of the node, if there is one.
+    `cpus` are the CPUs of all its nodes, if known from a record; otherwise the site file may give their number.
+    Without a scheduler the rest of the machine is not reserved: the requested cores count, and the price of the node,
+    if there is one.
     """
     cores, gpus = width * resources.cores, width * resources.gpus
     if site.scheduler == "local" or not resources.slurm.exclusive:
-        return Taken(resources.nodes, cores, gpus, whole_nodes=site.scheduler == "local")
+        return Allocation(resources.nodes, cores, gpus, whole_nodes=site.scheduler == "local")
     partition = site.partitions.get(resources.slurm.partition or site.default_partition or "", Partition())
     all_cores = cpus or _of_all(resources.nodes, partition.cpus_per_node)
     all_gpus = _of_all(resources.nodes, partition.gpus_per_node)
@@ -25,7 +25,7 @@ def taken(resources: Resources, site: Site, width: int = 1, cpus: int | None = N
         unknown = "how many CPUs its nodes have"
     elif gpus and all_gpus is None:
         unknown = "how many GPUs its nodes have"
-    return Taken(resources.nodes, max(cores, all_cores or 0), max(gpus, all_gpus or 0), True, unknown)
+    return Allocation(resources.nodes, max(cores, all_cores or 0), max(gpus, all_gpus or 0), True, unknown)
 
 
 def _of_all(nodes: int, each: int | None) -> int | None:

@@ -17,9 +17,9 @@ from hpcbench.config.experiment import Experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import Document, KeyPath, schema_error
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.plan.compatibility import misfit
+from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
@@ -38,7 +38,7 @@ _OF_MODELS = list(FRAMEWORKS)
 _DERIVED = {
     "gpus_per_task": "{{ 1 if device == 'gpu' else 0 }}",
     "execution": f"{{{{ {_USUAL}[framework] if framework in {_USUAL} else none }}}}",
-    "threads": f"{{{{ ('fixed' if intra_op_threads or inter_op_threads else 'none') "
+    "threads": f"{{{{ ('{FIXED}' if {' or '.join(THREAD_COUNTS)} else '{NONE}') "
     f"if framework in {_OF_MODELS} else none }}}}",
 }
 _DEFAULTS.update(_DERIVED)
@@ -47,7 +47,7 @@ _CONDITION = "the condition"
 
 @dataclass(frozen=True)
 class Case:
-    """What to run: equal parameters and tags give an equal id, in every sweep, on every machine."""
+    """What to run. Equal parameters and tags have an equal id, in every sweep and on every machine."""
 
     id: str
     index: int  # place in the sweep, in the order of the file
@@ -58,11 +58,13 @@ class Case:
 
     @property
     def environment(self) -> str:
+        """The name of the environment that has the case's framework."""
         return self.parameters.environment_name
 
 
 def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
-    """`c` and 12 hexadecimal digits (48 bits) of the SHA-256 of the canonical JSON of the content.
+    """Return the id of a case: `c` and 12 hexadecimal digits (48 bits) of the SHA-256 of its content as canonical
+    JSON.
 
     The letter keeps spreadsheets from reading an id such as 1234e5678901 as a number.
     """
@@ -73,16 +75,16 @@ def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Expansion:
-    """The cases of an experiment, and what a user should hear about how they came about."""
+    """The cases of an experiment, and the warnings for its user."""
 
     cases: tuple[Case, ...]
     warnings: tuple[str, ...]
 
 
 def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions, limit: int | None = None) -> Expansion:
-    """Every case of an experiment, or the first `limit`, in the order of its file.
+    """Return the cases of an experiment in the order of its file, or the first `limit` of them.
 
-    Raises UserError, with file, line and key, for a point that is not a valid case, and where no point is left.
+    Raises UserError, with file, line and key, for a point that is not a valid case, and if no point is left.
     """
     resolve = _CaseBuilder(experiment, document, site_slurm)
     excluded = [0] * len(experiment.exclude)
@@ -140,7 +142,7 @@ class _CaseBuilder:
             if isinstance(value, list | dict):
                 raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
         parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
-        if wrong := misfit(parameters):
+        if wrong := incompatibility(parameters):
             hints = [hint for hint in (wrong.hint, _leave_out(wrong.what, point)) if hint]
             raise self.document.error(wrong.what, self._path(wrong.name, point), "\n  ".join(hints))
         options = self.constant_slurm or self._slurm(slurm)
@@ -236,7 +238,7 @@ def _leave_out(what: str, point: Point) -> str:
 
 
 def where_written(name: str, document: Document) -> KeyPath:
-    """The axis that sets a parameter, else its place under `parameters`."""
+    """Return the key path of the axis that sets a parameter, otherwise its path under `parameters`."""
     zipped = document.data.get("zip") or []
     axes: list[KeyPath] = [("matrix", name), *(("zip", index, name) for index in range(len(zipped)))]
     return next((path for path in axes if path in document.places), ("parameters", name))

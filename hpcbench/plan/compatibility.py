@@ -1,75 +1,81 @@
-"""Whether the settings of a case fit its framework, and its threads the CPUs that it asks for."""
+"""Checks that the settings of a case fit its framework, and its threads the requested CPUs."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.frameworks import COMPILED, FRAMEWORKS, SETTINGS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import COMPILED, SETTINGS, THREAD_COUNTS, TIME_TO_ACCURACY, runtime_settings
 from hpcbench.core.run_spec import COMMAND
 
 
-class Misfit(NamedTuple):
-    """The parameter to blame, and why."""
+class Incompatibility(NamedTuple):
+    """The parameter at fault, what is wrong with it, and a hint."""
 
     name: str
     what: str
     hint: str = ""
 
 
-def misfit(parameters: Parameters) -> Misfit | None:
-    """The first that does not fit; None where all do."""
+def incompatibility(parameters: Parameters) -> Incompatibility | None:
+    """Return the first setting that does not fit the case; None if all fit."""
     return _setting(parameters) or _instances(parameters) or _threads(parameters)
 
 
-def _setting(parameters: Parameters) -> Misfit | None:
+def _setting(parameters: Parameters) -> Incompatibility | None:
     """A setting that the framework does not have would say that it was measured under it, and it was not."""
-    command = parameters.framework == COMMAND
-    if command and parameters.affinity is not None:
-        return Misfit("affinity", "'affinity' means nothing to a command: it binds itself, as by taskset")
-    has = () if command else FRAMEWORKS[parameters.framework].settings
-    for name in SETTINGS:
-        if name not in has and getattr(parameters, name) is not None:
-            known = ", ".join(has) or "none of these settings"
-            return Misfit(name, f"{parameters.framework} has no '{name}'; it has: {known}")
+    framework = parameters.framework
+    if framework == COMMAND and parameters.affinity is not None:
+        return Incompatibility("affinity", "'affinity' means nothing to a command: it binds itself, as by taskset")
+    for setting in SETTINGS:
+        lacks = setting.frameworks is not None and framework not in setting.frameworks
+        if lacks and getattr(parameters, setting.name) is not None:
+            known = ", ".join(runtime_settings(framework)) or "none of these settings"
+            return Incompatibility(setting.name, f"{framework} has no '{setting.name}'; it has: {known}")
     if parameters.compile_mode is not None and parameters.execution != COMPILED:
         what = f"a compile_mode is of the execution {COMPILED}, not of {parameters.execution or 'the usual one'}"
-        return Misfit("compile_mode", what)
+        return Incompatibility("compile_mode", what)
     return None
 
 
-def _instances(parameters: Parameters) -> Misfit | None:
+def _instances(parameters: Parameters) -> Incompatibility | None:
     if parameters.instances == 1:
         return None
     if parameters.framework == COMMAND:
-        return Misfit("instances", "a command is one process; its tasks are started side by side by 'tasks_per_node'")
+        return Incompatibility(
+            "instances", "a command is one process; its tasks are started side by side by 'tasks_per_node'"
+        )
     if parameters.strategy != "single":
         what = f"instances share the CPUs of one task, and the strategy {parameters.strategy} has tasks of its own"
-        return Misfit("instances", what, "leave out 'strategy', or 'instances'")
+        return Incompatibility("instances", what, "leave out 'strategy', or 'instances'")
     if parameters.device != "cpu":
-        return Misfit("instances", f"instances share CPUs, and the device is {parameters.device}")
+        return Incompatibility("instances", f"instances share CPUs, and the device is {parameters.device}")
     if parameters.task == TIME_TO_ACCURACY:
-        return Misfit("instances", f"each instance has its own model, and {parameters.task} is the training of one")
+        return Incompatibility(
+            "instances", f"each instance has its own model, and {parameters.task} is the training of one"
+        )
     return None
 
 
-def _threads(parameters: Parameters) -> Misfit | None:
+def _threads(parameters: Parameters) -> Incompatibility | None:
     """Threads of a kind that all want a CPU at once. Those inside operations and those for operations side by side are
     not multiplied: how many of these there are depends on the network."""
     if parameters.oversubscribe:
         return None
-    for name in ("intra_op_threads", "inter_op_threads"):
+    for name in THREAD_COUNTS:
         threads = getattr(parameters, name) or 1
         if parameters.instances * threads > parameters.cpus_per_task:
             return _too_many(parameters, name if threads > 1 else "instances", name)
     return None
 
 
-def _too_many(parameters: Parameters, blamed: str, kind: str) -> Misfit:
+def _too_many(parameters: Parameters, blamed: str, kind: str) -> Incompatibility:
     threads, instances = getattr(parameters, kind), parameters.instances
     asked = f"{kind} is {threads}" if threads is not None else ""
     if instances > 1:
         asked = f"{instances} instances, and {asked}" if asked else f"{instances} instances"
     needed = instances * (threads or 1)
     hint = f"ask for them, as `cpus_per_task: {needed}`, or say `oversubscribe: true`"
-    return Misfit(blamed, f"{asked}: more than the {parameters.cpus_per_task} CPUs of a task (cpus_per_task)", hint)
+    return Incompatibility(
+        blamed, f"{asked}: more than the {parameters.cpus_per_task} CPUs of a task (cpus_per_task)", hint
+    )

@@ -90,7 +90,7 @@ _SANDBOX = _environment()
 
 
 class ExpressionError(Exception):
-    """An expression has no value. `where` is the parameter or key it stands in; the caller knows the file."""
+    """An expression has no value. `where` is the parameter or key that contains it; the caller adds the file."""
 
     def __init__(self, what: str, where: str, hint: str = "") -> None:
         super().__init__(what)
@@ -120,7 +120,7 @@ def _once(text: str, *values: tuple[str, type, Any]) -> Any:
 
 
 def is_expression(value: Any) -> bool:
-    """Whether `value`, or anything inside it, has to be evaluated."""
+    """Return whether `value` is or contains an expression."""
     if isinstance(value, str):
         return "{{" in value or "{%" in value
     if isinstance(value, Mapping):
@@ -129,7 +129,7 @@ def is_expression(value: Any) -> bool:
 
 
 class Resolver:
-    """Evaluates the expressions of one point, each parameter once, whatever the order they are written in."""
+    """Evaluates the expressions of one point. Each parameter is evaluated once, in any order."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._given = values
@@ -137,7 +137,8 @@ class Resolver:
         self._open: list[str] = []
 
     def parameter(self, name: str) -> Any:
-        """The value of a parameter. Raises ExpressionError for a circle, an unknown name, a failing expression."""
+        """Return the value of a parameter. Raises ExpressionError for a cycle, an unknown name or a failing
+        expression."""
         if name in self._done:
             return self._done[name]
         if name in self._open:
@@ -153,7 +154,7 @@ class Resolver:
         return self._done[name]
 
     def seen_by(self, name: str) -> set[str]:
-        """The parameters that the value of `name` was made of, through however many expressions."""
+        """Return the parameters that the value of `name` depends on, directly or through other expressions."""
         seen: set[str] = set()
         waiting = [name]
         while waiting:
@@ -165,7 +166,7 @@ class Resolver:
         return seen
 
     def value(self, value: Any, where: str) -> Any:
-        """`value` with every expression in it evaluated; `where` names it in messages."""
+        """Return `value` with every expression in it evaluated. Raises ExpressionError with `where`."""
         if isinstance(value, str) and is_expression(value):
             return self._evaluate(value, where)
         if isinstance(value, dict):

@@ -14,14 +14,14 @@ Values = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """The values of one point, and the index of the `include` entry that it comes from."""
+    """The values of one point, and the index of its `include` entry, if it comes from one."""
 
     values: Values
     included: int | None = None
 
 
 def count_points(experiment: Experiment) -> int:
-    """How many points there are before any is excluded, without making them."""
+    """Return the number of points before exclusion, without building them."""
     sizes = [len(axis_values(axis)) for axis in experiment.matrix.values()]
     sizes += [len(_walked(group)) for group in experiment.zip]
     has_product = bool(sizes) or not experiment.include
@@ -29,7 +29,7 @@ def count_points(experiment: Experiment) -> int:
 
 
 def points(experiment: Experiment) -> Iterator[Point]:
-    """The points in the order of the file, the last axis fastest; included points follow."""
+    """Yield the points in the order of the file, the last axis fastest, and then the included points."""
     groups: list[list[Values]] = [
         [{name: value} for value in axis_values(axis)] for name, axis in experiment.matrix.items()
     ]

@@ -1,4 +1,4 @@
-"""From cases to jobs: repetitions in seeded random order, packs that share a Slurm job, arrays of equal resources."""
+"""From cases to jobs: runs in seeded random order, runs that share a Slurm job, arrays of equal resources."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hpcbench.config.experiment import Measure
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
 from hpcbench.plan.case import Case
 
-MAX_PACKS = 999  # of one array: each leaves a log beside the copy of the script, and no folder has over 1,000 entries
+MAX_PACKS = 999  # of one array: a folder has the log of each and a copy of the script, and at most 1,000 entries
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One repetition of one case. `order` is its place among all runs of the sweep."""
+    """One run of one case. `order` is its position among all runs of the sweep."""
 
     case: Case
     repetition: int
@@ -27,7 +27,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a repetition asks for; runs that agree in all of it share an array."""
+    """What a run requests. Runs with equal resources share an array."""
 
     nodes: int
     tasks_per_node: int
@@ -38,25 +38,28 @@ class Resources:
 
     @property
     def tasks(self) -> int:
+        """The number of processes on all nodes."""
         return self.nodes * self.tasks_per_node
 
     @property
     def cores(self) -> int:
+        """The number of CPUs of all tasks."""
         return self.tasks * self.cpus_per_task
 
     @property
     def gpus(self) -> int:
+        """The number of GPUs of all tasks."""
         return self.tasks * self.gpus_per_task
 
     @property
     def limit_s(self) -> int:
-        """The wall time of one repetition."""
+        """The wall time of one run in seconds."""
         return walltime_s(self.slurm.time)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """How many repetitions share a job: so many turns, each of so many side by side."""
+    """How many runs share a job: `turns` one after another, each of `width` concurrent runs."""
 
     turns: int = 1
     width: int = 1
@@ -64,10 +67,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Job:
-    """One script: its runs are the elements, in order, and index k of its array runs those of pack k.
-
-    With a width above 1 that many of them run side by side.
-    """
+    """One script and its array. Index k of the array runs the runs of pack k, `width` of them concurrently."""
 
     name: str
     resources: Resources
@@ -76,7 +76,7 @@ class Job:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs, by element."""
+        """All runs; the position of a run is its element."""
         return tuple(run for pack in self.packs for run in pack)
 
     @property
@@ -87,24 +87,24 @@ class Job:
 
     @property
     def limit_s(self) -> int:
-        """The wall time that each index of the array asks for: that of its repetitions one after another."""
+        """The wall time in seconds that each index of the array requests: that of its runs, one after another."""
         turns = -(-max(map(len, self.packs)) // self.width)
         return turns * self.resources.limit_s
 
     @property
     def time(self) -> str:
-        """The same as sbatch takes it; a single repetition's as it was written."""
+        """The wall time of each index as sbatch takes it; for a single run, as the user wrote it."""
         return self.resources.slurm.time if self.limit_s == self.resources.limit_s else time_text(self.limit_s)
 
 
 def resources_of(case: Case) -> Resources:
-    """What one case asks for."""
+    """Return the resources that a case requests."""
     p = case.parameters
     return Resources(p.nodes, p.tasks_per_node, p.cpus_per_task, p.gpus_per_task, case.environment, case.slurm)
 
 
 def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
-    """All repetitions, in randomized blocks: every case once in random order, then every case again.
+    """Return all runs in randomized blocks: each block has every case once, in random order.
 
     Blocks keep slow drifts of the machine from favouring a case (Montgomery, "Design and Analysis of Experiments",
     chapter 4), and give every case a first result early.
@@ -119,7 +119,8 @@ def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
 
 
 def pack(runs: Iterable[Run], max_array_size: int, sharing: Callable[[Resources], Sharing]) -> tuple[Job, ...]:
-    """Jobs by equal resources, each an array of at most `max_array_size`, in the order in which runs first appear."""
+    """Return a job for each array of at most `max_array_size` runs with equal resources, in order of first
+    appearance."""
     groups: dict[tuple[object, ...], tuple[Resources, list[Run]]] = {}
     for run in runs:
         resources = resources_of(run.case)
@@ -134,7 +135,7 @@ def pack(runs: Iterable[Run], max_array_size: int, sharing: Callable[[Resources]
 
 
 def cut(items: Sequence[Item], size: int) -> list[tuple[Item, ...]]:
-    """`items` in parts of `size`, the last one perhaps shorter."""
+    """Return `items` in chunks of `size`; the last one may be shorter."""
     return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
 
 
@@ -149,15 +150,16 @@ Pack = tuple[int, ...]
 
 
 def estimated_s(measured_s: float | None, limit_s: int) -> float:
-    """How long to expect a repetition to take that took so long before; its wall time where that is not known."""
+    """Return the seconds to expect of a run that took `measured_s` before; the wall time `limit_s` if that is None."""
     return limit_s if measured_s is None else min(limit_s, SPARE * measured_s + START_S)
 
 
 def repack(elements: Iterable[tuple[int, float]], slurm: SlurmOptions, width: int) -> tuple[list[Pack], int]:
-    """Packs of elements, given with the seconds to expect of each, and the wall time in seconds that a pack needs.
+    """Return packs of elements, and the wall time in seconds that a pack needs.
 
-    Packs are filled in order up to `slurm.pack_walltime`, `width` elements side by side; a pack has at least the wall
-    time of one repetition, so that none of them can be cut off for ever.
+    `elements` are pairs of an element and the seconds to expect of it. Packs are filled in order up to
+    `slurm.pack_walltime`, with `width` concurrent elements. The wall time is at least that of one run, so that every
+    run can complete.
     """
     limit_s = walltime_s(slurm.time)
     if slurm.pack_walltime is None:

@@ -11,7 +11,7 @@ from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.config.yaml_document import Document
 from hpcbench.errors import UserError, nearest
-from hpcbench.plan.allocation import taken
+from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 
@@ -20,7 +20,7 @@ MANY_JOBS = 10_000  # MaxJobCount of slurm.conf(5), of all users, unless a site 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a sweep is going to run."""
+    """All that a sweep is going to run."""
 
     experiment: Experiment
     site: Site
@@ -30,14 +30,14 @@ class Plan:
 
     @property
     def follow_on(self) -> SlurmOptions | None:
-        """What the first of the jobs asks for that a follow-on job may submit; None where there is none."""
+        """The Slurm options of the first job that allows a continuation job; None if no job does."""
         asked = (job.resources.slurm for job in self.jobs if self.site.scheduler == "slurm")
         return next((slurm for slurm in asked if slurm.follow_on), None)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a plan takes if every repetition uses all of its wall time."""
+    """What a plan uses if every run takes all of its wall time."""
 
     node_hours: float
     core_hours: float
@@ -47,7 +47,7 @@ class Budget:
 
 
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
-    """Plan an experiment on a site; `limit` keeps only the first cases. Raises UserError where it cannot run there."""
+    """Plan an experiment on a site; `limit` keeps the first cases. Raises UserError if it cannot run there."""
     expansion = expand(experiment, document, site.slurm, limit)
     cases = expansion.cases
     runs = shuffled_runs(cases, experiment.measure)
@@ -87,8 +87,8 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
-    """The most that these jobs can use: whole nodes where they are exclusive, as far as the site knows their size."""
-    used = [(taken(job.resources, site, job.width), len(job.packs) * job.limit_s / 3600) for job in jobs]
+    """Return the most that these jobs can use. Exclusive jobs count whole nodes, if the site file has their size."""
+    used = [(allocation_of(job.resources, site, job.width), len(job.packs) * job.limit_s / 3600) for job in jobs]
     return Budget(
         node_hours=sum(each.nodes * hours for each, hours in used),
         core_hours=sum(each.cores * hours for each, hours in used),
@@ -99,9 +99,9 @@ def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
 
 
 def sharing(resources: Resources, experiment: Experiment, site: Site, document: Document) -> Sharing:
-    """How many repetitions share a job: as many turns as `slurm.pack_walltime` has time for.
+    """Return how many runs share a job: as many turns as `slurm.pack_walltime` has time for.
 
-    Raises UserError where they are to run side by side, and it is not known how many can, or they must not.
+    Raises UserError if they are to run concurrently, and the size of a node is unknown or `measure.quiet` forbids it.
     """
     slurm = resources.slurm
     if slurm.pack_walltime is None or site.scheduler == "local":
@@ -193,7 +193,7 @@ def _memory_mb(r: Resources) -> int:
 
 
 def check_size(count: int, most: int, document: Document) -> None:
-    """Raises UserError where a matrix is larger than anyone means it to be."""
+    """Raise UserError if a matrix has more than `most` points."""
     if count > most:
         raise UserError(
             f"the matrix has {count:,} points, more than {most:,}",

@@ -1,4 +1,4 @@
-"""How large a case is among those that are equal in all else, where an experiment is `monotone` in something."""
+"""The size of a case among cases that are otherwise equal, for the experiment's `monotone`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # when a job runs
 
 
 class Size(NamedTuple):
-    """`group` is the same for cases that differ in the `values` alone."""
+    """The `values` of a case, and the `group` of cases that differ in these values alone."""
 
     group: str
     values: dict[str, int | float]
 
 
 class NotANumberError(ValueError):
-    """What an experiment is monotone in is no number in some case; `index` is its place in the list."""
+    """A `monotone` parameter is not a number in some case; `index` is its position in the list."""
 
     def __init__(self, what: str, index: int) -> None:
         super().__init__(what)
@@ -34,11 +34,11 @@ class NotANumberError(ValueError):
 def size_of(
     names: Sequence[str], parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions, command: str | None
 ) -> Size:
-    """The size of a case. Raises NotANumberError.
+    """Return the size of a case. Raises NotANumberError if a `monotone` parameter is not a number.
 
-    A value that follows from a monotone one is not left out of the group unless it is named as well: whether more of it
-    needs more memory, or gives more, as `nodes` and `mem` do, is not ours to guess. A `command` counts as it was
-    written: all that it is made of is in the group by itself.
+    A value that follows from a monotone one stays in the group unless it is named as well: more of it may need more
+    memory or provide more, as `nodes` and `mem` do. A `command` counts as it was written: what its expressions use is
+    in the group.
     """
     of_model = catalog.resolved_options(parameters.model, parameters.model_options) if parameters.model else {}
     options = {f"model_options.{name}": value for name, value in of_model.items()}
@@ -52,7 +52,7 @@ def size_of(
 
 
 def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:
-    """Whether each case is alone in its group."""
+    """Return whether each case is the only one of its group."""
     groups = [each.group for each in sizes if each]
     return len(set(groups)) == len(groups)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 
+from hpcbench.core.record import Record
 from hpcbench.status.progress import Progress
-from hpcbench.store.records import Record
 
 
 def longest_s(progress: Progress) -> dict[str, float]:
@@ -16,12 +16,12 @@ def longest_s(progress: Progress) -> dict[str, float]:
     found: dict[str, float] = {}
     for run in progress.runs:
         for record in run.attempts:
-            if record["ranks"] and record["attempt"] is not None:
+            if record.ranks and record.attempt is not None:
                 case = run.planned.case_id
                 found[case] = max(found.get(case, 0.0), _seconds(record))
     return found
 
 
 def _seconds(record: Record) -> float:
-    start, end = (datetime.datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at"))
+    start, end = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
     return max(0.0, (end - start).total_seconds())

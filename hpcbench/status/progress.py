@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hpcbench.core import oom_pruning, status
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import states
-from hpcbench.store.records import Record, array_of, is_disturbed
+from hpcbench.store.records import array_of, is_disturbed
 from hpcbench.store.sweep import Sweep
 
 PLANNED = "planned"  # not submitted yet, or its job ended before its turn
@@ -43,8 +44,8 @@ class RunProgress:
     @property
     def is_too_large(self) -> bool:
         """Whether it was skipped because a smaller case had run out of memory."""
-        error = self.record["error"] if self.record else None
-        return bool(self.state == status.SKIPPED and error and error["type"] == status.TOO_LARGE)
+        kind = self.record.error_type if self.record else None
+        return self.state == status.SKIPPED and kind == status.TOO_LARGE
 
     @property
     def ended(self) -> bool:
@@ -58,10 +59,10 @@ class RunProgress:
 
     def is_missing(self, retried: Iterable[str], most: int) -> bool:
         """Return whether it has no outcome yet, or one that is `retried` by itself, at most so many times."""
-        if self.record is None or (self.record["error"] or {}).get("type") == status.JOB_TIME:
+        if self.record is None or self.record.error_type == status.JOB_TIME:
             return True
         again = set(retried)
-        return self.state in again and sum(attempt["status"] in again for attempt in self.attempts) <= most
+        return self.state in again and sum(attempt.status in again for attempt in self.attempts) <= most
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hpcbench.core import oom_pruning
 from hpcbench.core.files import make_folder
+from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE
 from hpcbench.errors import UserError
@@ -26,7 +27,7 @@ from hpcbench.slurm.client import NoAnswerError
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.snapshot import RunKey, Snapshot, take_snapshot, with_later_records
 from hpcbench.status.survey import NO_RECORD, EndedWithoutRecord, ended_without_record, survey
-from hpcbench.store.records import RECONCILED, Record
+from hpcbench.store.records import RECONCILED
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.locking.flock import exclusive
@@ -90,11 +91,11 @@ def concluded_record(sweep: Sweep, ended: EndedWithoutRecord) -> ConcludedRecord
     else:
         found = _outcome_before_start(ended, log) or _outcome_after_start(ended, log)
     variables = {"SLURM_ARRAY_JOB_ID": str(batch.slurm_id), "SLURM_ARRAY_TASK_ID": str(index)}
-    place = node_record.Place(batch.job, ended.element, batch.name, None)
+    key = RecordKey(batch.job, ended.element, batch.name, None)
     try:
-        made = _make(sweep, place, ended.planned, found, ended.folders, variables)
+        made = _make(sweep, key, ended.planned, found, ended.folders, variables)
     except FileNotFoundError:  # another hpcbench, which has saved the outcome, removes the folder at the moment
-        made = _make(sweep, place, ended.planned, found, (), variables)
+        made = _make(sweep, key, ended.planned, found, (), variables)
     return made._replace(used=ended.files)
 
 
@@ -124,9 +125,9 @@ def _outcome_after_start(ended: EndedWithoutRecord, log: Path) -> Outcome:
 def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
     """Write the record that a script on this machine could not write, after those that others have written."""
     error = _error(NO_RECORD, sweep.paths.log(job, element, None))
-    place = node_record.Place(job, element, job, None)
+    key = RecordKey(job, element, job, None)
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
-    made = _make(sweep, place, planned, Outcome(FAILED, error), scratch, {})
+    made = _make(sweep, key, planned, Outcome(FAILED, error), scratch, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
     _put_away(made)
     return made.record
@@ -149,7 +150,7 @@ def _error(message: str, log: Path) -> dict[str, object]:
 
 def _make(
     sweep: Sweep,
-    place: node_record.Place,
+    key: RecordKey,
     planned: PlannedRun,
     outcome: Outcome,
     folders: Sequence[Path],
@@ -160,8 +161,8 @@ def _make(
     ranks = node_record.read_ranks(str(scratch)) if scratch else []
     if scratch:
         outcome = of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
-    seen = monitor_summary.of_repetition(ranks, str(scratch), planned.on_gpus) if scratch else monitor_summary.Seen()
-    record = node_record.assemble(planned, sweep.description, place, ranks, outcome, 0.0, slurm_variables, seen)
+    monitored = monitor_summary.of_run(ranks if scratch else [], str(scratch), planned.on_gpus)
+    record = node_record.assemble(planned, sweep.description, key, ranks, outcome, 0.0, slurm_variables, monitored)
     return ConcludedRecord(node_record.without_secrets(record, os.environ), planned, scratch, folders)
 
 
@@ -213,7 +214,7 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
     except OSError as error:
         return [f"{outcomes} not saved: {path}: {error.strerror}"]
     for each in concluded:
-        oom_pruning.note(each.planned, each.record["status"], str(sweep.paths.results))
+        oom_pruning.note(each.planned, each.record.status, str(sweep.paths.results))
         _put_away(each)
     return []
 
@@ -231,7 +232,7 @@ def _put_away(made: ConcludedRecord) -> None:
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
-    """Return a record of a run that has not ended, with its parameters and state, and nothing measured."""
-    place = node_record.Place(run.job, run.element, run.job, None)
-    record = node_record.assemble(run.planned, sweep.description, place, [], outcome.Outcome(run.state, None), 0.0, {})
-    return {**record, "started_at": None, "ended_at": None}
+    """Return a record of a run that has not ended: its parameters and its state, empty times, nothing measured."""
+    key = RecordKey(run.job, run.element, run.job, None)
+    record = node_record.assemble(run.planned, sweep.description, key, [], outcome.Outcome(run.state, None), 0.0, {})
+    return replace(record, started_at="", ended_at="")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from hpcbench.core.record import Record
 from hpcbench.status.progress import RunProgress
 from hpcbench.status.reconcile import reconcile_local
-from hpcbench.store.records import Record, best_attempt, in_order, read_file
+from hpcbench.store.records import best_attempt, in_order, read_file
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.local_executor import run_one
 
@@ -17,7 +18,7 @@ def run_repetition(sweep: Sweep, run: RunProgress, lock: int | None = None) -> t
     path = sweep.paths.local_records(run.job)
     before = path.stat().st_size if path.exists() else 0
     run_one(sweep.paths, run.job, run.element, sweep.limit_s(run.job), lock)
-    new = [record for record in read_file(path, before) if record["element"] == run.element]
+    new = [record for record in read_file(path, before) if record.element == run.element]
     best = best_attempt(in_order([*run.attempts, *new]))
     if best is not None and new:
         return best, new

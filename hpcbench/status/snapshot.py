@@ -10,13 +10,14 @@ from pathlib import Path
 
 from hpcbench.config.experiment import Retry
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Pack
 from hpcbench.slurm import queue
 from hpcbench.slurm.queue import Element, Queue, QueueEntry
 from hpcbench.store.journal import Batch, Journal
-from hpcbench.store.records import Record, RecordFiles, array_of, index_of, read_later, read_records
+from hpcbench.store.records import RecordFiles, array_of, index_of, read_later, read_records
 from hpcbench.store.sweep import Sweep
 
 RunKey = tuple[str, int]  # job and element
@@ -85,7 +86,7 @@ class Snapshot:
         if place is None or place.batch.slurm_id is None:
             return bool(records)
         array = place.batch.slurm_id
-        return any(each["status"] == status.COMPLETED or array_of(each) == array for each in records)
+        return any(each.status == status.COMPLETED or array_of(each) == array for each in records)
 
     def gone(self) -> list[RunKey]:
         """Return the runs whose job has left the queue, as far as that is known, without a record."""
@@ -138,7 +139,7 @@ def with_later_records(snapshot: Snapshot) -> Snapshot:
 def _by_run(records: Iterable[Record]) -> dict[RunKey, list[Record]]:
     found: dict[RunKey, list[Record]] = {}
     for record in records:
-        found.setdefault((record["job"], record["element"]), []).append(record)
+        found.setdefault((record.job, record.element), []).append(record)
     return found
 
 

@@ -8,12 +8,14 @@ from functools import cached_property
 from pathlib import Path
 
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import queue, states
 from hpcbench.slurm.queue import QueueEntry
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 from hpcbench.status.snapshot import ArrayIndex, RunKey, Snapshot
-from hpcbench.store.records import Record, array_of, best_attempt, disturbed_by, in_order, index_of, is_disturbed
+from hpcbench.store.records import array_of, best_attempt, disturbed_by, in_order, index_of, is_disturbed
+from hpcbench.store.run_record import run_record
 
 OTHERS_FIRST = "its job runs others first"
 NO_RECORD = "its job ended without leaving a record"
@@ -104,7 +106,7 @@ class _Run:
         if is_disturbed(best):
             return len(by_job) <= int(self.planned.measure["retries"])
         retry = self.snapshot.retry
-        return best["status"] in retry.on and sum(record["status"] in retry.on for record in by_job) <= retry.max
+        return best.status in retry.on and sum(record.status in retry.on for record in by_job) <= retry.max
 
     def _queued(self, place: ArrayIndex, entry: QueueEntry) -> RunProgress:
         state = states.phase_of(entry.state)
@@ -161,13 +163,12 @@ class _Run:
 
     def _ended(self, record: Record, records: Sequence[Record]) -> RunProgress:
         causes = disturbed_by(record)
-        message = str((record["error"] or {}).get("message", f"disturbed: {causes}" if causes else ""))
-        nodes = ",".join(node["hostname"] for node in record["nodes"])
+        message = record.error_message or (f"disturbed: {causes}" if causes else "")
+        nodes = ",".join(node.hostname for node in record.nodes)
         numbered = [number for number, each in enumerate(records, 1) if each is record]
-        shown = {**record, "attempts": len(records)}
-        if record["attempt"] is not None:
-            shown["attempt"] = numbered[0]
-        state, array, index = record["status"], array_of(record), index_of(record)
+        attempt = numbered[0] if record.attempt is not None else None
+        shown = run_record(record, attempt=attempt, attempts=len(records))
+        state, array, index = record.status, array_of(record), index_of(record)
         return RunProgress(*self.key, self.planned, state, array, index, message, nodes, shown, tuple(records))
 
     def _at(self, state: str, place: ArrayIndex | None, reason: str = "", nodes: str = "") -> RunProgress:

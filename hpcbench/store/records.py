@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.core import status
-from hpcbench.core.record import SCHEMA
+from hpcbench.core.record import SCHEMA, Record, UsedParameters
+from hpcbench.core.run_spec import COMMAND, JOB_NAME
 from hpcbench.core.samples import DISTURBED
+from hpcbench.core.typed_json import InvalidError, from_json
 from hpcbench.errors import UserError
-from hpcbench.store.flaws import flaw
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 
-Record = dict[str, Any]
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 RECONCILED = "reconciled.jsonl"  # written by hpcbench for runs that ended without a record
 
@@ -51,32 +52,63 @@ def read_records(paths: SweepPaths) -> RecordFiles:
 
 
 def _add(found: RecordFiles, line: bytes, place: str) -> None:
-    record = _parsed(line)
-    if record is None:
+    data = _parsed(line)
+    if data is None:
         found.damaged.append(place)
-    elif record.get("schema") != SCHEMA:
+    elif data["schema"] != SCHEMA:
         raise UserError(
-            f"the record has schema {record.get('schema')}, and this hpcbench reads {SCHEMA}",
+            f"the record has schema {data['schema']}, and this hpcbench reads {SCHEMA}",
             where=place,
-            hint=f"it was written by hpcbench {record.get('hpcbench_version')}",
+            hint=f"it was written by hpcbench {data.get('hpcbench_version')}",
         )
-    elif wrong := flaw(record):
-        found.damaged.append(f"{place} ({wrong})")
     else:
-        found.records.append(record)
+        try:
+            found.records.append(checked_record(data))
+        except InvalidError as error:
+            found.damaged.append(f"{place} ({error})")
 
 
-def first_record(paths: SweepPaths) -> Record | None:
-    """Return the first readable record of any schema, or None.
+def checked_record(data: Mapping[str, Any]) -> Record:
+    """Return the record that JSON of the current schema holds.
+
+    Raise InvalidError with the first field that is missing, of another type, or without meaning.
+    """
+    record = from_json(Record, data)
+    try:
+        parameters = from_json(UsedParameters, record.parameters)
+    except InvalidError as error:
+        raise error.below("parameters.") from None
+    for name in ("job", "batch"):  # they become components of paths
+        if not JOB_NAME.match(getattr(record, name)):
+            raise InvalidError(name, " is not a name that hpcbench gives")
+    times = {"started_at": record.started_at, "ended_at": record.ended_at}
+    times |= {f"ranks[{place}].ended_at": rank.ended_at for place, rank in enumerate(record.ranks)}
+    for name, time in times.items():
+        if not _is_time(time):
+            raise InvalidError(name, " is not a time with a zone")
+    if parameters.batch_size is None and parameters.framework != COMMAND:
+        raise InvalidError("parameters.batch_size", " is null")
+    return record
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
+    """Return the first readable record of any schema as JSON, or None.
 
     A record that hpcbench reconciled later is returned only if there is no other.
     """
     for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
         with path.open("rb") as file:
             for line in lines(file):
-                record = _whole(line)
-                if record is not None:
-                    return record
+                data = _parsed(line)
+                if data is not None and (data["schema"] != SCHEMA or _record_of(line)):
+                    return data
     return None
 
 
@@ -92,7 +124,7 @@ def read_file(path: Path, start: int = 0) -> list[Record]:
             return []
         with path.open("rb") as file:
             file.seek(start)
-            return [record for record in map(_whole, lines(file)) if record is not None]
+            return [record for record in map(_record_of, lines(file)) if record is not None]
     except FileNotFoundError:
         return []
 
@@ -104,11 +136,11 @@ def in_order(records: Iterable[Record]) -> list[Record]:
     Slurm job is later than the reconciled record of the same job. If two processes reconciled the same job on a file
     system without locks, the first record counts.
     """
-    made_up: set[tuple[str, str]] = set()
+    made_up: set[tuple[str | None, str | None]] = set()
     once = []
     for record in records:
-        job = record["slurm"].get("array_job_id"), record["slurm"].get("array_task_id")
-        if record["attempt"] is None and job[0] is not None:
+        job = record.slurm.get("array_job_id"), record.slurm.get("array_task_id")
+        if record.attempt is None and job[0] is not None:
             if job in made_up:
                 continue
             made_up.add(job)
@@ -117,8 +149,8 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 
 def _place_in_time(record: Record) -> tuple[int, bool, int]:
-    slurm = record["slurm"]
-    made_by_job = bool(slurm) and record["attempt"] is not None
+    slurm = record.slurm
+    made_by_job = bool(slurm) and record.attempt is not None
     return int(slurm.get("array_job_id") or 0), made_by_job, int(slurm.get("restart_count") or 0)
 
 
@@ -127,26 +159,26 @@ def best_attempt(ordered: list[Record]) -> Record | None:
 
     It is the last completed one without interference, otherwise the last completed one, otherwise the last one.
     """
-    completed = [record for record in ordered if record["status"] == status.COMPLETED]
+    completed = [record for record in ordered if record.status == status.COMPLETED]
     chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
     return chosen[-1] if chosen else None
 
 
-def ending(record: Mapping[str, Any]) -> str:
+def ending(record: Record) -> str:
     """Return the status of a record, with the error message if there is one."""
-    return f"{record['status']}: {record['error']['message']}" if record["error"] else str(record["status"])
+    return f"{record.status}: {record.error.message}" if record.error else record.status
 
 
 def is_disturbed(record: Record) -> bool:
     """Return whether other processes used the machine during the run (interference)."""
-    return (record["interference"] or {}).get("verdict") == DISTURBED
+    return record.interference is not None and record.interference.verdict == DISTURBED
 
 
 def disturbed_by(record: Record) -> str | None:
     """Return the causes of the interference, for example `cpu, memory`, or None without interference."""
-    if not is_disturbed(record):
+    if record.interference is None or not is_disturbed(record):
         return None
-    return ", ".join(dict.fromkeys(cause for found in record["interference"]["found"] for cause in found["causes"]))
+    return ", ".join(dict.fromkeys(cause for found in record.interference.found for cause in found.causes))
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -154,42 +186,44 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*/*.jsonl"))
 
 
-def _parsed(line: bytes) -> Record | None:
+def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        record = decoded(line)
+        data = decoded(line)
         if _SURROGATE.search(line):
-            record = _in_unicode(record)
+            data = _in_unicode(data)
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and {"schema", "status"} <= record.keys() else None
+    return data if isinstance(data, dict) and {"schema", "status"} <= data.keys() else None
 
 
-def _in_unicode(record: Any) -> Any:
-    """Return the record with `?` for half a surrogate pair, which cannot be encoded as UTF-8.
+def _in_unicode(data: Any) -> Any:
+    """Return JSON with `?` for half a surrogate pair, which cannot be encoded as UTF-8.
 
     Messages have them after output that is not UTF-8.
     """
-    return json.loads(json.dumps(record, ensure_ascii=False).encode(errors="replace"))
+    return json.loads(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
 
 
-def _whole(line: bytes) -> Record | None:
-    """Return the record of a line if it is valid or has another schema, otherwise None."""
-    record = _parsed(line)
-    return None if record is None or (record["schema"] == SCHEMA and flaw(record)) else record
+def _record_of(line: bytes) -> Record | None:
+    """Return the record of a line, or None if it is not a valid record of the current schema."""
+    data = _parsed(line)
+    try:
+        return None if data is None or data["schema"] != SCHEMA else checked_record(data)
+    except InvalidError:
+        return None
 
 
 def has_log(record: Record) -> bool:
     """Return whether the job of a record has printed anything: a job that Slurm never started has not."""
-    return record["attempt"] is not None or bool((record["error"] or {}).get("last_lines"))
+    return record.attempt is not None or bool(record.error and record.error.last_lines)
 
 
 def array_of(record: Record) -> str | None:
     """Return the id of the Slurm array that wrote a record, or None for a local run."""
-    array: str | None = record["slurm"].get("array_job_id")
-    return array
+    return record.slurm.get("array_job_id")
 
 
 def index_of(record: Record) -> int | None:
     """Return the array index of the Slurm job that wrote a record, or None for a local run."""
-    index = record["slurm"].get("array_task_id")
+    index = record.slurm.get("array_task_id")
     return int(index) if index is not None else None

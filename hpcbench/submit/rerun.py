@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.overrides import apply_settings
+from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.environments import packages
@@ -55,7 +55,7 @@ class Rerun:
 
     def document(self) -> Document:
         """Return the experiment with the `--set` options of the sweep. Raise UserError if it cannot be read."""
-        return apply_settings(load_yaml(self.experiment), list(self.asked.settings))
+        return apply_overrides(load_yaml(self.experiment), list(self.asked.settings))
 
     @property
     def origin(self) -> Origin:

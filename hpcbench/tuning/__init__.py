@@ -1,4 +1,2 @@
-"""Finding the best setting of an experiment with as little measuring as that takes.
-
-Pure, but for `bench` and `section_search`, which measure, and `kept`.
-"""
+"""The search for the best configuration of an experiment, with few measurements. Pure, except `measurement_runner`
+and `result_file`."""

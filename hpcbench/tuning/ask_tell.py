@@ -1,14 +1,14 @@
-"""What a search asks for and is told: blocks of measurements, each setting once in a block, in random order.
+"""Blocks of measurements that a search asks for: each configuration once in a block, in random order.
 
-A search is a generator: it yields a block, and is sent what became of it. It knows no clock, no disk and no cluster, so
-that a simulation can stand where a machine does.
+A search is a generator: it yields a block and is sent the outcomes. It uses no clock, disk or cluster, so that a
+simulated machine can replace a real one.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
 from hpcbench.tuning.block_model import Effects, Measured, fit
@@ -16,16 +16,16 @@ from hpcbench.tuning.fidelity import Stage
 
 
 class Block(NamedTuple):
-    """Settings, by their numbers, to be measured one after another in this order."""
+    """Configurations, by index, to measure one after another in this order."""
 
-    settings: tuple[int, ...]
+    configurations: tuple[int, ...]
     stage: Stage
 
 
 class Outcome(NamedTuple):
-    """Of one measurement: what a unit of work cost, above 0, or None where it did not complete."""
+    """One measurement: the cost of a unit of work, above 0, or None if it did not complete."""
 
-    setting: int
+    configuration: int
     cost: float | None
 
 
@@ -34,19 +34,8 @@ Search = Generator[Block, Sequence[Outcome], Result]
 Logs = dict[int, float]
 
 
-def conduct(search: Search[Result], measure: Callable[[Block], Sequence[Outcome]]) -> Result:
-    """Run a search to its end with what measures its blocks."""
-    try:
-        block = next(search)
-        while True:
-            block = search.send(measure(block))
-    except StopIteration as ended:
-        result: Result = ended.value
-        return result
-
-
-class Notebook:
-    """What was measured so far, by stage and block. Settings that did not complete are out."""
+class Trials:
+    """The measurements of a search so far, by stage and block. Configurations that failed are excluded."""
 
     def __init__(self, seed: int) -> None:
         self.failed: set[int] = set()
@@ -54,42 +43,44 @@ class Notebook:
         self._measured: list[tuple[Stage, Measured]] = []
         self._blocks = 0
 
-    def continued(self) -> Notebook:
-        """One that knows what this one knows, and leaves it as it is."""
-        other = Notebook(0)
+    def continued(self) -> Trials:
+        """Return a copy, whose further measurements do not change the original."""
+        other = Trials(0)
         other.failed, other._measured, other._blocks = set(self.failed), list(self._measured), self._blocks
         other._random.setstate(self._random.getstate())
         return other
 
-    def measure(self, settings: Collection[int], stage: Stage) -> Search[Logs]:
-        """Measure these once more, but for those that failed before; return the logarithms of what they cost."""
-        chosen = sorted(set(settings) - self.failed)
+    def measure(self, configurations: Collection[int], stage: Stage) -> Search[Logs]:
+        """Measure these configurations once more, without those that failed; return the logarithms of their costs."""
+        chosen = sorted(set(configurations) - self.failed)
         self._random.shuffle(chosen)
         if not chosen:
             return {}
         logs: Logs = {}
         for outcome in (yield Block(tuple(chosen), stage)):
             if outcome.cost is None or not 0 < outcome.cost < math.inf:
-                self.failed.add(outcome.setting)
+                self.failed.add(outcome.configuration)
             else:
-                logs[outcome.setting] = math.log(outcome.cost)
-        self._measured += [(stage, Measured(setting, self._blocks, log)) for setting, log in logs.items()]
+                logs[outcome.configuration] = math.log(outcome.cost)
+        self._measured += [(stage, Measured(configuration, self._blocks, log)) for configuration, log in logs.items()]
         self._blocks += 1
         return logs
 
     @property
-    def settings(self) -> list[int]:
-        """The settings that were measured, and did not fail."""
-        return sorted({each.setting for _, each in self._measured} - self.failed)
+    def configurations(self) -> list[int]:
+        """The configurations that were measured and have not failed."""
+        return sorted({each.configuration for _, each in self._measured} - self.failed)
 
     def measured(self, stage: Stage) -> list[Measured]:
-        """What completed at this stage, but for settings that failed later."""
-        return [each for of, each in self._measured if of is stage and each.setting not in self.failed]
+        """Return the measurements at this stage, without configurations that failed later."""
+        return [each for of, each in self._measured if of is stage and each.configuration not in self.failed]
 
-    def times(self, setting: int, stage: Stage) -> int:
-        """How often it completed at this stage."""
-        return sum(each.setting == setting for each in self.measured(stage))
+    def times(self, configuration: int, stage: Stage) -> int:
+        """Return how often a configuration completed at this stage."""
+        return sum(each.configuration == configuration for each in self.measured(stage))
 
     def effects(self, stage: Stage | None = None) -> Effects:
-        """What they cost, by all measurements or those of one stage. Raises ValueError where there is none."""
-        return fit([each for of, each in self._measured if each.setting not in self.failed and stage in (None, of)])
+        """Return the effects by all measurements, or by those of one stage. Raises ValueError without measurements."""
+        return fit(
+            [each for of, each in self._measured if each.configuration not in self.failed and stage in (None, of)]
+        )

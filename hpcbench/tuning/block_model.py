@@ -1,9 +1,10 @@
-"""What each setting costs, from measurements in blocks: a machine that is slower for a while slows all of a block.
+"""The cost of each configuration, from measurements in blocks: a machine that is temporarily slower slows a whole
+block.
 
-The logarithm of a cost is taken to be that of its setting, plus that of its block, plus noise: the two-way layout of a
-randomized block design (Montgomery, "Design and Analysis of Experiments", chapter 4), with blocks that need not hold
-all settings. It is fitted robustly, by reweighted least squares with Huber's weights (Huber, 1964, "Robust estimation
-of a location parameter", Annals of Mathematical Statistics 35): one run that was disturbed must not decide.
+The logarithm of a cost is modelled as that of its configuration, plus that of its block, plus noise: the two-way
+layout of a randomized block design (Montgomery, "Design and Analysis of Experiments", chapter 4), with blocks that
+need not contain all configurations. The fit is robust against single disturbed runs: reweighted least squares with
+Huber's weights (Huber, 1964, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35).
 """
 
 from __future__ import annotations
@@ -22,32 +23,32 @@ from scipy.special import stdtrit
 _Values = npt.NDArray[np.float64]
 _Places = npt.NDArray[np.intp]
 
-_HUBER = 1.345  # of standard deviations: 95 % efficient where the noise is normal
-_MEDIAN = 0.05  # nearly the median, which what is far off does not draw to itself: it tells how far that is
+_HUBER = 1.345  # standard deviations: 95 % efficient with normal noise
+_MEDIAN = 0.05  # nearly the median, which is robust against outliers
 _BENDS = [_MEDIAN] * 20 + [_HUBER] * 20
 _FEW = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
-# What is farther off counts as so far for the standard deviation, which of normal noise leaves this part of its square.
+# Residuals are clipped at _FAR standard deviations; of normal noise, this fraction of the variance is left.
 _FAR = 2.5
 _WITHIN = 0.9776
 _NORMAL = 1.4826  # the standard deviation of normal noise over its median absolute deviation
 _ZERO = 1e-6
-_RIDGE = 1e-9  # decides what the measurements leave open: how a block without common settings compares
+_RIDGE = 1e-9  # determines the level of a block that shares no configuration with the others
 
 
 class Measured(NamedTuple):
-    """One measurement: the natural logarithm of what a setting cost in a block."""
+    """One measurement: the natural logarithm of a configuration's cost in a block."""
 
-    setting: int
+    configuration: int
     block: int
     log_cost: float
 
 
 @dataclass(frozen=True)
 class Effects:
-    """`costs` are the logarithms by setting, `counts` how often each was measured.
+    """The fitted logarithms of costs (`costs`) and the numbers of measurements (`counts`) by configuration.
 
-    `scale` is the standard deviation of a single measurement, with so many degrees of `freedom`; where no setting was
-    measured twice, nothing is known of it.
+    `scale` is the standard deviation of a single measurement, with so many degrees of `freedom`; it is unknown if no
+    configuration was measured twice.
     """
 
     costs: Mapping[int, float]
@@ -56,36 +57,36 @@ class Effects:
     freedom: int
 
     def order(self) -> list[int]:
-        """The settings, the best first."""
-        return sorted(self.costs, key=lambda setting: (self.costs[setting], setting))
+        """Return the configurations, the best first."""
+        return sorted(self.costs, key=lambda configuration: (self.costs[configuration], configuration))
 
     def half_width(self, one: int, other: int, level: float) -> float:
-        """Of the interval of the difference of two settings' logarithms; infinite where the noise is not known."""
+        """Return the half width of the interval of a difference of logarithms; infinite if the noise is unknown."""
         if self.freedom < 1:
             return math.inf
         error = self.scale * math.sqrt(1 / self.counts[one] + 1 / self.counts[other])
         return float(stdtrit(self.freedom, (1 + level) / 2)) * error
 
-    def is_surely_worse(self, one: int, other: int, level: float) -> bool:
-        """Whether `one` costs more than `other`, and noise alone would not make it seem so."""
+    def is_significantly_worse(self, one: int, other: int, level: float) -> bool:
+        """Return whether `one` costs more than `other` at this confidence level (Student's t)."""
         return self.costs[one] - self.costs[other] > self.half_width(one, other, level)
 
 
 def fit(measured: Sequence[Measured]) -> Effects:
-    """The effects of the settings. Raises ValueError where nothing was measured."""
+    """Return the effects of the configurations. Raises ValueError without measurements."""
     if not measured:
         raise ValueError("effects need at least one measurement")
-    settings, of_setting = np.unique([each.setting for each in measured], return_inverse=True)
+    configurations, of_configuration = np.unique([each.configuration for each in measured], return_inverse=True)
     blocks, of_block = np.unique([each.block for each in measured], return_inverse=True)
     values = np.array([each.log_cost for each in measured])
-    layout = _Layout(of_setting, of_block, len(settings), len(blocks))
+    layout = _Layout(of_configuration, of_block, len(configurations), len(blocks))
     freedom = max(0, len(measured) - layout.rank)
     weights = np.ones(len(measured))
     free = layout.free()
-    costs, middle, scale = np.zeros(len(settings)), 0.0, 0.0
+    costs, middle, scale = np.zeros(len(configurations)), 0.0, 0.0
     for bend in _BENDS:
         costs, levels = layout.solved(values, weights)
-        residuals = values - costs[of_setting] - levels[of_block]
+        residuals = values - costs[of_configuration] - levels[of_block]
         if freedom < 1:
             break
         noise = np.abs(residuals[free > 0]) / np.sqrt(free[free > 0])
@@ -96,15 +97,18 @@ def fit(measured: Sequence[Measured]) -> Effects:
         if scale <= 0:
             break
         weights[free > 0] = np.minimum(1.0, bend * middle / np.maximum(noise, 1e-300))
-    names = settings.tolist()
-    counts = dict(zip(names, np.bincount(of_setting).tolist(), strict=True))
+    names = configurations.tolist()
+    counts = dict(zip(names, np.bincount(of_configuration).tolist(), strict=True))
     return Effects(dict(zip(names, costs.tolist(), strict=True)), counts, scale, freedom)
 
 
 def _deviation(noise: _Values, freedom: int) -> float:
-    """The standard deviation by the median of how far off they are, corrected for few (Croux and Rousseeuw, 1992,
-    "Time-efficient algorithms for two highly robust estimators of scale", COMPSTAT); infinite for so few that nobody
-    can say which is far off, so that all count in full."""
+    """Return the standard deviation by the median absolute residual, corrected for few values.
+
+    The corrections are those of Croux and Rousseeuw, 1992, "Time-efficient algorithms for two highly robust
+    estimators of scale", COMPSTAT. It is infinite for so few values that no outlier can be identified: then all count
+    in full.
+    """
     few = freedom + 1
     if few not in _FEW and few < max(_FEW):
         return math.inf
@@ -113,46 +117,53 @@ def _deviation(noise: _Values, freedom: int) -> float:
 
 
 class _Layout(NamedTuple):
-    """Which measurement is of which setting and block, by their places."""
+    """The configuration and the block of each measurement, by index."""
 
-    of_setting: _Places
+    of_configuration: _Places
     of_block: _Places
-    settings: int
+    configurations: int
     blocks: int
 
     @property
     def rank(self) -> int:
-        """Effects that can be told apart: one less for each group of blocks that share settings, if through others."""
-        nodes = self.settings + self.blocks
+        """The number of identifiable effects: one less for each connected group of blocks and configurations."""
+        nodes = self.configurations + self.blocks
         edges = coo_array(
-            (np.ones(len(self.of_setting)), (self.of_setting, self.settings + self.of_block)), (nodes, nodes)
+            (np.ones(len(self.of_configuration)), (self.of_configuration, self.configurations + self.of_block)),
+            (nodes, nodes),
         )
         return nodes - int(connected_components(edges, directed=False)[0])
 
     def solved(self, values: _Values, weights: _Values) -> tuple[_Values, _Values]:
-        """The effects of settings and blocks by weighted least squares."""
-        parts, of_settings, left = self._without_settings(weights)
-        means = np.bincount(self.of_setting, weights * values, self.settings) / of_settings
-        right = np.bincount(self.of_block, weights * values, self.blocks) - parts.T @ (of_settings * means)
+        """Return the effects of configurations and blocks by weighted least squares."""
+        parts, of_configurations, left = self._without_configurations(weights)
+        means = np.bincount(self.of_configuration, weights * values, self.configurations) / of_configurations
+        right = np.bincount(self.of_block, weights * values, self.blocks) - parts.T @ (of_configurations * means)
         levels = np.asarray(np.linalg.solve(left, right), dtype=np.float64)
         return means - parts @ levels, levels
 
     def free(self) -> _Values:
-        """The part of each measurement that the fit does not follow, one less its leverage: the variance of its
-        residual over that of the noise. 0 where the residual is 0 by construction."""
-        parts, of_settings, left = self._without_settings(np.ones(len(self.of_setting)))
-        apart = parts[self.of_setting]
+        """Return one less the leverage of each measurement: the variance of its residual over that of the noise.
+
+        It is 0 if the residual is 0 by construction.
+        """
+        parts, of_configurations, left = self._without_configurations(np.ones(len(self.of_configuration)))
+        apart = parts[self.of_configuration]
         apart[np.arange(len(apart)), self.of_block] -= 1
-        leverage = 1 / of_settings[self.of_setting] + np.einsum("ij,ij->i", apart @ np.linalg.inv(left), apart)
+        leverage = 1 / of_configurations[self.of_configuration] + np.einsum(
+            "ij,ij->i", apart @ np.linalg.inv(left), apart
+        )
         free = 1 - leverage
         return np.where(free > _ZERO, free, 0.0)
 
-    def _without_settings(self, weights: _Values) -> tuple[_Values, _Values, _Values]:
-        """The normal equations when settings are eliminated, of which there may be many (Schur's complement): the part
-        that each block has in a setting, the weights of settings, and the matrix that is left for blocks."""
-        shared = np.zeros((self.settings, self.blocks))
-        np.add.at(shared, (self.of_setting, self.of_block), weights)
-        of_settings, of_blocks = shared.sum(axis=1), shared.sum(axis=0)
-        parts = shared / of_settings[:, None]
-        # Blocks are drawn to zero a little, so that of two that share no setting each keeps its own level.
-        return parts, of_settings, np.diag((1 + _RIDGE) * of_blocks) - shared.T @ parts
+    def _without_configurations(self, weights: _Values) -> tuple[_Values, _Values, _Values]:
+        """Return the normal equations without configurations, of which there may be many (Schur's complement).
+
+        They are the share of each block in each configuration, the weights of configurations, and the matrix of blocks.
+        """
+        shared = np.zeros((self.configurations, self.blocks))
+        np.add.at(shared, (self.of_configuration, self.of_block), weights)
+        of_configurations, of_blocks = shared.sum(axis=1), shared.sum(axis=0)
+        parts = shared / of_configurations[:, None]
+        # A slight shrinkage of blocks to zero, so that two that share no configuration each keep their own level.
+        return parts, of_configurations, np.diag((1 + _RIDGE) * of_blocks) - shared.T @ parts

@@ -1,4 +1,4 @@
-"""The full grid: every setting as often and as long as the experiment asks, to check what a search has found."""
+"""The full grid: every configuration as often and as long as the experiment asks, to check a search."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
-from hpcbench.tuning.ask_tell import Notebook, Search
+from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Measured, fit
 from hpcbench.tuning.fidelity import Stage
 
 
-def whole_grid(notebook: Notebook, settings: Collection[int], repetitions: int) -> Search[None]:
-    """Measure all of them in blocks."""
+def whole_grid(trials: Trials, configurations: Collection[int], repetitions: int) -> Search[None]:
+    """Measure all configurations in blocks."""
     for _ in range(repetitions):
-        yield from notebook.measure(settings, Stage.FULL)
+        yield from trials.measure(configurations, Stage.FULL)
 
 
-def beside_chosen(measured: Sequence[Measured], setting: int) -> Interval | None:
-    """How many times as much the setting costs as what the grid itself chooses, in each block by what the others have
-    chosen without it: the best of many is also the luckiest (cross-validation: Stone, 1974). None where a block is all
-    there is.
+def cost_over_choice(measured: Sequence[Measured], configuration: int) -> Interval | None:
+    """Return the cost of a configuration over that of the grid's own choice; None with fewer than two blocks.
 
-    The geometric mean with Student's interval: where most blocks choose the setting itself, a median would know of no
-    noise.
+    In each block, the choice is made from the other blocks: chosen and compared by the same measurements, the best of
+    many would seem too good (cross-validation: Stone, 1974). The estimate is the geometric mean with Student's
+    interval: if most blocks choose the configuration itself, a median would show no noise.
     """
     differences = []
     for block in sorted({each.block for each in measured}):
-        costs = {each.setting: each.log_cost for each in measured if each.block == block}
-        others = [each for each in measured if each.block != block and each.setting in costs]
-        if others and setting in costs:
-            differences.append(costs[setting] - costs[fit(others).order()[0]])
+        costs = {each.configuration: each.log_cost for each in measured if each.block == block}
+        others = [each for each in measured if each.block != block and each.configuration in costs]
+        if others and configuration in costs:
+            differences.append(costs[configuration] - costs[fit(others).order()[0]])
     if not differences:
         return None
     middle, count = fmean(differences), len(differences)

@@ -1,4 +1,4 @@
-"""How long one measurement takes: short ones tell the bad settings, and only the good ones are measured as asked."""
+"""The length of a measurement: short ones sort out bad configurations, good ones are measured in full."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import Enum
 
 from hpcbench.config.experiment import Measure
 
-_SHORTEST_S = 0.3  # of sampling: less would be the noise of a moment
-_FEWEST = 3  # samples
+_SHORTEST_S = 0.3  # of sampling: less is dominated by momentary noise
+_MIN_SAMPLES = 3
 
 
 class Stage(Enum):
-    """The value is the part of the experiment's own sampling that a measurement gets."""
+    """The value is the fraction of the experiment's own sampling that a measurement gets."""
 
     SHORT = 1 / 9
     MEDIUM = 1 / 3
@@ -20,11 +20,11 @@ class Stage(Enum):
 
     @property
     def word(self) -> str:
-        """For how long, to be read behind a result."""
+        """The length as text behind a result."""
         return {Stage.SHORT: "briefly", Stage.MEDIUM: "for longer", Stage.FULL: "as long as asked"}[self]
 
     def of(self, measure: Measure) -> Measure:
-        """The experiment's `measure` for one measurement of this stage."""
+        """Return the experiment's `measure` section for one measurement at this stage."""
         if self is Stage.FULL:
             return measure
         most_s = min(measure.max_time_s, max(_SHORTEST_S, measure.max_time_s * self.value))
@@ -32,6 +32,6 @@ class Stage(Enum):
             "max_time_s": most_s,
             "min_time_s": min(measure.min_time_s, most_s),
             "max_warmup_s": measure.max_warmup_s * self.value,
-            "min_samples": min(measure.min_samples, max(_FEWEST, math.ceil(measure.min_samples * self.value))),
+            "min_samples": min(measure.min_samples, max(_MIN_SAMPLES, math.ceil(measure.min_samples * self.value))),
         }
         return measure.model_copy(update=changes)

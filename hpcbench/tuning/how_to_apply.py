@@ -1,4 +1,4 @@
-"""How a setting is used outside hpcbench: variables and CPUs of the processes, and lines in the program."""
+"""How to use a configuration outside hpcbench: variables and CPUs of the processes, and lines in the program."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hpcbench.core.frameworks import COMPILED
+from hpcbench.core.frameworks import COMPILED, SETTINGS
+from hpcbench.core.record import Record
 from hpcbench.node.launch import allocator
 from hpcbench.node.launch import environment as variables
 from hpcbench.plan.case import Case
 
-_TORCH = ("torch.set_num_threads({})", "torch.set_num_interop_threads({})")
-_TENSORFLOW = (
-    "tf.config.threading.set_intra_op_parallelism_threads({})",
-    "tf.config.threading.set_inter_op_parallelism_threads({})",
-)
-_THREADS = {
-    "pytorch": _TORCH,
-    "keras-torch": _TORCH,
-    "tensorflow": _TENSORFLOW,
-    "keras-tensorflow": _TENSORFLOW,
-}
 _PRELOAD = "LD_PRELOAD"
-# What sets counts of threads, their OpenMP runtime, MKL, oneDNN and glibc's allocator, or preloads a library.
+# Variables that set thread counts, OpenMP, MKL, oneDNN or glibc's allocator, or preload a library.
 _OF_THREADS = re.compile(
     r"(OMP|KMP|GOMP|MKL|DNNL|MALLOC)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|GLIBC_TUNABLES|LD_PRELOAD"
 )
 
 
 class Usage(NamedTuple):
-    """`cpus` are those of each process, where the setting chooses them; `lines` belong before the first operation;
-    `others` are parameters that each program has its own way to set; `command` is the program, where it has one."""
+    """What a program needs for a configuration.
+
+    `cpus` are those of each process, if the configuration chooses them. `lines` belong before the first operation.
+    `others` are parameters that each program sets in its own way. `command` is the program, if there is one.
+    """
 
     variables: Mapping[str, str] = {}
     cpus: tuple[tuple[int, ...], ...] = ()
@@ -40,10 +33,13 @@ class Usage(NamedTuple):
     command: str | None = None
 
 
-def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
-    """What the setting needs that the default does not; the record is of a repetition with it, and tells which CPUs and
-    libraries it had."""
-    preloaded = record["environment"].get(_PRELOAD, "").split(":") if _preloads(case) else []
+def usage(case: Case, default: Case, record: Record | None) -> Usage:
+    """Return what the configuration of a case needs that the default does not.
+
+    The record is of a completed run of the case, if there is one; it has the CPUs and the preloaded libraries.
+    """
+    environment, affinity = (record.environment, record.affinity) if record else ({}, ())
+    preloaded = environment.get(_PRELOAD, "").split(":") if _preloads(case) else []
     before = variables.for_worker(default.parameters.planned(), {})
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
@@ -51,13 +47,16 @@ def usage(case: Case, default: Case, record: Mapping[str, Any]) -> Usage:
     if by_cpus:  # JAX has as many threads as it may use CPUs, and no variable for it
         chosen.pop("OMP_NUM_THREADS", None)
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
-    cpus = tuple(tuple(each) for each in record["affinity"] if each) if placed else ()
+    cpus = tuple(tuple(each) for each in affinity if each) if placed else ()
     return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)), case.parameters.command)
 
 
 def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
-    """Which variables of threads and their libraries a process of the case had from outside, by an export of the shell
-    say, or by a module. The environment is that of a record."""
+    """Return the variables of threads and their libraries that a process had from outside, for example from the
+    shell.
+
+    The environment is that of a record of the case.
+    """
     own = set(variables.for_worker(case.parameters.planned(), {}))
     if _preloads(case):
         own.add(_PRELOAD)
@@ -69,10 +68,10 @@ def _preloads(case: Case) -> bool:
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
-    """What differs from the default, and is neither a variable, nor a CPU, nor a line."""
+    """Yield what differs from the default, and is neither a variable, nor a CPU, nor a line."""
     for name in ("framework", "environment", "dtype", "batch_size", "execution", "compile_mode"):
         value, usual = getattr(case.parameters, name), getattr(default.parameters, name)
-        if name == "environment" and value != usual:  # that which nobody names has a name all the same
+        if name == "environment" and value != usual:  # an unset environment has a name, too
             value, usual = case.environment, default.environment
         own_line = name in ("execution", "compile_mode") and case.parameters.framework == "pytorch"
         if value != usual and not own_line:
@@ -81,14 +80,10 @@ def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
 
 def _lines(case: Case) -> Iterator[str]:
     parameters = case.parameters
-    threads = (parameters.intra_op_threads, parameters.inter_op_threads)
-    for call, count in zip(_THREADS.get(parameters.framework, ()), threads, strict=False):
-        if count is not None:
-            yield call.format(count)
-    if parameters.flush_denormals is not None:
-        yield f"torch.set_flush_denormal({parameters.flush_denormals})"
-    if parameters.onednn is not None and parameters.framework in ("pytorch", "keras-torch"):
-        yield f"torch.backends.mkldnn.set_flags({parameters.onednn})"
+    for setting in SETTINGS:
+        value, call = getattr(parameters, setting.name), dict(setting.calls).get(parameters.framework)
+        if call is not None and value is not None:
+            yield call.format(value)
     if parameters.framework == "pytorch" and parameters.execution == COMPILED:
         mode = f", mode={parameters.compile_mode!r}" if parameters.compile_mode else ""
         yield f"model = torch.compile(model{mode})"

@@ -1,11 +1,10 @@
-"""What is to be as good as possible: throughput, the time of a step, or a metric of a command."""
+"""The quantity to optimize: throughput, step time, or a metric of a command."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
 from hpcbench.core import metrics
+from hpcbench.core.record import Record
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError, nearest
@@ -25,53 +25,59 @@ _NAMED = {"throughput": THROUGHPUT, "time": TIME}
 
 @dataclass(frozen=True)
 class Objective:
-    """A quantity of which less, or more, is better."""
+    """A quantity, of which less or more is better."""
 
     quantity: Quantity
 
     @property
     def is_throughput(self) -> bool:
-        """Whether work of other sizes can be compared: so many items in a second."""
+        """Whether it is the throughput, by which work of different batch sizes can be compared."""
         return self.quantity == THROUGHPUT
 
-    def cost_of(self, record: Mapping[str, Any]) -> float | None:
-        """What a repetition cost, less being better: seconds for an item or a step, or the metric, or its inverse
-        where more of it is better. None where it did not complete, or has no finite number above 0 of the kind."""
-        value = self._value(record) if record["status"] == COMPLETED else None
+    def cost_of(self, record: Record) -> float | None:
+        """Return the cost of a run, of which less is better; None if it did not complete or has no finite number
+        above 0.
+
+        It is the seconds of an item or a step, or the metric, or the inverse of a metric of which more is better.
+        """
+        value = self._value(record) if record.status == COMPLETED else None
         if value is None or not 0 < value < math.inf:
             return None
         return 1 / value if self.quantity.more_is_better and not self.is_throughput else value
 
-    def why_unknown(self, record: Mapping[str, Any]) -> str:
-        """Why a repetition has no cost, in words."""
-        if record["status"] != COMPLETED:
+    def why_unknown(self, record: Record) -> str:
+        """Return why a run has no cost, as text."""
+        if record.status != COMPLETED:
             return ending(record)
         value = self._value(record)
         if value is None:
             return f"it has no {self.quantity.title}"
         return f"its {self.quantity.title} is {value:g}, and a search compares finite numbers above 0"
 
-    def _value(self, record: Mapping[str, Any]) -> float | None:
+    def _value(self, record: Record) -> float | None:
         if self.quantity not in (THROUGHPUT, TIME):
-            found = (record["metrics"] or {}).get(self.quantity.title)
-            return None if found is None else float(found["value"])
-        times = (record["samples"] or {}).get("times_s")
+            found = (record.metrics or {}).get(self.quantity.title)
+            return None if found is None else found.value
+        times = record.samples.times_s if record.samples else ()
         if not times:
             return None
         time_s = median_of(np.asarray(times, dtype=np.float64))
         if not self.is_throughput:
             return time_s
-        items = (record["work"] or {}).get("items_per_step")
+        items = record.work.items_per_step if record.work else None
         return time_s / items if items else None
 
     def value_of(self, cost: float) -> float:
-        """The quantity itself of a cost."""
+        """Return the quantity itself of a cost."""
         return 1 / cost if self.quantity.more_is_better else cost
 
 
-def usual_metric(cases: Sequence[Case], experiment: Experiment) -> str:
-    """What is compared where nobody says it: throughput. Commands have none: the first metric of which is known whether
-    more of it is better, or else the time, as of commands beside models."""
+def default_metric(cases: Sequence[Case], experiment: Experiment) -> str:
+    """Return the name of the metric to optimize if the user names none: throughput.
+
+    For commands it is the first metric with a known direction, otherwise the time; also if models are among the
+    cases.
+    """
     commands = [case for case in cases if case.parameters.framework == COMMAND]
     if not commands:
         return "throughput"
@@ -80,7 +86,7 @@ def usual_metric(cases: Sequence[Case], experiment: Experiment) -> str:
 
 
 def objective_of(name: str, experiment: Experiment) -> Objective:
-    """A metric of the experiment, as `rate` or `rate:higher`, or else `throughput` or `time`. Raises UserError."""
+    """Return the objective `rate` or `rate:higher` (a metric), `throughput` or `time`. Raises UserError for others."""
     plain, _, way = name.partition(":")
     metric = experiment.metrics.get(plain)
     if metric is None and name in _NAMED:
@@ -89,7 +95,7 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
         hint = nearest(plain, [*_NAMED, *experiment.metrics])
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
     if way not in ("", "higher", "lower"):
-        raise UserError(f"what is to be best of '{plain}' is said as :higher or :lower", where=f"--metric {name}")
+        raise UserError(f"'{name}' has an unknown direction: add :higher or :lower", where="--metric")
     better = way or metrics.better(metric.model_dump())
     if better is None:
         raise UserError(

@@ -1,4 +1,4 @@
-"""What a search has found out, in the quantity that was tuned."""
+"""The result of a search, in the quantity that was tuned."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from hpcbench.tuning.how_to_apply import Usage
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One setting with its parameters by name, the median of its full measurements, and their 95 % interval."""
+class ConfigurationResult:
+    """A configuration: its parameters by name, and the median of its full measurements with its 95 % CI."""
 
     case: str
     parameters: Mapping[str, Any]
-    value: Interval | None  # None where it was not measured as the experiment asks
+    value: Interval | None  # None if it was not measured in full
 
 
 @dataclass(frozen=True)
-class Grid:
-    """What the full grid says: `slower` is how many times as much the setting that was found costs as what the grid
-    chooses, told by measurements that did not choose it, and None where it has `failed` or each was measured once;
-    `best` is what all of them choose.
+class GridResult:
+    """What the full grid shows. `best` is the configuration that all of its measurements choose.
+
+    `slower` is the cost of the recommended configuration over that of the grid's choice, by measurements that did not
+    make the choice. It is None if the configuration `failed` in the grid, or if each was measured once.
     """
 
-    best: Setting
+    best: ConfigurationResult
     slower: Interval | None
     beats: int
     of: int
@@ -34,19 +35,18 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`best` is the default unless another setting is certainly better; `gain` is that of `winner` over the default.
+class Recommendation:
+    """The recommended configuration: `best` is the default unless another one is significantly better.
 
-    The gain is known from so many `pairs`. `beats` counts the other settings of the `of` measured ones that seem worse:
-    most were measured briefly, and what seemed good was measured again. `usage` is how the best is used outside
-    hpcbench. `differs` is in what the work of the best is another than the default's: both, by name. `inherited` are
-    variables of threads that the default had from the environment, though nobody set them in the experiment: all
-    settings had them, but for those that they set themselves.
+    `gain` is that of `winner` over the default, from so many `pairs`. `beats` counts the other configurations, `of`
+    those measured, that seem worse; most were measured briefly. `usage` is how to use the best outside hpcbench.
+    `differs` has what differs between the work of the best and of the default: both values, by name. `inherited` are
+    variables of threads that the default had from the environment, though the experiment does not set them.
     """
 
-    best: Setting
-    default: Setting
-    winner: Setting
+    best: ConfigurationResult
+    default: ConfigurationResult
+    winner: ConfigurationResult
     gain: Interval | None
     certain: bool
     pairs: int
@@ -58,14 +58,16 @@ class Answer:
 
     @property
     def share_beaten(self) -> float | None:
-        """The part of the other settings that are worse; None where there is no other."""
+        """The fraction of the other configurations that are worse; None if there are no others."""
         return self.beats / self.of if self.of else None
 
 
 @dataclass(frozen=True)
-class AtShape:
-    """What a schedule gains over the best fixed setting at another shape than the one that it was made at; where one of
-    both could not be measured there, `why`."""
+class HeldOutResult:
+    """The gain of a thread plan over the best fixed configuration at a shape that it was not made for.
+
+    `why` says why one of them could not be measured there.
+    """
 
     shape: Mapping[str, Any]
     gain: Interval | None
@@ -74,24 +76,27 @@ class AtShape:
 
 
 @dataclass(frozen=True)
-class BySection:
-    """Threads by section of the network beside the best fixed setting: `schedule` is a file in the workspace, and `why`
-    says why there is none. It is to be used where its gain is `certain`; else `held_out_left` shapes were not measured.
-    `seconds` is what its measurements took; `fixed_threads` the best single count of one process, if known."""
+class ScheduleResult:
+    """The gain of a per-layer thread plan over the best fixed configuration.
+
+    `schedule` is its file in the workspace; `why` says why there is none. If its gain is not `certain`,
+    `held_out_left` shapes were not measured. `seconds` is the time of its measurements, `fixed_threads` the best
+    single count of one process, if known.
+    """
 
     schedule: str | None
     why: str | None
     seconds: float
     gain: Interval | None = None
     certain: bool = False
-    held_out: tuple[AtShape, ...] = ()
+    held_out: tuple[HeldOutResult, ...] = ()
     held_out_left: int = 0
     fixed_threads: int | None = None
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A setting that did not complete, or not each time, and why."""
+    """A configuration that failed at least once, and why."""
 
     case: str
     parameters: Mapping[str, Any]
@@ -99,20 +104,20 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Of one kind of work: the `answer`, None where no setting could be measured.
+class TuningResult:
+    """The result of one context. `answer` is None if no configuration could be measured.
 
-    `seconds` is what all `measurements` took, of which others have `disturbed` so many; `grid_seconds` what the full
-    grid takes, at the pace of the full measurements so far, None where there is none.
+    `seconds` is the time of all `measurements`, of which so many were `disturbed` by interference. `grid_seconds` is
+    the time of the full grid, by the full measurements so far; None without any.
     """
 
     title: str
     settings: int
-    answer: Answer | None
+    answer: Recommendation | None
     failed: tuple[Failure, ...]
     seconds: float
     measurements: int
     disturbed: int
     grid_seconds: float | None
-    grid: Grid | None = None
-    by_section: BySection | None = None  # where the experiment asks for `threads: dynamic`
+    grid: GridResult | None = None
+    by_section: ScheduleResult | None = None  # if the experiment asks for `threads: dynamic`

@@ -1,4 +1,4 @@
-"""What a search has found as a file beside its records."""
+"""The result of a search as a file next to its records."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from hpcbench.config.yaml_document import first_message
 from hpcbench.core.files import write_whole
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
-from hpcbench.tuning.result import Finding
+from hpcbench.tuning.result import TuningResult
 from hpcbench.util.bounded_read import content
 
-_FINDINGS = TypeAdapter(list[Finding])
+_FINDINGS = TypeAdapter(list[TuningResult])
 
 
-def keep(paths: SweepPaths, findings: Sequence[Finding]) -> None:
-    """Write what a search has found beside its records."""
-    write_whole(str(paths.findings), as_json(findings) + "\n")
+def save_results(paths: SweepPaths, results: Sequence[TuningResult]) -> None:
+    """Write the results of a search next to its records."""
+    write_whole(str(paths.findings), as_json(results) + "\n")
 
 
-def as_json(findings: Sequence[Finding]) -> str:
-    """What a search has found, each part by its name. JSON has no number for an infinite limit: it is null, as one that
-    is not known."""
-    return json.dumps(_named(findings), indent=1, allow_nan=False)
+def save_schedule(paths: SweepPaths, case: str, schedule: Mapping[str, Any]) -> str:
+    """Write the per-layer thread plan that a case has found; return its path in the workspace."""
+    path = paths.results / "schedules" / f"{case}.json"
+    write_whole(str(path), json.dumps(schedule, indent=1) + "\n")
+    return str(path.relative_to(paths.results.parents[1]))
+
+
+def as_json(results: Sequence[TuningResult]) -> str:
+    """Return the results of a search as JSON. An infinite limit becomes null, like an unknown one."""
+    return json.dumps(_named(results), indent=1, allow_nan=False)
 
 
 def _named(value: Any) -> Any:
     if is_dataclass(value):
         return {each.name: _named(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # else JSON makes a bare array of what has names
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # otherwise JSON drops the names
         return _named(value._asdict())
     if isinstance(value, Mapping):
         return {name: _named(each) for name, each in value.items()}
@@ -43,13 +49,13 @@ def _named(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def all_answered(findings: Sequence[Finding]) -> bool:
-    """Whether there is a best setting of each kind of work."""
-    return all(finding.answer for finding in findings)
+def all_recommended(results: Sequence[TuningResult]) -> bool:
+    """Return whether every context has a recommendation."""
+    return all(finding.answer for finding in results)
 
 
-def read(paths: SweepPaths) -> list[Finding] | None:
-    """What a search has found; None where it has not ended. Raises UserError where the file is damaged."""
+def read_results(paths: SweepPaths) -> list[TuningResult] | None:
+    """Return the results of a search; None if it has not ended. Raises UserError if the file is damaged."""
     try:
         return _FINDINGS.validate_json(content(paths.findings))
     except FileNotFoundError:

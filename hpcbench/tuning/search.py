@@ -1,4 +1,4 @@
-"""From the settings of an experiment to the best of them: drop the bad, try the good, confirm the best."""
+"""The search: drop bad configurations, measure good ones for longer, confirm the best."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hpcbench.analysis.stats.intervals import LEVEL
-from hpcbench.tuning.ask_tell import Notebook, Search
+from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.fidelity import Stage
-from hpcbench.tuning.paired_comparison import FEWEST, Verdict, duel
+from hpcbench.tuning.paired_comparison import MIN_PAIRS, Verdict, compare
 from hpcbench.tuning.successive_halving import halve
 
 FINALISTS = 3
 FINALS = 2  # times that each finalist is measured as the experiment asks
-DUEL = 0.045  # of the full grid, for each of two
+MAX_PAIRS_FRACTION = 0.045  # of the full grid
 
 
-class Scout(Protocol):
-    """What chooses settings to look at where there are too many to measure all."""
+class Sampler(Protocol):
+    """Chooses configurations to measure if there are too many to measure all."""
 
-    def look(self, notebook: Notebook, default: int) -> Search[None]:
-        """Measure some briefly."""
+    def sample(self, trials: Trials, default: int) -> Search[None]:
+        """Measure some configurations briefly."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """`best` is what to use: the default, unless another one is certainly better. `winner` is what seemed best."""
+class SearchResult:
+    """The result of a search. `best` is the default unless another one is significantly better; `winner` seemed best.
+
+    `verdict` compares the winner with the default; it is None if they are the same.
+    """
 
     best: int
     winner: int
@@ -36,56 +39,58 @@ class Found:
 
 
 def search(
-    notebook: Notebook, settings: Collection[int], default: int, repetitions: int, scout: Scout | None = None
-) -> Search[Found | None]:
-    """The best of these settings, which hold the default; None where every one failed. Where all finalists fail, when
-    they are measured for longer, the best of the others are the next.
+    trials: Trials, configurations: Collection[int], default: int, repetitions: int, sampler: Sampler | None = None
+) -> Search[SearchResult | None]:
+    """Return the best of these configurations, among which is the default; None if every one failed.
 
-    With a scout, only what it looked at is compared. `repetitions` are those of a setting in the full grid.
+    If all finalists fail when they are measured for longer, the best of the others follow. With a sampler, only its
+    configurations are compared. `repetitions` are those of a configuration in the full grid.
     """
-    if scout is None:
-        yield from notebook.measure(settings, Stage.SHORT)
+    if sampler is None:
+        yield from trials.measure(configurations, Stage.SHORT)
     else:
-        yield from scout.look(notebook, default)
-    while notebook.settings:
-        finalists = yield from halve(notebook, notebook.settings, FINALISTS)
-        winner = yield from _final(notebook, finalists)
+        yield from sampler.sample(trials, default)
+    while trials.configurations:
+        finalists = yield from halve(trials, trials.configurations, FINALISTS)
+        winner = yield from _final(trials, finalists)
         if winner is None:
             continue
         if winner == default:
-            effects = notebook.effects()  # before, for one more failure shall not make it unknown
-            yield from _known(notebook, default)
-            return Found(winner, winner, None, effects)
-        notebook.failed.discard(default)  # to fail once may be chance, and what takes its place is recommended
-        verdict = yield from duel(notebook, winner, default, most_pairs(len(settings), repetitions))
+            effects = trials.effects()  # now: a later failure must not make them unknown
+            yield from _known(trials, default)
+            return SearchResult(winner, winner, None, effects)
+        trials.failed.discard(default)  # a single failure may be chance, and its replacement is recommended
+        verdict = yield from compare(trials, winner, default, max_pairs(len(configurations), repetitions))
         best = winner if verdict.certain else default
-        if best in notebook.settings:  # not where both have failed
-            return Found(best, winner, verdict, notebook.effects())
+        if best in trials.configurations:  # unless both have failed
+            return SearchResult(best, winner, verdict, trials.effects())
     return None
 
 
-def _known(notebook: Notebook, setting: int) -> Search[None]:
-    """Measure it as the experiment asks until its median has an interval."""
-    for _ in range(FEWEST - notebook.times(setting, Stage.FULL)):
-        yield from notebook.measure([setting], Stage.FULL)
+def _known(trials: Trials, configuration: int) -> Search[None]:
+    """Measure a configuration in full until its median has an interval."""
+    for _ in range(MIN_PAIRS - trials.times(configuration, Stage.FULL)):
+        yield from trials.measure([configuration], Stage.FULL)
 
 
-def most_pairs(settings: int, repetitions: int) -> int:
-    """Of a duel: as many as the experiment has repetitions; where the full grid is large, up to three times as many, as
-    far as that is so small a part of it for each of both that the whole search stays below a quarter of it."""
-    return max(repetitions, min(3 * repetitions, int(DUEL * settings * repetitions)))
+def max_pairs(configurations: int, repetitions: int) -> int:
+    """Return the maximum number of pairs of the final comparison: the number of repetitions.
+
+    In a large grid it is up to three times as many, as long as the whole search stays below a quarter of the grid.
+    """
+    return max(repetitions, min(3 * repetitions, int(MAX_PAIRS_FRACTION * configurations * repetitions)))
 
 
-def _final(notebook: Notebook, finalists: Collection[int]) -> Search[int | None]:
-    """The best of the finalists, each measured as the experiment asks."""
+def _final(trials: Trials, finalists: Collection[int]) -> Search[int | None]:
+    """Return the best of the finalists by full measurements; None if all fail."""
     left = set(finalists)
     for _ in range(FINALS):
-        yield from notebook.measure(left, Stage.FULL)
-        left -= notebook.failed
+        yield from trials.measure(left, Stage.FULL)
+        left -= trials.failed
         if not left:
             return None
-        order = [setting for setting in notebook.effects().order() if setting in left]
-        left = {each for each in order if not notebook.effects().is_surely_worse(each, order[0], LEVEL)}
+        order = [configuration for configuration in trials.effects().order() if configuration in left]
+        left = {each for each in order if not trials.effects().is_significantly_worse(each, order[0], LEVEL)}
         if len(left) == 1:
             break
-    return next(setting for setting in notebook.effects().order() if setting in left)
+    return next(configuration for configuration in trials.effects().order() if configuration in left)

@@ -1,4 +1,4 @@
-"""The cases of an experiment as settings of equal work, with the default of a plain user among them."""
+"""The cases of an experiment as configurations of equal work, with the framework's default among them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from hpcbench.config.parameters import CHOICES, Parameters
 from hpcbench.config.yaml_document import Document
-from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS
+from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id, where_written
 from hpcbench.plan.packing import Resources, resources_of
 from hpcbench.tuning.objective import Objective
 
-# What one may choose without doing other work; the batch size only where what counts is the throughput.
+# Parameters that do not change the work; the batch size, too, if the objective is throughput.
 _PERMISSION = "oversubscribe"
 _CHOICES = (*CHOICES, "framework", "environment", "dtype", _PERMISSION)
-# Often, from tags, the framework and counts of threads.
+# Parameters that often follow from tags, the framework and thread counts.
 _FOLLOWING = ("command", "environment", "execution", "threads", _PERMISSION)
 _USUAL_DTYPE = Parameters.model_fields["dtype"].default
 _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
@@ -27,10 +27,11 @@ _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
 @dataclass(frozen=True)
 class Context:
-    """What is tuned: `cases` of equal work, also with no setting set. `default` is the place of what a plain user gets.
+    """The configurations that are compared: `cases` of equal work. `default` is the index of the one with nothing
+    set.
 
-    `names` are the parameters and tags in which they differ; `dynamic` is a case of threads by section, where these are
-    wanted, too; `apart` is what tells the work from that of other contexts, besides what any title says.
+    `names` are the parameters and tags in which they differ. `dynamic` is the case that asks for threads by section,
+    if there is one. `apart` distinguishes the context from others, in addition to the title.
     """
 
     cases: tuple[Case, ...]
@@ -40,12 +41,12 @@ class Context:
     apart: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, case: Case) -> dict[str, Any]:
-        """What tells a case from the others."""
+        """Return what distinguishes a case from the others."""
         return _named(case, self.names)
 
     @property
     def title(self) -> str:
-        """What all of them work on."""
+        """The work of all cases as text."""
         parameters = self.cases[0].parameters
         if parameters.framework == COMMAND:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
@@ -58,13 +59,15 @@ class Context:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The same of all cases."""
+        """What distinguishes each case from the others, for all cases."""
         return [self.values(case) for case in self.cases]
 
 
 def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
-    """The cases by what they work on, each with its default. Raises UserError where they need several
-    nodes, one of them other resources than another, or have no such objective."""
+    """Return the cases by their work, each with its default.
+
+    Raises UserError if they need several nodes or different resources, or if a command is to be tuned for throughput.
+    """
     _check_resources(cases, document)
     _check_throughput(cases, objective)
     _check_dynamic([case for case in cases if case.parameters.threads == DYNAMIC], document)
@@ -77,7 +80,7 @@ def contexts(cases: Sequence[Case], objective: Objective, document: Document) ->
 
 
 def _work_of(case: Case, objective: Objective) -> str:
-    """What cases of equal work agree in; of commands nothing is known, and what differs is what is tuned."""
+    """Return a key of the case's work. All commands share one: what differs between them is what is tuned."""
     if case.parameters.framework == COMMAND:
         return COMMAND
     chosen = {*_CHOICES, *(("batch_size",) if objective.is_throughput else ())}
@@ -85,7 +88,7 @@ def _work_of(case: Case, objective: Objective) -> str:
 
 
 def _apart(cases: Sequence[Case]) -> list[str]:
-    """In what one case of each context differs: tags, and without them parameters, that no title says anyway."""
+    """Return tags, otherwise parameters, in which the contexts differ and that no title has."""
     names = [name for name in _differing(cases) if name not in (*_TITLE, *_CHOICES)] if len(cases) > 1 else []
     return [name for name in names if name in cases[0].tags] or names
 
@@ -101,13 +104,16 @@ def _check_resources(cases: Sequence[Case], document: Document) -> None:
             what = f"a search measures on one node, and a case asks for {case.parameters.nodes}"
             hint = "hpcbench sweep measures cases of several nodes"
             raise document.error(what, where_written("nodes", document), hint)
-        if _asked(case) != _asked(cases[0]):
-            raise document.error(
-                "settings are compared on the same nodes and CPUs, and the cases ask for others: "
-                f"{_difference(cases[0], case)}",
-                ("matrix",),
-                f"ask for the same in every case{_set_for_all(cases, case)}",
-            )
+        first, other = _asked(cases[0]), _asked(case)
+        for name in ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm"):
+            if getattr(first, name) != getattr(other, name):
+                what = "settings are compared on the same nodes and CPUs, and the cases ask for others: "
+                what += f"{name} is {getattr(first, name)} and {getattr(other, name)}"
+                hint = "ask for the same in every case"
+                if name != "slurm":
+                    most = max(getattr(_asked(each), name) for each in cases)
+                    hint += f", as what the largest of them needs: --set {name}={most}"
+                raise document.error(what, ("matrix",), hint)
 
 
 def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
@@ -136,43 +142,24 @@ def _context(cases: Sequence[Case]) -> Context:
 
 
 def _idle_tags(cases: Sequence[Case]) -> set[str]:
-    """Tags that change nothing: cases differ in them alone."""
+    """Return the tags in which cases with equal parameters differ."""
     first: dict[str, Case] = {}
     pairs = [(first.setdefault(case_id(case.parameters, {}), case), case) for case in cases]
     return {name for one, other in pairs for name, value in other.tags.items() if one.tags[name] != value}
 
 
 def _limit(dynamic: Case) -> float:
-    """How many threads a section may have; a search with more of them tries fewer, too."""
+    """Return the maximum number of threads of a section; a search with a higher limit tries fewer, too."""
     return dynamic.parameters.intra_op_threads or math.inf
 
 
 def _asked(case: Case) -> Resources:
-    """For which resources, wherever the framework is."""
+    """Return the requested resources, whatever the environment."""
     return replace(resources_of(case), environment="")
 
 
-def _set_for_all(cases: Sequence[Case], other: Case) -> str:
-    """The option that gives every case what the largest of them asks for, where it is a number."""
-    name = _differs_in(cases[0], other)
-    if name == "slurm":
-        return ""
-    return f", as what the largest of them needs: --set {name}={max(getattr(_asked(case), name) for case in cases)}"
-
-
-def _difference(one: Case, other: Case) -> str:
-    name = _differs_in(one, other)
-    return f"{name} is {getattr(_asked(one), name)} and {getattr(_asked(other), name)}"
-
-
-def _differs_in(one: Case, other: Case) -> str:
-    asked, also = _asked(one), _asked(other)
-    names = ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm")
-    return next(name for name in names if getattr(asked, name) != getattr(also, name))
-
-
 def _plain_cases(cases: Sequence[Case]) -> list[Case]:
-    """The same with nothing set, nor tagged but by what all have: a tag may follow from a setting."""
+    """Return the cases with nothing set, and only the tags that all share: a tag may follow from a setting."""
     common = {
         name: value if all(each.tags[name] == value for each in cases) else None
         for name, value in cases[0].tags.items()
@@ -181,16 +168,17 @@ def _plain_cases(cases: Sequence[Case]) -> list[Case]:
 
 
 def plain(case: Case) -> Case:
-    """The same with no setting set: what a plain user gets; a command as it is."""
+    """Return the case with nothing set: the framework's defaults. A command stays as it is."""
     if case.parameters.framework == COMMAND:
         return case
     return changed(case, dict.fromkeys((*CHOICES, _PERMISSION)))
 
 
 def changed(case: Case, values: Mapping[str, Any]) -> Case:
-    """The case with these parameters, null for the default. Raises ValueError where they do not fit together.
+    """Return the case with these parameters; None stands for the default. Raises ValueError if they do not fit
+    together.
 
-    How it compares in what the experiment is `monotone` in is not known.
+    Its size for the experiment's `monotone` is unknown.
     """
     kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
     given = {name: value for name, value in values.items() if value is not None}
@@ -200,14 +188,14 @@ def changed(case: Case, values: Mapping[str, Any]) -> Case:
 
 
 def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What follows from the others where nothing is said."""
-    counts = (given.get(name) for name in ("intra_op_threads", "inter_op_threads"))
+    """Return the parameters that follow from others if they are not set."""
+    counts = (given.get(name) for name in THREAD_COUNTS)
     threads = "fixed" if any(counts) else "none"
     return {"execution": FRAMEWORKS[framework].executions[0], "threads": threads}
 
 
 def _differing(cases: Sequence[Case], idle: Collection[str] = ()) -> tuple[str, ...]:
-    """In what they differ, without what follows from it, and without `idle` tags."""
+    """Return the parameters and tags in which cases differ, without `idle` tags and those that follow from others."""
     every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
 
     def distinct(names: Sequence[str]) -> int:

@@ -1,8 +1,8 @@
-"""Few of many settings: measure all of them briefly, drop the worse two thirds, and measure the rest for longer.
+"""A few of many configurations: measure all briefly, drop the worse two thirds, and measure the rest for longer.
 
 Successive halving (Jamieson and Talwalkar, 2016, "Non-stochastic best arm identification and hyperparameter
-optimization", AISTATS; thirds as in Li et al., 2018, "Hyperband", JMLR 18). What is certainly worse than the best, by
-the interval of their difference, is dropped whatever its rank.
+optimization", AISTATS; thirds as in Li et al., 2018, "Hyperband", JMLR 18). A configuration that is significantly
+worse than the best is dropped whatever its rank.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ import math
 from collections.abc import Collection
 
 from hpcbench.analysis.stats.intervals import LEVEL
-from hpcbench.tuning.ask_tell import Notebook, Search
+from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.fidelity import Stage
 
-KEPT = 1 / 3
+KEPT_FRACTION = 1 / 3
 
 
-def halve(notebook: Notebook, settings: Collection[int], most: int) -> Search[list[int]]:
-    """The best of these settings, `most` at most, the best first. They have been measured briefly before."""
-    left = list(settings)
+def halve(trials: Trials, configurations: Collection[int], most: int) -> Search[list[int]]:
+    """Return the best of these configurations, at most `most`, the best first. They were measured briefly before."""
+    left = list(configurations)
     while True:
-        left = _kept(notebook.effects(), left, most)
+        left = _kept(trials.effects(), left, most)
         if len(left) <= most:
             return left
-        yield from notebook.measure(left, Stage.MEDIUM)
+        yield from trials.measure(left, Stage.MEDIUM)
 
 
-def _kept(effects: Effects, settings: Collection[int], most: int) -> list[int]:
-    among = set(settings)
-    order = [setting for setting in effects.order() if setting in among]
-    order = order[: max(most, math.ceil(KEPT * len(order)))]
-    return [setting for setting in order if not effects.is_surely_worse(setting, order[0], LEVEL)]
+def _kept(effects: Effects, configurations: Collection[int], most: int) -> list[int]:
+    among = set(configurations)
+    order = [configuration for configuration in effects.order() if configuration in among]
+    order = order[: max(most, math.ceil(KEPT_FRACTION * len(order)))]
+    return [
+        configuration for configuration in order if not effects.is_significantly_worse(configuration, order[0], LEVEL)
+    ]

@@ -1,9 +1,8 @@
-"""Finding a schedule of threads by section, and holding it against the best fixed setting, also at other shapes."""
+"""Searches a per-layer thread plan, and compares it with the best fixed configuration, also at other shapes."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,89 +10,89 @@ from pydantic import ValidationError
 
 from hpcbench.config.yaml_document import first_message
 from hpcbench.core import status
-from hpcbench.core.files import write_whole
 from hpcbench.core.frameworks import SCHEDULE
+from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import Record, ending
-from hpcbench.tuning.ask_tell import Notebook, conduct
+from hpcbench.store.records import ending
+from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.fidelity import Stage
-from hpcbench.tuning.measurement_runner import Bench
-from hpcbench.tuning.paired_comparison import Verdict, duel
-from hpcbench.tuning.result import AtShape, BySection
+from hpcbench.tuning.measurements import Measurements, Steps
+from hpcbench.tuning.paired_comparison import Verdict, compare
+from hpcbench.tuning.result import HeldOutResult, ScheduleResult
 from hpcbench.tuning.search_space import changed
 
 
 @dataclass(frozen=True)
-class SectionSearch:
-    """`cases` are those of the search before, by the numbers that its notebook knows them by."""
+class ScheduleSearch:
+    """`cases` are those of the search before, at the indices by which its trials knows them; `best` is one of them.
 
-    bench: Bench
-    notebook: Notebook
+    `save_schedule` gets a case id and a per-layer thread plan, and returns the path by which a case can follow it.
+    """
+
+    measurements: Measurements
+    trials: Trials
     cases: Sequence[Case]
     best: int
-    dynamic: Case  # as the experiment asks for it
-    most_pairs: int
+    max_pairs: int
+    save_schedule: Callable[[str, Mapping[str, Any]], str]
 
-    def run(self, held_out: Sequence[Mapping[str, Any]]) -> BySection:
-        """What threads by section gain over the best fixed setting."""
+    def run(self, dynamic: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
+        """Return the gain of a thread plan over the best fixed configuration.
+
+        `dynamic` is the case of the experiment that asks for the plan; `held_out` are the shapes at which the plan is
+        compared again if its gain is significant.
+        """
+        left = len(held_out)
         try:
-            by_section = measured_by_section(self.cases[self.best], self.dynamic)
-        except ValidationError as error:  # the best one is of a framework, say, that has no sections
-            return BySection(None, first_message(error), 0.0, held_out_left=len(held_out))
-        record = self.bench.record(by_section, Stage.FULL)
-        found = self._found(record, by_section, held_out)
-        return replace(found, fixed_threads=(record["dynamic"] or {}).get("fixed_threads"))
+            searching = searching_case(self.cases[self.best], dynamic)
+        except ValidationError as error:  # for example, the best one is of a framework without layer groups
+            return ScheduleResult(None, first_message(error), 0.0, held_out_left=left)
+        record = yield from self.measurements.measure(searching, Stage.FULL)
+        why = _why_none(record)
+        found = ScheduleResult(None, why, self.measurements.seconds, held_out_left=left)
+        if why is None:
+            found = yield from self._compare(record, searching, held_out)
+        return replace(found, fixed_threads=(record.dynamic or {}).get("fixed_threads"))
 
-    def _found(self, record: Record, by_section: Case, held_out: Sequence[Mapping[str, Any]]) -> BySection:
-        """From the repetition that has looked for a schedule."""
-        none = _why_none(record)
-        if none is not None:
-            return BySection(None, none, self.bench.seconds, held_out_left=len(held_out))
-        file = self._kept(record)
-        scheduled = following(by_section, file)
-        verdict = self._beside(self.cases[self.best], scheduled)
+    def _compare(self, record: Record, searching: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
+        file = self.save_schedule(record.case_id, (record.dynamic or {})["schedule"])
+        fixed, scheduled = self.cases[self.best], following(searching, file)
+        verdict = yield from self._compare_pairs(fixed, scheduled)
+        found = ScheduleResult(file, None, self.measurements.seconds, verdict.gain, held_out_left=len(held_out))
         if verdict.gain is None:
-            why = f"a schedule was found, but {self._why_failed(self.cases[self.best], scheduled)}"
-            return BySection(None, why, self.bench.seconds, held_out_left=len(held_out))
+            why = f"a schedule was found, but {self._why_failed(fixed, scheduled)}"
+            return replace(found, schedule=None, why=why)
         if not verdict.certain:
-            return BySection(file, None, self.bench.seconds, verdict.gain, held_out_left=len(held_out))
-        shapes = [self._at_shape(scheduled, shape) for shape in held_out]
-        return BySection(file, None, self.bench.seconds, verdict.gain, True, tuple(shapes))
+            return found
+        shapes = []
+        for shape in held_out:
+            shapes.append((yield from self._at_shape(fixed, scheduled, shape)))
+        return replace(found, certain=True, held_out=tuple(shapes), held_out_left=0)
+
+    def _at_shape(self, fixed: Case, scheduled: Case, shape: Mapping[str, Any]) -> Steps[HeldOutResult]:
+        both = at_shape(fixed, shape), at_shape(scheduled, shape)
+        verdict = yield from self._compare_pairs(*both)
+        if verdict.gain is None:  # a failure of the fixed one counts as certain, but without a gain
+            return HeldOutResult(shape, None, False, self._why_failed(*both))
+        return HeldOutResult(shape, verdict.gain, verdict.certain)
+
+    def _compare_pairs(self, fixed: Case, scheduled: Case) -> Steps[Verdict]:
+        first = len(self.cases)
+        # The noise is known from the search before; configurations at another shape are others.
+        steps = compare(self.trials.continued(), first + 1, first, self.max_pairs)
+        return (yield from self.measurements.run(steps, [*self.cases, fixed, scheduled]))
 
     def _why_failed(self, fixed: Case, scheduled: Case) -> str:
-        """Why the two could not be compared."""
-        for_it, for_fixed = self.bench.failures(scheduled), self.bench.failures(fixed)
-        which = "following it" if for_it else "the best fixed setting beside it"
-        return f"{which} failed: {(for_it or for_fixed)[0]}"
-
-    def _kept(self, record: Record) -> str:
-        """The schedule of a record as a file; its path in the workspace."""
-        results = self.bench.sweep.paths.results
-        path = results / "schedules" / f"{record['case_id']}.json"
-        write_whole(str(path), json.dumps(record["dynamic"]["schedule"], indent=1) + "\n")
-        return str(path.relative_to(results.parents[1]))
-
-    def _at_shape(self, scheduled: Case, shape: Mapping[str, Any]) -> AtShape:
-        both = at_shape(self.cases[self.best], shape), at_shape(scheduled, shape)
-        verdict = self._beside(*both)
-        if verdict.gain is None:  # of a fixed setting that fails, a duel is certain: but nothing is known of a gain
-            return AtShape(shape, None, False, self._why_failed(*both))
-        return AtShape(shape, verdict.gain, verdict.certain)
-
-    def _beside(self, fixed: Case, scheduled: Case) -> Verdict:
-        first = len(self.cases)
-        cases = [*self.cases, fixed, scheduled]
-        # What is known of the noise is that of the search before; settings at another shape are others.
-        notebook = self.notebook.continued()
-        steps = duel(notebook, first + 1, first, self.most_pairs)
-        return conduct(steps, lambda block: self.bench.block(cases, block))
+        failures = self.measurements.failures(scheduled)
+        which = "following it" if failures else "the best fixed configuration"
+        return f"{which} failed: {(failures or self.measurements.failures(fixed))[0]}"
 
 
 def _why_none(record: Record) -> str | None:
-    """Why a repetition has found no schedule; None where it has."""
-    if record["status"] != status.COMPLETED:
+    """Return why a run has found no thread plan; None if it has."""
+    if record.status != status.COMPLETED:
         return ending(record)
-    found = record["dynamic"] or {}
+    found = record.dynamic or {}
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))
 
 
@@ -101,20 +100,23 @@ _OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # a sche
 _ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of threads by section
 
 
-def measured_by_section(best: Case, dynamic: Case) -> Case:
-    """The best setting with a count of threads for each section, which a repetition of it has to find: of as many
-    threads at most, and in sections as deep, as the experiment asks for by a `dynamic` case."""
+def searching_case(best: Case, dynamic: Case) -> Case:
+    """Return the best configuration with a per-layer thread plan, which a run of it has to find.
+
+    Limits of threads and depth are those of `dynamic`.
+    """
     asked = {name: getattr(dynamic.parameters, name) for name in _ASKED}
     return changed(best, {**dict.fromkeys(_OF_ONE_COUNT), **asked})
 
 
 def following(by_section: Case, schedule: str) -> Case:
-    """The same with the schedule in a file of the workspace."""
+    """Return the case that follows the thread plan in a file of the workspace."""
     return changed(by_section, {"schedule": schedule, "section_depth": None})
 
 
 def at_shape(case: Case, shape: Mapping[str, Any]) -> Case:
-    """The case with other sizes, as `batch_size` and `model_options.NAME`. Raises ValueError for what is no network."""
+    """Return the case with other sizes: `batch_size` and `model_options.NAME`. Raises ValueError for an invalid
+    network."""
     options = {name.partition(".")[2]: value for name, value in shape.items() if "." in name}
     sizes = {name: value for name, value in shape.items() if "." not in name}
     return changed(case, {**sizes, "model_options": {**case.parameters.model_options, **options}})

@@ -101,8 +101,9 @@ def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(clu
         slurm={"mem": "3G", "time": "00:05:00"},
     )
     cluster("sweep", experiment, "--wait", expect=1)
-    for record in cluster.records():
-        case = (record["parameters"]["framework"], record["parameters"]["strategy"])
+    records = {(r["parameters"]["framework"], r["parameters"]["strategy"]): r for r in cluster.records()}
+    assert set(records) == set(pairs)
+    for case, record in records.items():
         assert record["status"] == "failed", case
         assert (record["error"]["rank"], record["error"]["signal"]) == (1, "SIGKILL"), (case, record["error"])
         ended = [datetime.fromisoformat(rank["ended_at"]) for rank in record["ranks"]]

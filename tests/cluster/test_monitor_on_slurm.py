@@ -23,8 +23,8 @@ def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_s
         assert record["interference"]["verdict"] == "disturbed"
         assert record["interference"]["reason"] is None, "no node was without a monitor"
         assert "cpu" in record["interference"]["found"][0]["causes"]
-        assert len(record["watched"]) == 2
-        assert all(max(node["usage"]["own.processes"]) >= 1 for node in record["watched"]), "they were found"
+        assert len(record["monitors"]) == 2
+        assert all(max(node["usage"]["own.processes"]) >= 1 for node in record["monitors"]), "they were found"
     job = records[0]["slurm"]["array_job_id"]
     wait_until(lambda: not slurm("squeue", "--noheader", f"--jobs={job}"))
     (kept,) = cluster.workspace.glob("results/*/timelines/*/*.gz")

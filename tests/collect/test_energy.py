@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from hpcbench.collect.energy import COLUMNS, energy_columns
 from hpcbench.core.energy import Energy
-from hpcbench.node.monitor import energy
+from hpcbench.core.record import Record
+from hpcbench.core.typed_json import to_json
+from tests.fixtures.records import a_record
 
-MakeRecord = Callable[..., dict[str, Any]]
+MakeRecord = Callable[..., Record]
 GPU = {"device": "gpu", "gpus_per_task": 1}
 
 
@@ -28,11 +30,12 @@ def told(kind: str, source: str | None, **joules: float | None) -> list[Energy]:
 
 
 def node(*parts: list[Energy], host: str = "n1") -> dict[str, Any]:
-    return {"host": host, "seconds": 1.0, "energy": energy.as_json([each for part in parts for each in part])}
+    energies = to_json([each for part in parts for each in part])
+    return {"host": host, "duration_s": 1.0, "energy": energies, "usage": {}, "absent": {}}
 
 
 def ranks(*hosts: str, gpus: list[str] | None) -> list[dict[str, Any]]:
-    return [{"rank": number, "host": host, "gpus": gpus} for number, host in enumerate(hosts)]
+    return [{"rank": number, "host": host, "gpus": gpus, "ended_at": ""} for number, host in enumerate(hosts)]
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def columns(make_record: MakeRecord) -> Callable[..., dict[str, Any]]:
     """The columns of a record with these nodes; it ran on a CPU of n1, unless told otherwise."""
 
     def make(*nodes: dict[str, Any], **changes: Any) -> dict[str, Any]:
-        return energy_columns(make_record(**{"watched": list(nodes), "ranks": ranks("n1", gpus=[]), **changes}))
+        return energy_columns(make_record(**{"monitors": list(nodes), "ranks": ranks("n1", gpus=[]), **changes}))
 
     return make
 
@@ -82,10 +85,9 @@ def test_where_a_part_was_not_measured_there_is_no_sum_but_the_reason(columns: C
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=4), st.lists(st.floats(0.1, 1e6), max_size=4))
 def test_a_second_source_never_changes_what_the_first_knows(first: list[float], second: list[float]) -> None:
-    record = {"samples": None, "work": None, "ranks": []}
     own = told("cpu", "rapl", **{f"cpu{number}": joules for number, joules in enumerate(first)})
     others = told("cpu", "cray", **{f"cpu{number}": joules for number, joules in enumerate(second)})
-    found = energy_columns({**record, "parameters": {"gpus_per_task": 0}, "watched": [node(own, others)]})
+    found = energy_columns(a_record(parameters={"gpus_per_task": 0}, monitors=[node(own, others)]))
     assert found["energy_cpu_j"] == pytest.approx(sum(first))
 
 
@@ -161,13 +163,12 @@ def test_a_repetition_that_did_not_complete_has_no_energy_and_needs_no_reason(
     assert set(found.values()) == {None}
 
 
-def test_slurms_energy_is_told_as_it_is_and_the_reason_where_there_is_none(
+def test_why_slurm_has_no_number_is_among_the_reasons(
     columns: Callable[..., dict[str, Any]],
 ) -> None:
     watched = node(told("cpu", "rapl", cpu0=100.0))
-    assert columns(watched, energy_slurm_j=4100)["energy_slurm_j"] == 4100
     found = columns(watched, energy_slurm_reason="the job measured this 2 times")
-    assert (found["energy_slurm_j"], found["energy_reason"]) == (None, "Slurm: the job measured this 2 times")
+    assert found["energy_reason"] == "Slurm: the job measured this 2 times"
     assert found["energy_cpu_j"] == 100.0
 
 

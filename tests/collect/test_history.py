@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hpcbench.collect.history import drivers, heads, read_past
+from hpcbench.core.record import Record
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.host.inventory_file import path_of
 from hpcbench.store.records import RECONCILED
 from hpcbench.store.workspace import Workspace
 
-Record = dict[str, Any]
 Make = Callable[..., Record]
 
 
@@ -23,11 +25,11 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def write(workspace: Workspace, sweep: str, *records: Record, file: str = "job-1/local.jsonl") -> None:
+def write(workspace: Workspace, sweep: str, *records: Record | dict[str, Any], file: str = "job-1/local.jsonl") -> None:
     path = workspace.paths(sweep).records / file
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as lines:
-        lines.writelines(json.dumps({**record, "sweep": sweep}) + "\n" for record in records)
+        lines.writelines(json.dumps({**to_json(record), "sweep": sweep}) + "\n" for record in records)
 
 
 def read(workspace: Workspace) -> Any:
@@ -65,7 +67,7 @@ def test_what_was_made_up_later_does_not_say_when_a_sweep_began(workspace: Works
 
 
 def test_the_best_attempt_of_each_repetition_counts(workspace: Workspace, make_record: Make) -> None:
-    disturbed = {"verdict": "disturbed", "found": [{"causes": ["cpu"]}]}
+    disturbed = {"verdict": "disturbed", "found": [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}]}
     write(
         workspace,
         "sweep-1",
@@ -97,8 +99,8 @@ def test_sweeps_that_cannot_be_read_are_left_out_whole_and_of_others_damaged_rec
     workspace: Workspace, make_record: Make
 ) -> None:
     write(workspace, "good", make_record())
-    write(workspace, "newer", make_record(), make_record(1, schema=99))
-    odd = make_record(1)
+    write(workspace, "newer", make_record(), replace(make_record(1), schema=99))
+    odd = to_json(make_record(1))
     del odd["nodes"]
     write(workspace, "odd", make_record(), odd)
     past = read(workspace)

@@ -14,6 +14,7 @@ from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.samples import of_whole
+from hpcbench.core.typed_json import to_json
 
 MakeRecord = Callable[..., dict[str, Any]]
 COMMAND = {"framework": "command", "model": None, "command": "./bench"}
@@ -31,7 +32,7 @@ def make_command(make_record: MakeRecord) -> MakeRecord:
         changes.setdefault("metrics", found if completed else None)
         facts = {
             **nothing,
-            "samples": of_whole(2.0, 2.0, None),
+            "samples": to_json(of_whole(2.0, 2.0, None)),
         }
         return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
 

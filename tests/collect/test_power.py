@@ -4,6 +4,7 @@ these are made up."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import pytest
 
 from hpcbench.collect.power import COLUMNS, MOST_POINTS, power_over_time
 from hpcbench.core.energy import Energy
+from hpcbench.core.record import Record
+from hpcbench.core.samples import Window
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.monitor import timeline
 from hpcbench.node.monitor.power_sensors import Meter
 from hpcbench.node.monitor.timeline import Writer
 from hpcbench.store.workspace import SweepPaths
 
-MakeRecord = Callable[..., dict[str, Any]]
+MakeRecord = Callable[..., Record]
 Watts = Callable[[float], float]
 CPU = Meter("cpu0", counter="rapl.cpu0_uj", joules=1e-6, resets="rapl.cpu0_resets", counter_sensor="rapl")
 BLADE = Meter("node", counter="cray.node_j", counter_sensor="cray")
@@ -58,19 +62,21 @@ def seen(
 
 
 def node(*domains: str, host: str = "n1") -> dict[str, Any]:
-    energies = [Energy(*OF[domain], domain, 1000.0, 1.0)._asdict() for domain in domains]
-    return {"host": host, "seconds": END - START, "energy": energies}
+    energies = [to_json(Energy(*OF[domain], domain, 1000.0, 1.0)) for domain in domains]
+    return {"host": host, "duration_s": END - START, "energy": energies, "usage": {}, "absent": {}}
 
 
 @pytest.fixture
-def measured(make_record: MakeRecord) -> Callable[..., dict[str, Any]]:
+def measured(make_record: MakeRecord) -> MakeRecord:
     """A record of the first element of array 40, which was job 41, on nodes with these meters."""
 
-    def make(*nodes: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    def make(*nodes: dict[str, Any], **changes: Any) -> Record:
         slurm = {**ARRAY, "job_id": "41"}
-        record = make_record(times_s=[0.1] * 100, **{"watched": nodes, "repetition": 3, **changes})
-        record["samples"]["windows"] = [[START, 105.0, 50], [105.0, END, 50]]
-        return {**record, "slurm": changes.get("slurm", slurm)}
+        record = make_record(times_s=[0.1] * 100, **{"monitors": list(nodes), "repetition": 3, **changes})
+        if record.samples:
+            windows = [Window(START, 105.0, 50), Window(105.0, END, 50)]
+            record = replace(record, samples=replace(record.samples, windows=windows))
+        return replace(record, slurm=changes.get("slurm", slurm))
 
     return make
 
@@ -161,7 +167,7 @@ def test_of_made_up_meters_of_several_nodes_the_clocks_are_set_by_the_end_of_the
     late = ticks(lambda time: 100.0 if time < START + 5000 else 300.0, start=5095.0, end=5115.0)
     timeline.keep(seen(tmp_path, late, GPU, host="n2", ended_s=5120.0), str(kept))
     timeline.keep(seen(tmp_path, late, GPU, host="n3", ended_s=None), str(kept))  # its monitor was killed
-    ranks = [{"rank": number, "host": f"n{number + 1}", "gpus": None} for number in range(3)]
+    ranks = [{"rank": number, "host": f"n{number + 1}", "ended_at": "", "gpus": None} for number in range(3)]
     nodes = [node("gpu0", host=f"n{number + 1}") for number in range(3)]
     record = measured(*nodes, ranks=ranks, parameters={"device": "gpu", "gpus_per_task": 1})
     frame = power_over_time(paths, [record])
@@ -239,9 +245,9 @@ def test_without_a_meter_nothing_is_opened(
     paths: SweepPaths, measured: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timeline, "read_kept", lambda *_: pytest.fail("it was opened"))
-    nothing = Energy("cpu", None, "cpu", reason="no RAPL")._asdict()
-    unmetered = {"host": "n1", "seconds": 1.0, "energy": [nothing]}
-    for records in ([], [measured()], [measured(unmetered)], [{**measured(node("cpu0")), "samples": None}]):
+    nothing = to_json(Energy("cpu", None, "cpu", reason="no RAPL"))
+    unmetered = {"host": "n1", "duration_s": 1.0, "energy": [nothing], "usage": {}, "absent": {}}
+    for records in ([], [measured()], [measured(unmetered)], [replace(measured(node("cpu0")), samples=None)]):
         frame = power_over_time(paths, records)
         assert list(frame) == COLUMNS
         assert frame.empty

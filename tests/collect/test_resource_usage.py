@@ -10,10 +10,11 @@ import pytest
 
 from hpcbench.collect.resource_usage import Charges, used
 from hpcbench.collect.table import repetition_table
-from hpcbench.config.pricing import Price, Taken
+from hpcbench.config.pricing import Allocation, Price
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.store.run_record import run_record
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from tests.collect.test_energy import node, told
@@ -48,10 +49,10 @@ def progress(make_planned: Callable[..., PlannedRun]) -> Callable[..., Progress]
 
 def test_a_repetition_takes_its_part_of_whole_nodes(sweep: Callable[..., Sweep], make_record: MakeRecord) -> None:
     record = make_record(nodes=[NODE])
-    assert Charges(sweep()).of("job-1", record).taken == Taken(1, 48, 0, True)
-    assert Charges(sweep(width=4)).of("job-1", record).taken == Taken(0.25, 12, 0, True)
-    assert Charges(sweep(exclusive=False)).of("job-1", record).taken == Taken(1, 1, 0)
-    assert Charges(sweep(width=4, exclusive=False)).of("job-1", record).taken == Taken(0.25, 1, 0)
+    assert Charges(sweep()).of("job-1", record).allocation == Allocation(1, 48, 0, True)
+    assert Charges(sweep(width=4)).of("job-1", record).allocation == Allocation(0.25, 12, 0, True)
+    assert Charges(sweep(exclusive=False)).of("job-1", record).allocation == Allocation(1, 1, 0)
+    assert Charges(sweep(width=4, exclusive=False)).of("job-1", record).allocation == Allocation(0.25, 1, 0)
 
 
 def test_nodes_that_have_not_told_are_as_large_as_the_site_file_says(
@@ -59,8 +60,8 @@ def test_nodes_that_have_not_told_are_as_large_as_the_site_file_says(
 ) -> None:
     partitions = {"main": {"default": True, "cpus_per_node": 40}}
     of_two = make_record(parameters={"nodes": 2, "strategy": "ddp"}, nodes=[NODE])
-    assert Charges(sweep(partitions=partitions)).of("job-1", of_two).taken == Taken(2, 80, 0, True)
-    assert Charges(sweep()).of("job-1", of_two).taken.unknown == "how many CPUs its nodes have"
+    assert Charges(sweep(partitions=partitions)).of("job-1", of_two).allocation == Allocation(2, 80, 0, True)
+    assert Charges(sweep()).of("job-1", of_two).allocation.unknown == "how many CPUs its nodes have"
 
 
 def test_the_table_has_the_price_of_an_hour_and_what_a_kwh_emits(
@@ -68,7 +69,7 @@ def test_the_table_has_the_price_of_an_hour_and_what_a_kwh_emits(
 ) -> None:
     charges = Charges(sweep(cost={"currency": "CHF", "core_hour": 0.5}, carbon={"g_per_kwh": 100.0, "pue": 1.2}))
     record = make_record(nodes=[NODE])
-    row = repetition_table([{**record, **charges.columns("job-1", record)}]).iloc[0]
+    row = repetition_table([run_record(record, **charges.columns("job-1", record))]).iloc[0]
     assert (row["currency"], row["price_per_hour"], row["price_reason"]) == ("CHF", 24.0, None)
     assert row["co2e_g_per_kwh"] == pytest.approx(120)
     free = Charges(sweep()).columns("job-1", record)
@@ -79,8 +80,10 @@ def test_a_sweep_has_used_all_attempts_also_those_that_do_not_count(
     sweep: Callable[..., Sweep], progress: Callable[..., Progress], make_record: MakeRecord
 ) -> None:
     """One and a half hours each, of 48 cores."""
-    watched = {**node(told("cpu", "rapl", cpu0=3.6e6)), "seconds": 1800.0}
-    best = make_record(nodes=[NODE], watched=[watched], ranks=[{"rank": 0, "host": "n1", "gpus": []}], **TIMES)
+    watched = {**node(told("cpu", "rapl", cpu0=3.6e6)), "duration_s": 1800.0}
+    best = make_record(
+        nodes=[NODE], monitors=[watched], ranks=[{"rank": 0, "host": "n1", "ended_at": "", "gpus": []}], **TIMES
+    )
     failed = make_record(status="failed", nodes=[NODE], **TIMES)
     priced = sweep(cost={"core_hour": 0.01}, carbon={"g_per_kwh": 100.0, "pue": 1.5})
     found = used(progress(priced, [failed, best], [best]))
@@ -98,7 +101,12 @@ def test_a_sweep_has_used_all_attempts_also_those_that_do_not_count(
 def test_records_that_were_made_up_later_do_not_tell_when_it_ended(
     sweep: Callable[..., Sweep], progress: Callable[..., Progress], make_record: MakeRecord
 ) -> None:
-    ran = {"attempt": None, **TIMES, "ranks": [{"ended_at": "2026-11-01T00:30:00.000+00:00"}], "nodes": [NODE]}
+    ran = {
+        "attempt": None,
+        **TIMES,
+        "ranks": [{"rank": 0, "host": "n1", "ended_at": "2026-11-01T00:30:00.000+00:00"}],
+        "nodes": [NODE],
+    }
     lost = {"attempt": None, **TIMES, "ranks": [], "nodes": []}
     never = {**lost, "error": {"type": "job", "message": "cancelled before it started", "last_lines": []}}
     records = [make_record(status="failed", **each) for each in (ran, lost, never)]

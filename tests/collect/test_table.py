@@ -16,8 +16,10 @@ from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.collect.table import PARAMETERS, repetition_table, sample_table
 from hpcbench.config.parameters import NAMES
+from hpcbench.core.record import Record
+from hpcbench.core.typed_json import to_json
 
-MakeRecord = Callable[..., dict[str, Any]]
+MakeRecord = Callable[..., Record]
 
 # The columns that issue 2 names for `hpcbench report --csv`.
 PROMISED = """
@@ -54,7 +56,7 @@ def test_what_the_search_for_threads_took_is_in_the_row_and_its_median_in_the_ca
 
 
 def test_the_dtype_is_that_of_the_work_and_of_what_did_none_the_one_that_was_asked_for(make_record: MakeRecord) -> None:
-    work = {**make_record()["work"], "dtype": "bfloat16"}
+    work = {**to_json(make_record().work), "dtype": "bfloat16"}
     table = repetition_table([make_record(facts={"work": work}), make_record(1, status="failed")])
     assert table["dtype"].tolist() == ["bfloat16", "float32"]
 
@@ -65,7 +67,7 @@ def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
         {"hostname": "n2", "cpu_model": "a CPU", "kernel": "6.1.9", "governor": "performance", "turbo": False},
     ]
     ranks = [{"gpus": ["GPU A"]}, {"gpus": ["GPU A"]}, {"gpus": ["GPU B"]}, {"gpus": None}, {}]
-    ranks = [{"host": "n1", **rank} for rank in ranks]
+    ranks = [{"rank": number, "host": "n1", "ended_at": "", **rank} for number, rank in enumerate(ranks)]
     git = {"commit": "f0cfe52", "dirty": True}
     row = repetition_table([make_record(nodes=nodes, ranks=ranks, git=git, python="3.11.2")]).iloc[0]
     assert (row["cpu_model"], row["kernel"], row["gpu_model"]) == ("a CPU", "6.1.0; 6.1.9", "GPU A; GPU B")
@@ -75,21 +77,15 @@ def test_the_setup_of_a_run_is_in_its_row(make_record: MakeRecord) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "cores"), [([4, 4], 4), ([4, 2], None), ([4, None], None), ([None], None), ([], None), (None, None)]
+    ("told", "cores"), [([4, 4], 4), ([4, 2], None), ([4, None], None), ([None], None), ([], None)]
 )
 def test_the_physical_cores_of_a_task_are_told_where_all_tasks_have_as_many(
-    make_record: MakeRecord, told: list[int | None] | None, cores: int | None
+    make_record: MakeRecord, told: list[int | None], cores: int | None
 ) -> None:
     records = [make_record(physical_cores=told), make_record(1, physical_cores=[2])]
     column = repetition_table(records)["physical_cores_per_task"]
     assert column.dtype == "Int64"
     assert column.astype(object).where(column.notna(), None).tolist() == [cores, 2]
-
-
-def test_a_record_of_an_earlier_version_tells_no_physical_cores(make_record: MakeRecord) -> None:
-    record = make_record()
-    del record["physical_cores"]
-    assert repetition_table([record])["physical_cores_per_task"].isna().all()
 
 
 def test_what_a_record_does_not_tell_of_its_setup_is_empty(make_record: MakeRecord) -> None:
@@ -144,7 +140,7 @@ def test_a_row_says_whether_it_was_disturbed_and_by_what(
 
 
 def test_a_row_says_which_attempt_it_is_and_how_many_there_were(make_record: MakeRecord) -> None:
-    table = repetition_table([make_record(attempt=1, attempts=3), make_record(1)])
+    table = repetition_table([make_record(attempt=1, attempts=3, energy_slurm_j=4100.0), make_record(1)])
     assert [str(value) for value in table["attempt"]] == ["1", "1"]
     assert [str(value) for value in table["attempts"]] == ["3", "<NA>"]
 
@@ -161,14 +157,14 @@ def test_a_case_of_records_counts_what_was_disturbed_and_uses_the_others(make_re
 
 
 def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:
-    table = repetition_table([make_record(), make_record(ended_at=None)])
+    table = repetition_table([make_record(), make_record(ended_at="")])
     assert table["log"].notna().tolist() == [True, False]
 
 
 def test_what_slurm_never_started_has_no_log(make_record: MakeRecord) -> None:
     error = {"type": "job", "message": "cancelled before it started", "last_lines": []}
-    unstarted = {**make_record(status="cancelled"), "attempt": None, "error": error}
-    killed = {**unstarted, "error": {**error, "last_lines": ["Killed"]}}
+    unstarted = make_record(status="cancelled", attempt=None, error=error)
+    killed = make_record(status="cancelled", attempt=None, error={**error, "last_lines": ["Killed"]})
     assert repetition_table([unstarted, killed])["log"].notna().tolist() == [False, True]
 
 
@@ -210,7 +206,7 @@ def test_whole_numbers_stay_whole_where_some_are_missing(make_record: MakeRecord
 
 
 def test_a_whole_number_too_large_for_a_float_is_exact(make_record: MakeRecord) -> None:
-    work = {**make_record()["work"], "flops_per_item": 2**60 + 1}
+    work = {**to_json(make_record().work), "flops_per_item": 2**60 + 1}
     table = repetition_table([make_record(facts={"work": work}), make_record(1, status="failed")])
     assert table["flops_per_item"][0] == 2**60 + 1
 
@@ -235,6 +231,9 @@ def test_the_job_is_named_as_slurm_names_it(make_record: MakeRecord, slurm: dict
 EAGER, COMPILED = {"execution": "eager"}, {"execution": "compiled"}
 
 
+LEARNING = {"elapsed_s": 9.0, "ended_s": 9.0, "first_step_s": 0.9, "epochs": 3, "accuracy": 0.9, "curve": []}
+
+
 @pytest.mark.parametrize(
     ("parameters", "changes", "compile_s"),
     [
@@ -243,7 +242,7 @@ EAGER, COMPILED = {"execution": "eager"}, {"execution": "compiled"}
         (COMPILED, {"times_s": [0.2, np.nan, np.inf, None]}, 0.7),
         (COMPILED, {"times_s": [np.nan, None]}, None),
         (COMPILED, {"times_s": []}, None),
-        (COMPILED, {"learning": {"epochs": 3, "accuracy": 0.9}}, None),  # the one sample is all of the training
+        (COMPILED, {"learning": LEARNING}, None),  # the one sample is all of the training
         (EAGER, {}, None),
     ],
 )

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from hpcbench.collect.windows import SAMPLE_COLUMNS, WINDOW_COLUMNS, disturbed_windows, samples_over_time
+from hpcbench.core.record import Interference, Record
+from hpcbench.core.samples import Window
 
-MakeRecord = Callable[..., dict[str, Any]]
+MakeRecord = Callable[..., Record]
 
 
 @pytest.fixture
-def timed(make_record: MakeRecord) -> Callable[..., dict[str, Any]]:
+def timed(make_record: MakeRecord) -> Callable[..., Record]:
     """A record with samples in these windows, and what was found in each of them."""
 
     def make(
         times_s: list[float],
-        windows: list[list[float]],
+        windows: list[list[Any]],
         found: list[dict[str, float] | None] | None = None,
         **changes: Any,
-    ) -> dict[str, Any]:
+    ) -> Record:
         record = make_record(times_s=times_s, **changes)
-        record["samples"]["windows"] = windows
-        judged = None if found is None else {"verdict": "clean", "found": [], "windows": found}
-        return {**record, "interference": judged}
+        judged = None if found is None else Interference("clean", windows=found)
+        assert record.samples
+        samples = replace(record.samples, windows=[Window(*window) for window in windows])
+        return replace(record, samples=samples, interference=judged)
 
     return make
 

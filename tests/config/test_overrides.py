@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.overrides import apply_settings
+from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 
@@ -81,5 +81,5 @@ def test_a_bad_setting_is_refused_and_named(setting: str, words: str, load: Load
 
 def test_a_setting_leaves_the_document_as_it_was(load: Load) -> None:
     document = parse_yaml("matrix: {seed: [1]}\n", "study.yaml")
-    apply_settings(document, ["seed=2"])
+    apply_overrides(document, ["seed=2"])
     assert document.data == {"matrix": {"seed": [1]}}

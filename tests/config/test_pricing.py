@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from hpcbench.config.pricing import Price, Taken, price_per_hour, total
+from hpcbench.config.pricing import Allocation, Price, price_per_hour, total
 from hpcbench.config.site import Carbon, Cost
 
-SHARED = Taken(nodes=2, cores=16, gpus=0)
-ON_GPUS = Taken(nodes=1, cores=8, gpus=2)
-WHOLE = Taken(nodes=2, cores=96, gpus=8, whole_nodes=True)
+SHARED = Allocation(nodes=2, cores=16, gpus=0)
+ON_GPUS = Allocation(nodes=1, cores=8, gpus=2)
+WHOLE = Allocation(nodes=2, cores=96, gpus=8, whole_nodes=True)
 
 
 @pytest.mark.parametrize(
-    ("cost", "taken", "amount"),
+    ("cost", "allocation", "amount"),
     [
         ({"core_hour": 0.01}, SHARED, 0.16),
         ({"core_hour": 0.01, "gpu_hour": 0.9}, ON_GPUS, 8 * 0.01 + 2 * 0.9),
@@ -26,12 +26,14 @@ WHOLE = Taken(nodes=2, cores=96, gpus=8, whole_nodes=True)
         ({"node_hour": 3}, WHOLE._replace(unknown="how many CPUs its nodes have"), 6.0),
     ],
 )
-def test_an_hour_costs_what_the_prices_that_apply_add_up_to(cost: dict[str, Any], taken: Taken, amount: float) -> None:
-    assert price_per_hour(Cost(**cost), taken) == (pytest.approx(amount), None)
+def test_an_hour_costs_what_the_prices_that_apply_add_up_to(
+    cost: dict[str, Any], allocation: Allocation, amount: float
+) -> None:
+    assert price_per_hour(Cost(**cost), allocation) == (pytest.approx(amount), None)
 
 
 @pytest.mark.parametrize(
-    ("cost", "taken", "reason"),
+    ("cost", "allocation", "reason"),
     [
         ({}, SHARED, "the site file has no prices"),
         ({"gpu_hour": 0.9}, ON_GPUS, "cost.core_hour is not set"),
@@ -45,9 +47,9 @@ def test_an_hour_costs_what_the_prices_that_apply_add_up_to(cost: dict[str, Any]
     ],
 )
 def test_a_price_that_is_needed_and_not_set_leaves_no_price_but_the_reason(
-    cost: dict[str, Any], taken: Taken, reason: str
+    cost: dict[str, Any], allocation: Allocation, reason: str
 ) -> None:
-    found = price_per_hour(Cost(**cost), taken)
+    found = price_per_hour(Cost(**cost), allocation)
     assert found.amount is None
     assert str(found.reason).startswith(reason)
 
@@ -59,7 +61,7 @@ def test_a_sum_is_known_where_all_of_it_is() -> None:
 
 
 def test_what_is_taken_together_is_divided() -> None:
-    assert WHOLE.divided(4) == Taken(0.5, 24, 2, True)
+    assert WHOLE.divided(4) == Allocation(0.5, 24, 2, True)
 
 
 def test_emissions_need_both_factors() -> None:

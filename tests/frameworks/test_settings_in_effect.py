@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS
+from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
 
-NOTHING = dict.fromkeys(SETTINGS)
+NOTHING = dict.fromkeys(SETTING_NAMES)
 LONG = pytest.mark.long
 WITH_ONEDNN = [
     "pytorch",

@@ -13,11 +13,11 @@ import pytest
 from hpcbench.commands.shared.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.overrides import apply_settings
+from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
-from hpcbench.environments.locations import place
+from hpcbench.environments.locations import environment_dir
 from hpcbench.errors import UserError
 from hpcbench.node.launch import command
 from hpcbench.plan.expressions import is_expression
@@ -95,11 +95,11 @@ def test_names_stay_in_their_folders(
         return tmp_path / "jobs" / load_site(document({"name": name, "scheduler": "local"})).name
 
     def environment(name: str) -> Path:
-        return place(workspace, name).folder
+        return environment_dir(workspace, name).folder
 
     def of_the_site(name: str) -> Path:
         told = load_site(document({"name": "here", "scheduler": "local", "environments": {name: {}}}))
-        return place(workspace, next(iter(told.environments))).folder
+        return environment_dir(workspace, next(iter(told.environments))).folder
 
     accepted = 0
     count = tries(250)
@@ -136,7 +136,7 @@ def test_settings_change_the_key_that_they_name(tries: Tries, hostile: Hostile, 
     for number, value in enumerate(hostile.values(tries(150))):
         setting = f"{value}=1" if number % 2 else f"note={value}"
         try:
-            changed = apply_settings(plain, [setting])
+            changed = apply_overrides(plain, [setting])
             plan = make_plan(load_experiment(changed), changed, site)
         except UserError:
             continue

@@ -17,7 +17,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.monitor.processes import OwnProcesses
-from hpcbench.node.monitor.sources.base import Place, Source
+from hpcbench.node.monitor.sources.base import HostView, Source
 from hpcbench.node.monitor.timeline import Writer, file_name
 
 MEASURE = {
@@ -51,14 +51,23 @@ sys.exit(run_tasks(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:], EndOnSignal
 RECORD = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
+from hpcbench_carried.core.record import RecordKey
 from hpcbench_carried.core.run_spec import read
 from hpcbench_carried.node.results import outcome, record_writer
 job_file, scratch, records, batch, ending = sys.argv[2:]
 with open(os.path.join(os.path.dirname(job_file), "sweep.json")) as file:
     sweep = json.load(file)
-place = record_writer.Place(os.path.splitext(os.path.basename(job_file))[0], 0, batch, 1)
-record_writer.write(read(job_file, 0), sweep, place, outcome.Ending(**json.loads(ending)), scratch, records)
+key = RecordKey(os.path.splitext(os.path.basename(job_file))[0], 0, batch, 1)
+record_writer.write(read(job_file, 0), sweep, key, outcome.Ending(**json.loads(ending)), scratch, records)
 """
+WORK = {
+    "parameter_count": 10,
+    "flops_per_item": 20,
+    "items_per_step": 4,
+    "input_shape": [4, 784],
+    "dtype": "float32",
+    "math_mode": "matmul highest",
+}
 
 
 @pytest.fixture
@@ -107,7 +116,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
             "affinity": [0],
             "physical_cores": 1,
             "packages": {"torch": "2.13.0+cpu"},
-            "work": {"parameter_count": 10, "flops_per_item": 20, "items_per_step": 4},
+            "work": WORK,
             "peak_memory_bytes": 1000,
             "peak_device_bytes": None,
             **changes,
@@ -290,7 +299,7 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.own = OwnProcesses("mark", str(root))
-        self.place = Place(self.own, Files(), str(root))
+        self.host = HostView(self.own, Files(), str(root))
 
     def write(self, path: str, content: object) -> None:
         file = self.root / path

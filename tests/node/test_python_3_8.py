@@ -83,8 +83,8 @@ def test_a_node_is_watched_under_python_3_8(
             "from hpcbench_carried.node.results import monitor_summary",
             "samples = {'times_s': [1.0], 'windows': [[0.0, 1.0, 1]]}",
             f"ranks = [{{'host': {header['host']!r}, 'facts': {{'samples': samples}}}}]",
-            f"seen = monitor_summary.of_repetition(ranks, {str(tmp_path / 'mark')!r}, True)",
-            "print(seen.interference['windows'], len(seen.nodes))",
+            f"seen = monitor_summary.of_run(ranks, {str(tmp_path / 'mark')!r}, True)",
+            "print(seen.interference.windows, len(seen.nodes))",
         ]
     )
     done = subprocess.run([old_python, "-c", judge], capture_output=True, env=clean_environment, timeout=60)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hpcbench.config.pricing import Taken
+from hpcbench.config.pricing import Allocation
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.plan.allocation import taken
+from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.packing import Resources
 
 PARTITIONS = {"main": {"default": True, "cpus_per_node": 48}, "gpu": {"cpus_per_node": 40, "gpus_per_node": 4}}
@@ -26,22 +26,22 @@ def site(scheduler: str = "slurm", partitions: Any = PARTITIONS) -> Site:
 @pytest.mark.parametrize(
     ("asked", "width", "cpus", "expected"),
     [
-        (resources(), 1, 96, Taken(2, 24, 0)),
-        (resources(gpus=1), 2, None, Taken(2, 48, 12)),
-        (resources(exclusive=True), 1, None, Taken(2, 96, 0, True)),
-        (resources(exclusive=True), 1, 128, Taken(2, 128, 0, True)),  # as the nodes themselves have told
-        (resources(exclusive=True, partition="gpu"), 1, None, Taken(2, 80, 8, True)),
-        (resources(gpus=1, exclusive=True, partition="gpu"), 1, None, Taken(2, 80, 8, True)),
-        (resources(gpus=1, exclusive=True), 1, None, Taken(2, 96, 6, True, "how many GPUs its nodes have")),
-        (resources(exclusive=True, partition="x"), 1, None, Taken(2, 24, 0, True, "how many CPUs its nodes have")),
-        (resources(exclusive=True, partition="x"), 1, 96, Taken(2, 96, 0, True)),
+        (resources(), 1, 96, Allocation(2, 24, 0)),
+        (resources(gpus=1), 2, None, Allocation(2, 48, 12)),
+        (resources(exclusive=True), 1, None, Allocation(2, 96, 0, True)),
+        (resources(exclusive=True), 1, 128, Allocation(2, 128, 0, True)),  # as the nodes themselves have told
+        (resources(exclusive=True, partition="gpu"), 1, None, Allocation(2, 80, 8, True)),
+        (resources(gpus=1, exclusive=True, partition="gpu"), 1, None, Allocation(2, 80, 8, True)),
+        (resources(gpus=1, exclusive=True), 1, None, Allocation(2, 96, 6, True, "how many GPUs its nodes have")),
+        (resources(exclusive=True, partition="x"), 1, None, Allocation(2, 24, 0, True, "how many CPUs its nodes have")),
+        (resources(exclusive=True, partition="x"), 1, 96, Allocation(2, 96, 0, True)),
     ],
 )
 def test_a_job_takes_what_it_asks_for_or_whole_nodes(
-    asked: Resources, width: int, cpus: int | None, expected: Taken
+    asked: Resources, width: int, cpus: int | None, expected: Allocation
 ) -> None:
-    assert taken(asked, site(), width, cpus) == expected
+    assert allocation_of(asked, site(), width, cpus) == expected
 
 
 def test_without_a_scheduler_the_node_is_whole_and_the_cores_are_those_asked_for() -> None:
-    assert taken(resources(exclusive=True), site("local"), 1, 8) == Taken(2, 24, 0, True)
+    assert allocation_of(resources(exclusive=True), site("local"), 1, 8) == Allocation(2, 24, 0, True)

@@ -130,7 +130,7 @@ class Cluster:
 
     sweep: Sweep
     fake: Callable[..., Path]
-    make_record: Callable[..., dict[str, Any]]
+    make_record: Callable[..., Record]
 
     def submit(self, name: str = BATCH, slurm_id: str | None = "7", given: Any = PACKS, **changes: Any) -> None:
         paths = self.sweep.paths

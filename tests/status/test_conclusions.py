@@ -56,7 +56,7 @@ def made(sweep: Sweep, make_planned: Callable[..., PlannedRun]) -> Callable[...,
         concluded = concluded_record(sweep, ended)
         with alone(sweep) as reason:
             assert save(sweep, [concluded], reason) == []
-        assert read_file(sweep.paths.records / RECONCILED) == [json.loads(json.dumps(concluded.record))]
+        assert read_file(sweep.paths.records / RECONCILED) == [concluded.record]
         return concluded.record
 
     return make
@@ -74,17 +74,17 @@ hpcbench: gave up: module load foo/1.2 failed
 @pytest.mark.parametrize("state", [None, "FAILED"])
 def test_a_script_that_gave_up_is_quoted_with_what_it_said_before(made: Callable[..., Any], state: str | None) -> None:
     record = made(LMOD, state)
-    assert record["status"] == "failed"
-    assert record["error"]["type"] == "setup"
-    assert record["error"]["message"] == (
+    assert record.status == "failed"
+    assert record.error.type == "setup"
+    assert record.error.message == (
         "module load foo/1.2 failed: Loading gcc 12 Lmod has detected the following error: The following module(s) are "
         'unknown: "foo/1.2" Please check the spelling or version number.'
     )
-    assert record["error"]["last_lines"] == LMOD.splitlines()
+    assert record.error.last_lines == LMOD.splitlines()
 
 
 def test_of_much_that_was_said_the_end_is_quoted(made: Callable[..., Any]) -> None:
-    message = made("x" * 5000 + " the end\nhpcbench: gave up: it failed\n")["error"]["message"]
+    message = made("x" * 5000 + " the end\nhpcbench: gave up: it failed\n").error.message
     assert message.startswith("it failed: xxx")
     assert message.endswith("xxx the end")
     assert len(message) < 600
@@ -92,13 +92,13 @@ def test_of_much_that_was_said_the_end_is_quoted(made: Callable[..., Any]) -> No
 
 def test_a_script_that_gave_up_without_a_word_before_is_quoted_alone(made: Callable[..., Any]) -> None:
     record = made("hpcbench: gave up: there is no module command on n1\n")
-    assert record["error"]["message"] == "there is no module command on n1"
+    assert record.error.message == "there is no module command on n1"
 
 
 def test_another_end_is_told_with_what_slurm_says_and_the_last_line(made: Callable[..., Any]) -> None:
-    message = made("one\ntwo\n\n", "FAILED")["error"]["message"]
+    message = made("one\ntwo\n\n", "FAILED").error.message
     assert message == "its job ended without leaving a record; Slurm says FAILED; its log ends: two"
-    assert made("")["error"]["message"] == "its job ended without leaving a record"
+    assert made("").error.message == "its job ended without leaving a record"
 
 
 def test_what_the_monitors_had_seen_until_the_job_died_is_kept(made: Callable[..., Any], sweep: Sweep) -> None:
@@ -155,11 +155,11 @@ def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
     made: Callable[..., Any], sweep: Sweep, entry: QueueEntry, status: str, words: str
 ) -> None:
     record = made(None, entry)
-    assert record["status"] == status
-    assert words.format(log=sweep.paths.log("job-001.beef", 0, "42")) in record["error"]["message"]
-    assert (record["element"], record["batch"], record["attempt"]) == (3, "job-001.beef", None)
-    assert record["slurm"] == {"array_job_id": "42", "array_task_id": "0"}
-    assert record["samples"] is None
+    assert record.status == status
+    assert words.format(log=sweep.paths.log("job-001.beef", 0, "42")) in record.error.message
+    assert (record.element, record.batch, record.attempt) == (3, "job-001.beef", None)
+    assert record.slurm == {"array_job_id": "42", "array_task_id": "0"}
+    assert record.samples is None
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
 )
 def test_a_job_that_has_printed_something_has_started(made: Callable[..., Any], entry: QueueEntry, status: str) -> None:
     record = made("loading gcc\n", entry)
-    assert record["status"] == status
-    assert record["error"]["message"].endswith(f"Slurm says {entry.state}; its log ends: loading gcc")
+    assert record.status == status
+    assert record.error.message.endswith(f"Slurm says {entry.state}; its log ends: loading gcc")
 
 
 def test_ranks_that_had_ended_before_their_script_was_killed_still_tell_the_outcome(
@@ -187,7 +187,7 @@ def test_ranks_that_had_ended_before_their_script_was_killed_still_tell_the_outc
     rest = {"started_at": 1.0, "ended_at": 2.0, "node": {"hostname": "n1"}, "oom_kills": 0, "last_lines": []}
     (scratch / "rank-0.json").write_text(json.dumps({**rank, **rest}))
     record = made("", "NODE_FAIL")
-    assert (record["status"], record["error"]["message"]) == ("failed", "it broke")
+    assert (record.status, record.error.message) == ("failed", "it broke")
     assert not scratch.exists()
 
 
@@ -196,7 +196,7 @@ def test_what_one_that_ran_beside_others_has_printed_is_quoted(made: Callable[..
     own.parent.mkdir(parents=True)
     own.write_text("its own last words\n")
     record = made("the words of others\n", "NODE_FAIL")
-    assert record["error"]["message"].endswith("Slurm says NODE_FAIL; its log ends: its own last words")
+    assert record.error.message.endswith("Slurm says NODE_FAIL; its log ends: its own last words")
     assert not own.exists()
 
 
@@ -223,7 +223,7 @@ def test_a_rank_that_another_hpcbench_removes_while_it_is_read_is_left_out(
     scratch.mkdir(parents=True)
     (scratch / "rank-0.json").symlink_to("gone")
     concluded = concluded_record(sweep, remains(sweep, 3, make_planned(), files=[scratch], has_log=True))
-    assert (concluded.record["status"], concluded.record["ranks"]) == ("node_failure", [])
+    assert (concluded.record.status, concluded.record.ranks) == ("node_failure", [])
 
 
 def test_what_had_no_turn_in_a_job_that_somebody_cancelled_never_started(
@@ -231,13 +231,13 @@ def test_what_had_no_turn_in_a_job_that_somebody_cancelled_never_started(
 ) -> None:
     cancelled = QueueEntry("CANCELLED by 5", True)
     ended = replace(remains(sweep, 1, make_planned(), has_log=True, had_no_turn=True), entry=cancelled)
-    assert concluded_record(sweep, ended).record["error"]["message"] == "cancelled before it started"
+    assert concluded_record(sweep, ended).record.error.message == "cancelled before it started"
 
 
 def test_on_this_machine_it_comes_behind_the_records_of_earlier_runs(made: Callable[..., Any], sweep: Sweep) -> None:
     made("one")
     made("two")
-    messages = [record["error"]["message"] for record in read_file(sweep.paths.local_records("job-001"))]
+    messages = [record.error.message for record in read_file(sweep.paths.local_records("job-001"))]
     assert [message[-3:] for message in messages] == ["one", "two"]
 
 

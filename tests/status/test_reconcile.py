@@ -58,7 +58,7 @@ def test_what_is_concluded_is_saved(sweep: Sweep, concluded: list[ConcludedRecor
     with alone(sweep) as reason:
         assert save(sweep, concluded, reason) == []
     found = read_file(sweep.paths.records / RECONCILED)
-    assert [record["element"] for record in found] == list(range(30))
+    assert [record.element for record in found] == list(range(30))
 
 
 def test_a_second_hpcbench_waits_for_the_first_but_not_for_ever(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from hpcbench.core import oom_pruning, status
@@ -12,6 +10,7 @@ from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.reconcile import ConcludedRecord, save
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
+from tests.fixtures.records import a_record
 
 
 def planned(size: int) -> PlannedRun:
@@ -25,7 +24,7 @@ def sweep(paths: SweepPaths) -> Sweep:
 
 def run(size: int, state: str, kind: str = status.SKIPPED) -> RunProgress:
     error = None if state == status.COMPLETED else {"type": kind, "message": ""}
-    return RunProgress("job-001", size, planned(size), state, record={"error": error, "interference": None})
+    return RunProgress("job-001", size, planned(size), state, record=a_record(error=error))
 
 
 def test_what_is_larger_than_what_ran_out_of_memory_is_run_again_only_once_that_has_completed(sweep: Sweep) -> None:
@@ -50,7 +49,7 @@ def test_what_nobody_remembers_is_run_again(sweep: Sweep) -> None:
 
 
 def test_what_slurm_ended_for_memory_is_noted_for_what_is_larger(sweep: Sweep) -> None:
-    record: dict[str, Any] = {"status": status.OUT_OF_MEMORY, "job": "job-001", "element": 2, "slurm": {}}
+    record = a_record(status=status.OUT_OF_MEMORY, job="job-001", element=2)
     assert save(sweep, [ConcludedRecord(record, planned(2))], "") == []
     found = oom_pruning.notes(planned(3), str(sweep.paths.results))
     assert [(note.status, note.case, note.values) for note in found] == [("out_of_memory", "c2", {"batch_size": 2})]

@@ -140,7 +140,7 @@ def test_records_that_are_written_later_can_be_added(cluster: Cluster) -> None:
     cluster.record(0, "failed")
     cluster.record(3, index=1)
     later = with_later_records(first)
-    assert {key: [each["status"] for each in records] for key, records in later.records.items()} == {
+    assert {key: [each.status for each in records] for key, records in later.records.items()} == {
         ("job-1", 0): ["completed", "failed"],
         ("job-1", 3): ["completed"],
     }

@@ -84,7 +84,7 @@ def test_of_several_attempts_the_last_completed_one_counts_else_the_last(
     run = local.survey().runs[0]
     assert run.state == statuses[chosen]
     assert run.record is not None
-    assert run.record["attempt"] == chosen + 1, "of all, from 1"
+    assert run.record.attempt == chosen + 1, "of all, from 1"
 
 
 def judged(verdict: str) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
             local.put(0, attempt=number, **judged(verdict))
     run = local.survey().runs[0]
     assert run.record is not None
-    assert (run.state, run.record["attempt"], run.record["attempts"]) == ("completed", chosen + 1, len(attempts))
+    assert (run.state, run.record.attempt, run.record.attempts) == ("completed", chosen + 1, len(attempts))
     assert run.is_disturbed == (attempts[chosen] == "disturbed")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hpcbench.core.record import SCHEMA, Error, Record
+from hpcbench.core.typed_json import to_json
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.store.records import RECONCILED, best_attempt, in_order, read_file, read_records
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util import bounded_read
 
-Record = dict[str, Any]
 MakeRecord = Callable[..., Record]
 
 
@@ -26,8 +28,8 @@ def put(path: Path, *lines: bytes) -> None:
     path.write_bytes(b"".join(line + b"\n" for line in lines))
 
 
-def line(record: Record) -> bytes:
-    return json.dumps(record).encode()
+def line(record: Record | dict[str, Any]) -> bytes:
+    return json.dumps(to_json(record)).encode()
 
 
 def test_records_of_all_jobs_are_read(paths: SweepPaths, make_record: MakeRecord) -> None:
@@ -35,16 +37,16 @@ def test_records_of_all_jobs_are_read(paths: SweepPaths, make_record: MakeRecord
         node_record.append(make_record(case), str(paths.records / f"job-{case % 2}" / f"7_{case}.jsonl"))
     node_record.append(make_record(4, status="node_failure"), str(paths.records / RECONCILED))
     found = read_records(paths)
-    assert sorted(record["case_index"] for record in found.records) == [0, 1, 2, 3, 4]
+    assert sorted(record.case_index for record in found.records) == [0, 1, 2, 3, 4]
     assert found.damaged == []
 
 
 @pytest.mark.parametrize("odd", [10**30, float("inf"), 5e-324, -0.0, "\x00", "\U0001f600", [[[]]]])
 def test_a_record_is_read_as_python_would_read_it(paths: SweepPaths, make_record: MakeRecord, odd: object) -> None:
-    record = {**make_record(0), "tags": {"odd": odd}, "job": "job-0", "element": 0}
+    record = make_record(0, tags={"odd": odd}, job="job-0", element=0)
     node_record.append(record, str(paths.local_records("job-0")))
     found = read_records(paths)
-    assert (repr(found.records), found.damaged) == (repr([json.loads(json.dumps(record))]), [])
+    assert (repr(found.records), found.damaged) == (repr([record]), [])
 
 
 def test_half_of_a_surrogate_pair_is_replaced_and_a_whole_one_is_kept(
@@ -55,8 +57,8 @@ def test_half_of_a_surrogate_pair_is_replaced_and_a_whole_one_is_kept(
     record = make_record(0, status="failed", tags={"note": "\ud800", "path": "C:\\udir"}, error=error)
     node_record.append(record, str(paths.local_records("job-1")))
     (found,) = read_records(paths).records
-    assert found["error"] == {"type": "ValueError", "message": "no ? \U0001f600", "last_lines": ["?"]}
-    assert found["tags"] == {"note": "?", "path": "C:\\udir"}
+    assert found.error == Error("ValueError", "no ? \U0001f600", ["?"])
+    assert found.tags == {"note": "?", "path": "C:\\udir"}
 
 
 def test_a_sweep_without_records_has_none(paths: SweepPaths) -> None:
@@ -87,7 +89,7 @@ def test_a_damaged_line_is_counted_with_its_place_and_the_others_are_read(
     path = paths.local_records("job-1")
     put(path, line(make_record(0)), damage, line(make_record(1)))
     found = read_records(paths)
-    assert [record["case_index"] for record in found.records] == [0, 1]
+    assert [record.case_index for record in found.records] == [0, 1]
     assert found.damaged == [f"{path}:2"]
 
 
@@ -97,7 +99,7 @@ def test_a_record_of_a_job_whose_name_leads_elsewhere_is_damaged(
     paths: SweepPaths, make_record: MakeRecord, key: str, name: object
 ) -> None:
     path = paths.local_records("job-1")
-    put(path, line({**make_record(0), key: name}))
+    put(path, line({**to_json(make_record(0)), key: name}))
     assert (read_records(paths).records, read_file(path)) == ([], [])
 
 
@@ -105,11 +107,16 @@ def test_a_record_that_has_not_what_is_needed_is_damaged_and_what_is_wrong_is_sa
     paths: SweepPaths, make_record: MakeRecord
 ) -> None:
     path = paths.local_records("job-1")
-    put(path, line(make_record(0)), line({"schema": 3, "status": "completed"}), line(make_record(1, samples="none")))
+    put(
+        path,
+        line(make_record(0)),
+        line({"schema": SCHEMA, "status": "completed"}),
+        line({**to_json(make_record(1)), "samples": "none"}),
+    )
     found = read_records(paths)
-    assert [record["case_index"] for record in found.records] == [0]
-    assert found.damaged == [f"{path}:2 (sweep is missing)", f"{path}:3 (samples is a text)"]
-    assert [record["case_index"] for record in read_file(path)] == [0]
+    assert [record.case_index for record in found.records] == [0]
+    assert found.damaged == [f"{path}:2 (sweep is missing)", f"{path}:3 (samples is a string)"]
+    assert [record.case_index for record in read_file(path)] == [0]
 
 
 def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
@@ -120,10 +127,10 @@ def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
     monkeypatch.setattr(bounded_read, "MAX_BYTES", 100_000)
     monkeypatch.setattr(Path, "read_bytes", None)
     found = read_records(paths)
-    assert [record["case_index"] for record in found.records] == [0, 1]
+    assert [record.case_index for record in found.records] == [0, 1]
     assert found.damaged == [f"{path}:2"]
     assert found.sizes == {path: path.stat().st_size}
-    assert [record["case_index"] for record in read_file(path)] == [0, 1]
+    assert [record.case_index for record in read_file(path)] == [0, 1]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -134,7 +141,7 @@ def test_a_record_cut_anywhere_is_damaged_or_whole(paths: SweepPaths, make_recor
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(line(make_record(1)) + b"\n" + whole[:cut])
     found = read_records(paths)
-    assert found.records[0]["case_index"] == 1
+    assert found.records[0].case_index == 1
     assert len(found.records) == (2 if cut >= len(whole) else 1)
     assert len(found.damaged) == (1 if 0 < cut < len(whole) else 0)
 
@@ -153,7 +160,7 @@ def test_a_record_of_an_unknown_schema_is_refused_with_place_and_version(
     paths: SweepPaths, make_record: MakeRecord, schema: Any
 ) -> None:
     path = paths.local_records("job-1")
-    put(path, line(make_record(0)), line(make_record(1, schema=schema, hpcbench_version="9.9.9")))
+    put(path, line(make_record(0)), line({**to_json(make_record(1)), "schema": schema, "hpcbench_version": "9.9.9"}))
     with pytest.raises(UserError) as refused:
         read_records(paths)
     text = str(refused.value)
@@ -168,17 +175,17 @@ def test_the_records_of_a_file_come_in_their_order_and_from_a_place_on(
     path = paths.local_records("job-1")
     put(path, line(make_record(3, attempt=1)), b"{", line(make_record(3, attempt=2)))
     before = path.stat().st_size
-    assert [record["attempt"] for record in read_file(path)] == [1, 2]
+    assert [record.attempt for record in read_file(path)] == [1, 2]
     assert read_file(path, before) == []
     node_record.append(make_record(3, attempt=3), str(path))
-    assert [record["attempt"] for record in read_file(path, before)] == [3]
+    assert [record.attempt for record in read_file(path, before)] == [3]
 
 
 def test_a_line_that_a_file_system_has_written_twice_counts_once(paths: SweepPaths, make_record: MakeRecord) -> None:
     first, second = line(make_record(0)), line(make_record(1))
     put(paths.local_records("job-1"), first, second, first, b"{", b"{")
     found = read_records(paths)
-    assert [record["case_index"] for record in found.records] == [0, 1]
+    assert [record.case_index for record in found.records] == [0, 1]
     assert found.damaged == [f"{paths.local_records('job-1')}:4"]
 
 
@@ -186,7 +193,17 @@ def ran(array: int | None, restart: int | None = None, attempt: int | None = 1) 
     """What a record says of the job that it is of, made up later where there is no attempt."""
     told = {"array_job_id": array, "restart_count": restart}
     slurm = {name: str(number) for name, number in told.items() if number is not None}
-    return {"slurm": slurm, "attempt": attempt, "status": "failed", "interference": None}
+    return {"slurm": slurm, "attempt": attempt}
+
+
+@pytest.fixture
+def failed(make_record: MakeRecord) -> MakeRecord:
+    """A record of a run that failed, with the Slurm variables of its job."""
+
+    def make(slurm: dict[str, str], attempt: int | None, ended_at: str) -> Record:
+        return replace(make_record(status="failed"), slurm=slurm, attempt=attempt, ended_at=ended_at)
+
+    return make
 
 
 BEFORE_AND_AFTER = [
@@ -204,22 +221,22 @@ BEFORE_AND_AFTER = [
 @pytest.mark.parametrize(("before", "after"), BEFORE_AND_AFTER)
 @pytest.mark.parametrize("clock", [1, -1], ids=["clocks agree", "clocks contradict"])
 def test_records_are_in_the_order_of_what_slurm_counts_up_whatever_the_clocks_say(
-    before: Record, after: Record, clock: int
+    failed: MakeRecord, before: dict[str, Any], after: dict[str, Any], clock: int
 ) -> None:
-    first = {**before, "ended_at": f"2026-11-0{3 - clock}T00:00:00.000+00:00"}
-    second = {**after, "ended_at": "2026-11-03T00:00:00.000+00:00"}
+    first = failed(**before, ended_at=f"2026-11-0{3 - clock}T00:00:00.000+00:00")
+    second = failed(**after, ended_at="2026-11-03T00:00:00.000+00:00")
     assert in_order([first, second]) == in_order([second, first]) == [first, second]
     assert best_attempt(in_order([second, first])) is second
 
 
-def test_an_end_that_two_have_made_up_for_the_same_job_counts_once() -> None:
-    first, second, other = ({**ran(array, attempt=None), "ended_at": str(n)} for n, array in enumerate((9, 9, 10)))
+def test_an_end_that_two_have_made_up_for_the_same_job_counts_once(failed: MakeRecord) -> None:
+    first, second, other = (failed(**ran(array, attempt=None), ended_at=str(n)) for n, array in enumerate((9, 9, 10)))
     assert in_order([first, second, other]) == [first, other]
 
 
 @pytest.mark.parametrize(("array", "attempts"), [(9, [1, 2, 3]), (None, [1, 2, 3]), (None, [1, None, 1])])
 def test_what_one_job_or_this_machine_has_written_stays_in_the_order_in_which_it_was(
-    array: int | None, attempts: list[int | None]
+    failed: MakeRecord, array: int | None, attempts: list[int | None]
 ) -> None:
-    written = [{**ran(array, attempt=attempt), "ended_at": str(9 - n)} for n, attempt in enumerate(attempts)]
+    written = [failed(**ran(array, attempt=attempt), ended_at=str(9 - n)) for n, attempt in enumerate(attempts)]
     assert in_order(written) == written

@@ -72,17 +72,17 @@ def test_a_large_grid_with_gaps_keeps_its_differences() -> None:
 def test_where_nothing_was_measured_twice_nothing_is_sure() -> None:
     effects = fit(blocks((0.0, 5.0)))
     assert effects.half_width(0, 1, 0.95) == math.inf
-    assert not effects.is_surely_worse(1, 0, 0.95)
+    assert not effects.is_significantly_worse(1, 0, 0.95)
 
 
 def test_what_is_far_beyond_the_noise_is_surely_worse() -> None:
     effects = fit(blocks((0.0, 1.0), (0.01, 1.0), (0.0, 1.01)))
-    assert effects.is_surely_worse(1, 0, 0.95)
-    assert not effects.is_surely_worse(0, 1, 0.95)
+    assert effects.is_significantly_worse(1, 0, 0.95)
+    assert not effects.is_significantly_worse(0, 1, 0.95)
 
 
 def test_without_noise_any_difference_is_sure() -> None:
-    assert fit(blocks((1.0, 1.1), (2.0, 2.1))).is_surely_worse(1, 0, 0.99)
+    assert fit(blocks((1.0, 1.1), (2.0, 2.1))).is_significantly_worse(1, 0, 0.99)
 
 
 def test_nothing_measured_has_no_effects() -> None:

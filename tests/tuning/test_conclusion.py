@@ -5,48 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.simulated_settings import run_search
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
-from hpcbench.config.parameters import Parameters
-from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.plan.case import Case, case_id
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome, conduct
+from hpcbench.core.record import Record
+from hpcbench.plan.case import Case
+from hpcbench.tuning.ask_tell import Block, Outcome, Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.conclusion import conclude, with_grid
 from hpcbench.tuning.exhaustive import whole_grid
 from hpcbench.tuning.objective import Objective
 from hpcbench.tuning.paired_comparison import Verdict
-from hpcbench.tuning.result import Answer, Finding
-from hpcbench.tuning.search import Found
+from hpcbench.tuning.result import Recommendation, TuningResult
+from hpcbench.tuning.search import SearchResult
 from hpcbench.tuning.search_space import Context
+from tests.fixtures.records import a_record
+from tests.tuning.made import case
 
-
-def case(threads: int | None) -> Case:
-    given = {"framework": "pytorch", "model": "lstm", "cpus_per_task": 4, "intra_op_threads": threads}
-    parameters = Parameters.model_validate(given)
-    return Case(case_id(parameters, {}), 0, parameters, {}, SlurmOptions())
-
-
-CONTEXT = Context((case(None), case(1), case(2)), 0, ("intra_op_threads",))
+CONTEXT = Context((case(), case(intra_op_threads=1), case(intra_op_threads=2)), 0, ("intra_op_threads",))
 OBJECTIVE = Objective(THROUGHPUT)
 
 
 class Measured:
     """Ten measurements of ten seconds, of which some failed."""
 
-    measurements, disturbed, seconds = 10, 0, 100.0
+    count, disturbed, seconds, objective = 10, 0, 100.0, OBJECTIVE
 
     def __init__(self, failed: Mapping[int, Sequence[str]]) -> None:
         self.failed = {CONTEXT.cases[number].id: list(whys) for number, whys in failed.items()}
 
     def costs(self, case: Case) -> list[float]:
         return [0.1, 0.1]
-
-    def example(self, case: Case) -> Mapping[str, Any]:
-        raise AssertionError("no setting was found")
-
-    def environment(self, case: Case) -> Mapping[str, str]:
-        raise AssertionError("no setting was found")
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         return 10.0 * len(cases)
@@ -55,21 +44,21 @@ class Measured:
         return self.failed.get(case.id, [])
 
 
-def searched(failed: Mapping[int, Sequence[str]]) -> Finding:
-    return conclude(CONTEXT, None, Measured(failed), OBJECTIVE, 6)
+def searched(failed: Mapping[int, Sequence[str]]) -> TuningResult:
+    return conclude(CONTEXT, None, Measured(failed), 6)
 
 
 def grid(
-    finding: Finding, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]], repetitions: int = 2
-) -> Finding:
+    finding: TuningResult, costs: Mapping[int, float | None], failed: Mapping[int, Sequence[str]], repetitions: int = 2
+) -> TuningResult:
     """What is told when the setting 1 was found, and the grid has these costs."""
 
     def measure(block: Block) -> list[Outcome]:
-        return [Outcome(setting, costs[setting]) for setting in block.settings]
+        return [Outcome(setting, costs[setting]) for setting in block.configurations]
 
-    notebook = Notebook(0)
-    conduct(whole_grid(notebook, range(3), repetitions), measure)
-    return with_grid(finding, CONTEXT, 1, notebook, Measured(failed), OBJECTIVE)
+    trials = Trials(0)
+    run_search(whole_grid(trials, range(3), repetitions), measure)
+    return with_grid(finding, CONTEXT, 1, trials, Measured(failed))
 
 
 def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
@@ -78,10 +67,10 @@ def test_every_setting_that_failed_is_told_once_with_the_first_reason() -> None:
     assert found.grid_seconds == 180.0
 
 
-def answered(measured: Any, verdict: Verdict | None) -> Answer:
-    """Of a search that found the setting 1, by that duel."""
+def answered(measured: Any, verdict: Verdict | None) -> Recommendation:
+    """Of a search that found the setting 1, by that compare."""
     effects = Effects({0: 0.0, 1: -0.1, 2: 0.1}, dict.fromkeys(range(3), 2), 0.01, 3)
-    answer = conclude(CONTEXT, Found(1, 1, verdict, effects), measured, OBJECTIVE, 6).answer
+    answer = conclude(CONTEXT, SearchResult(1, 1, verdict, effects), measured, 6).answer
     assert answer is not None
     return answer
 
@@ -96,11 +85,8 @@ class Completed(Measured):
     def costs(self, case: Case) -> list[float]:
         return [0.05, 0.05, 0.1, 0.1, 0.1] if case == CONTEXT.cases[1] else [0.2, 0.2, 0.2]
 
-    def example(self, case: Case) -> Mapping[str, Any]:
-        return {"work": self.works.get(case.id), "environment": {}, "affinity": {}, "placement": None}
-
-    def environment(self, case: Case) -> Mapping[str, str]:
-        return {}
+    def completed(self, case: Case) -> Record:
+        return a_record(work=self.works.get(case.id))
 
 
 def test_what_chose_a_setting_is_not_in_its_value() -> None:

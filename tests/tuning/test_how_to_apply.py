@@ -8,8 +8,9 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case
 from hpcbench.tuning.how_to_apply import Usage, inherited, usage
+from tests.fixtures.records import a_record
 
-RECORD = {"environment": {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}, "affinity": [[0, 1], [2, 3]]}
+RECORD = a_record(environment={"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}, affinity=[[0, 1], [2, 3]])
 
 
 def case(**parameters: Any) -> Case:
@@ -56,7 +57,7 @@ def test_what_is_set_from_inside_is_a_line_each() -> None:
 
 
 def test_jax_has_as_many_threads_as_cpus() -> None:
-    one_cpu = {"environment": {}, "affinity": [[3]]}
+    one_cpu = a_record(affinity=[[3]])
     found = usage(case(framework="jax", intra_op_threads=1), case(framework="jax"), one_cpu)
     assert found == Usage({}, ((3,),), (), {})
 

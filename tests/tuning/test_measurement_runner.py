@@ -1,4 +1,4 @@
-"""What a bench counts, with made-up records."""
+"""Which runs are measured, and which are taken from before, with made-up records."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.config.experiment import Measure
-from hpcbench.config.parameters import Parameters
-from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.plan.case import Case, case_id
+from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
 from hpcbench.store.sweep import planned
 from hpcbench.tuning import measurement_runner
 from hpcbench.tuning.fidelity import Stage
-from hpcbench.tuning.measurement_runner import Bench
-from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.measurement_runner import MeasurementRunner
+from hpcbench.tuning.measurements import Trial
+from tests.tuning.made import case, record
 
 
 class FakeRuns:
@@ -28,7 +26,7 @@ class FakeRuns:
     def __init__(self, *attempts: dict[str, Any]) -> None:
         self.attempts = attempts
 
-    def another(self, case: Case, measure: Measure) -> RunProgress:
+    def next_run(self, case: Case, measure: Measure) -> RunProgress:
         planned: Any = None
         last = self.attempts[-1] if self.attempts else None
         return RunProgress("job-001", 0, planned, PLANNED, record=last, attempts=self.attempts)
@@ -42,27 +40,11 @@ class FakeLease:
         return 0
 
 
-def record(seconds: int, status: str = "completed", verdict: str = "clean") -> dict[str, Any]:
-    return {
-        "status": status,
-        "error": None,
-        "interference": {"verdict": verdict},
-        "samples": {"times_s": [0.5]},
-        "started_at": "2026-11-01T00:00:00+00:00",
-        "ended_at": f"2026-11-01T00:00:{seconds:02d}+00:00",
-    }
-
-
-def case() -> Case:
-    parameters = Parameters.model_validate({"framework": "pytorch", "model": "lstm"})
-    return Case(case_id(parameters, {}), 0, parameters, {}, SlurmOptions())
-
-
-def bench_of(*before: dict[str, Any]) -> Bench:
+def runner_of(*before: dict[str, Any]) -> MeasurementRunner:
     runs: Any = FakeRuns(*before)
     sweep: Any = SimpleNamespace(paths=SimpleNamespace(name="study-1"))
     lease: Any = FakeLease()
-    return Bench(sweep, lease, Measure(), Objective(TIME), lambda *_: None, runs)
+    return MeasurementRunner(sweep, lease, Measure(), runs)
 
 
 @pytest.fixture
@@ -77,12 +59,13 @@ def measured(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("kind", ["setup", "job"])
 def test_a_script_that_could_not_go_on_says_nothing_of_its_setting(measured, kind: str) -> None:
-    lost = {**record(1, "failed"), "error": {"type": kind, "message": "no such file", "last_lines": []}}
+    lost = record(status="failed", error={"type": kind, "message": "no such file", "last_lines": []})
+    trial = Trial(case(), Stage.SHORT)
     measured(lost)
     with pytest.raises(UserError, match="no such file"):
-        bench_of().record(case(), Stage.SHORT)
-    measured(record(5))
-    assert bench_of(lost).record(case(), Stage.SHORT)["status"] == "completed"  # once more
+        runner_of().measure(trial)
+    measured(record())
+    assert runner_of(lost).measure(trial).record.status == "completed"  # once more
 
 
 def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,38 +76,15 @@ def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch:
     added: list[PlannedRun] = []
     monkeypatch.setattr(measurement_runner, "add_run", lambda _, job, run: added.append(run))
     sweep: Any = SimpleNamespace(job_names=["job-001"], environment=lambda _: ("pytorch", ""), paths=None)
-    assert measurement_runner.Runs(sweep).another(case(), short) is known
-    assert measurement_runner.Runs(sweep).another(case(), full).planned.repetition == 2
+    assert measurement_runner.Runs(sweep).next_run(case(), short) is known
+    assert measurement_runner.Runs(sweep).next_run(case(), full).planned.repetition == 2
     assert [run.measure for run in added] == [full.model_dump()]
 
 
-def test_what_was_disturbed_and_measured_again_takes_its_time_too(measured) -> None:
-    measured(record(10, verdict="disturbed"), record(11))
-    found = bench_of()
-    found.record(case(), Stage.SHORT)
-    assert (found.seconds, found.measurements, found.disturbed) == (21.0, 2, 1)
-    found.record(case(), Stage.FULL)
-    assert (found.seconds, found.measurements, found.disturbed) == (42.0, 4, 2)
-    assert found.costs(case()) == [0.5]
-    assert found.expected_s([case(), case()]) == 42.0
-
-
-def test_the_environment_is_that_of_a_repetition_that_completed(measured) -> None:
-    found = bench_of()
-    assert found.environment(case()) == {}
-    measured({**record(9, status="failed"), "environment": {"OMP_NUM_THREADS": "1"}})
-    found.record(case(), Stage.SHORT)
-    assert found.environment(case()) == {}
-    measured({**record(9), "environment": {"OMP_NUM_THREADS": "4"}})
-    found.record(case(), Stage.SHORT)
-    assert found.environment(case()) == {"OMP_NUM_THREADS": "4"}
-
-
 def test_attempts_from_before_an_interruption_count(measured) -> None:
-    known = bench_of(record(10, verdict="disturbed"), record(11))
-    known.record(case(), Stage.FULL)
-    assert (known.seconds, known.measurements) == (21.0, 2)
-    measured(record(12))
-    cancelled = bench_of(record(3, status="cancelled"))
-    cancelled.record(case(), Stage.FULL)
-    assert (cancelled.seconds, cancelled.measurements) == (15.0, 2)
+    trial = Trial(case(), Stage.FULL)
+    known = runner_of(record(verdict="disturbed"), record(seconds=11)).measure(trial)
+    assert (known.seconds, len(known.attempts), known.is_new) == (21.0, 2, False)
+    measured(record(seconds=12))
+    cancelled = runner_of(record(seconds=3, status="cancelled")).measure(trial)
+    assert (cancelled.seconds, len(cancelled.attempts), cancelled.is_new) == (15.0, 2, True)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
-from hpcbench.tuning.objective import Objective, objective_of, usual_metric
+from hpcbench.tuning.objective import Objective, default_metric, objective_of
+from tests.fixtures.records import a_record
 
-RECORD = {
-    "status": "completed",
-    "samples": {"times_s": [0.2, 0.4, 0.3]},
-    "work": {"items_per_step": 6},
-    "metrics": None,
-}
-OF_COMMAND = {"status": "completed", "samples": {"times_s": [2.0]}, "work": None, "metrics": {"rate": {"value": 5.0}}}
+RECORD = a_record(samples={"times_s": [0.2, 0.4, 0.3]}, work={"items_per_step": 6})
+RATE = {"value": 5.0, "unit": "it/s", "better": None}
+OF_COMMAND = a_record(samples={"times_s": [2.0]}, metrics={"rate": RATE})
 
 
 def test_throughput_is_the_time_of_an_item_and_back() -> None:
@@ -55,7 +55,7 @@ def case_of(framework: str) -> Case:
 def test_what_counts_where_nobody_says_it(frameworks: list[str], metrics: dict[str, str | None], usual: str) -> None:
     said = {name: {"regex": r"(\d+)", **({"unit": unit} if unit else {})} for name, unit in metrics.items()}
     experiment = Experiment.model_validate({"name": "e", "metrics": said})
-    assert usual_metric([case_of(framework) for framework in frameworks], experiment) == usual
+    assert default_metric([case_of(framework) for framework in frameworks], experiment) == usual
 
 
 def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:
@@ -66,7 +66,7 @@ def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:
     assert objective_of("rate:lower", experiment).cost_of(OF_COMMAND) == pytest.approx(5.0)
 
 
-@pytest.mark.parametrize("record", [{**RECORD, "status": "failed"}, {**RECORD, "samples": None}])
+@pytest.mark.parametrize("record", [replace(RECORD, status="failed"), replace(RECORD, samples=None)])
 def test_what_did_not_complete_costs_nothing_that_is_known(record) -> None:
     assert Objective(TIME).cost_of(record) is None
 
@@ -74,14 +74,16 @@ def test_what_did_not_complete_costs_nothing_that_is_known(record) -> None:
 def test_why_a_repetition_has_no_cost_is_told() -> None:
     experiment = Experiment.model_validate({"name": "e", "metrics": {"loss": {"regex": r"(\S+)"}}})
     objective = objective_of("loss:lower", experiment)
-    assert objective.why_unknown({**OF_COMMAND, "metrics": {"loss": {"value": -3.2}}}) == (
-        "its loss is -3.2, and a search compares finite numbers above 0"
-    )
+
+    def losing(value: float) -> Record:
+        return a_record(samples={"times_s": [2.0]}, metrics={"loss": {**RATE, "value": value}})
+
+    assert objective.why_unknown(losing(-3.2)) == ("its loss is -3.2, and a search compares finite numbers above 0")
     for value in (-3.2, 0.0, float("nan"), float("inf")):
-        assert objective.cost_of({**OF_COMMAND, "metrics": {"loss": {"value": value}}}) is None
+        assert objective.cost_of(losing(value)) is None
     assert objective.why_unknown(OF_COMMAND) == "it has no loss"
-    assert objective.why_unknown({"status": "failed", "error": {"message": "it fell"}}) == "failed: it fell"
-    assert objective.why_unknown({"status": "timeout", "error": None}) == "timeout"
+    assert objective.why_unknown(a_record(status="failed", error={"message": "it fell"})) == "failed: it fell"
+    assert objective.why_unknown(a_record(status="timeout")) == "timeout"
 
 
 @pytest.mark.parametrize("name", ["time", "throughput"])

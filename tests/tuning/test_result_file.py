@@ -10,11 +10,19 @@ from pathlib import Path
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.store.workspace import Workspace
 from hpcbench.tuning.how_to_apply import Usage
-from hpcbench.tuning.result import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
-from hpcbench.tuning.result_file import as_json, keep, read
+from hpcbench.tuning.result import (
+    ConfigurationResult,
+    Failure,
+    GridResult,
+    HeldOutResult,
+    Recommendation,
+    ScheduleResult,
+    TuningResult,
+)
+from hpcbench.tuning.result_file import as_json, read_results, save_results
 
-SETTING = Setting("c1", {"intra_op_threads": 2}, Interval(150.0, 149.0, 151.0))
-ANSWER = Answer(
+SETTING = ConfigurationResult("c1", {"intra_op_threads": 2}, Interval(150.0, 149.0, 151.0))
+ANSWER = Recommendation(
     best=SETTING,
     default=replace(SETTING, case="c0", value=None),
     winner=SETTING,
@@ -25,7 +33,7 @@ ANSWER = Answer(
     of=2,
     usage=Usage({"OMP_NUM_THREADS": "2"}, ((0, 1),), ("torch.set_num_threads(2)",), {"dtype": "bfloat16"}),
 )
-FINDING = Finding(
+FINDING = TuningResult(
     "lstm inference",
     3,
     ANSWER,
@@ -34,9 +42,9 @@ FINDING = Finding(
     measurements=40,
     disturbed=0,
     grid_seconds=3700.0,
-    grid=Grid(SETTING, Interval(1.0, 0.9, 1.1), 2, 2),
-    by_section=BySection(
-        "s.json", None, 9.0, Interval(1.1, 1.0, 1.2), True, (AtShape({"batch_size": 4}, None, False, "timeout"),)
+    grid=GridResult(SETTING, Interval(1.0, 0.9, 1.1), 2, 2),
+    by_section=ScheduleResult(
+        "s.json", None, 9.0, Interval(1.1, 1.0, 1.2), True, (HeldOutResult({"batch_size": 4}, None, False, "timeout"),)
     ),
 )
 
@@ -60,9 +68,9 @@ def test_every_part_of_a_finding_has_its_name() -> None:
 
 def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:
     paths = Workspace(tmp_path).paths("found")
-    assert read(paths) is None
-    keep(paths, [FINDING])
-    assert read(paths) == [FINDING]
+    assert read_results(paths) is None
+    save_results(paths, [FINDING])
+    assert read_results(paths) == [FINDING]
 
 
 def test_an_infinite_limit_is_null() -> None:

@@ -40,4 +40,4 @@ def test_a_space_with_holes_has_the_neighbours_that_are_there() -> None:
 def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(surrogate.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="Optuna"):
-        surrogate.check_there()
+        surrogate.check_installed()

@@ -2,60 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hpcbench.config.parameters import Parameters
-from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.plan.case import Case, case_id
+from hpcbench.analysis.cases.quantities import TIME
+from hpcbench.plan.case import Case
 from hpcbench.store.workspace import SweepPaths
-from hpcbench.tuning.ask_tell import Block, Notebook, Outcome
-from hpcbench.tuning.result import AtShape
-from hpcbench.tuning.thread_schedule_search import SectionSearch
+from hpcbench.tuning.ask_tell import Trials
+from hpcbench.tuning.measurements import Measurements, Trial
+from hpcbench.tuning.objective import Objective
+from hpcbench.tuning.result import HeldOutResult
+from hpcbench.tuning.result_file import save_schedule
+from hpcbench.tuning.thread_schedule_search import ScheduleSearch
+from tests.tuning.made import case, record, run
 
 SCHEDULE = {"schema": 1, "fingerprint": "f", "sections": [{"module": "0", "phase": "forward", "threads": 2}]}
 FOUND = {"status": "completed", "error": None, "dynamic": {"answer": "schedule", "why": None, "schedule": SCHEDULE}}
 
 
-def case(**parameters: Any) -> Case:
-    checked = Parameters.model_validate({"framework": "pytorch", "model": "lstm", "cpus_per_task": 4, **parameters})
-    return Case(case_id(checked, {}), 0, checked, {}, SlurmOptions())
-
-
-class FakeBench:
-    """Costs by what a case is: noise of half a percent, which repeats, on what it is told."""
-
-    def __init__(self, folder: Path, record: dict[str, Any], cost: Callable[[Case], float | None]) -> None:
-        self.sweep = SimpleNamespace(paths=SweepPaths("trial", folder / "jobs/trial", folder / "results/trial"))
-        self.found, self.cost, self.turns = record, cost, 0
-        self.seconds = 60.0
-
-    def record(self, case: Case, stage: Any) -> dict[str, Any]:
-        return {**self.found, "case_id": case.id}
-
-    def failures(self, case: Case) -> list[str]:
-        return ["timeout"] if self.cost(case) is None else []
-
-    def block(self, cases: Sequence[Case], block: Block) -> list[Outcome]:
-        self.turns += 1
-        costs = {number: self.cost(cases[number]) for number in block.settings}
-        noise = 1 + 0.005 * (self.turns % 3 - 1)
-        return [Outcome(number, cost * noise if cost else None) for number, cost in costs.items()]
-
-
 @pytest.fixture
 def searched(tmp_path: Path) -> Callable[..., Any]:
-    def run(cost: Callable[[Case], float | None], *shapes: dict[str, Any], best: Any = None, **changes: Any) -> Any:
-        cases = [case(), best or case(threads="fixed", intra_op_threads=2)]
-        bench: Any = FakeBench(tmp_path, {**FOUND, **changes}, cost)
-        return SectionSearch(bench, Notebook(1), cases, 1, case(threads="dynamic"), 12).run(shapes)
+    """Costs by what a case is, with noise of half a percent, which repeats."""
 
-    return run
+    def searched(
+        cost: Callable[[Case], float | None], *shapes: dict[str, Any], best: Any = None, **changes: Any
+    ) -> Any:
+        cases = [case(), best or case(threads="fixed", intra_op_threads=2)]
+        paths = SweepPaths("trial", tmp_path / "jobs/trial", tmp_path / "results/trial")
+        noise = itertools.cycle([1.0, 1.0, 1.005, 1.005, 0.995, 0.995])
+
+        def measure(trial: Trial) -> dict[str, Any]:
+            parameters = trial.case.parameters
+            if parameters.threads == "dynamic" and not parameters.schedule:
+                return record(case_id=trial.case.id, **{**FOUND, **changes})
+            found = cost(trial.case)
+            return record(found and found * next(noise))
+
+        def save(case: str, schedule: Mapping[str, Any]) -> str:
+            return save_schedule(paths, case, schedule)
+
+        search = ScheduleSearch(Measurements(Objective(TIME)), Trials(1), cases, 1, 12, save)
+        return run(search.run(case(threads="dynamic"), shapes), measure)
+
+    return searched
 
 
 def a_tenth_less_with_a_schedule(case: Case) -> float:
@@ -93,7 +87,7 @@ def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searche
     ("failing", "why"),
     [
         (True, "a schedule was found, but following it failed: timeout"),
-        (False, "a schedule was found, but the best fixed setting beside it failed: timeout"),
+        (False, "a schedule was found, but the best fixed configuration failed: timeout"),
     ],
 )
 def test_where_one_of_both_fails_nothing_is_claimed(searched, failing: bool, why: str) -> None:
@@ -123,7 +117,7 @@ def test_a_best_setting_without_sections_says_so(searched) -> None:
     ("failing", "why"),
     [
         (True, "following it failed: timeout"),
-        (False, "the best fixed setting beside it failed: timeout"),
+        (False, "the best fixed configuration failed: timeout"),
     ],
 )
 def test_of_a_shape_at_which_one_of_both_fails_nothing_is_certain_but_why(searched, failing: bool, why: str) -> None:
@@ -132,4 +126,4 @@ def test_of_a_shape_at_which_one_of_both_fails_nothing_is_certain_but_why(search
         return None if fails else a_tenth_less_with_a_schedule(case)
 
     (found,) = searched(cost, {"batch_size": 999}).held_out
-    assert found == AtShape({"batch_size": 999}, None, False, why)
+    assert found == HeldOutResult({"batch_size": 999}, None, False, why)

@@ -1,4 +1,4 @@
-"""hpcbench resume: run again what is missing or failed, and nothing else."""
+"""hpcbench resume: run again only what is missing or failed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 """
 
 
-@click.command("resume", epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
+@click.command("resume", epilog=EPILOG, short_help="Run again only what is missing or failed.")
 @sweep_argument()
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
@@ -59,12 +59,12 @@ def resume_command(
     found.check_writable()
     paths = found.paths
     if found.tuning:
-        from hpcbench.commands.shared.tuning import go_on
+        from hpcbench.commands.shared.tuning import resume_search
 
         if disturbed or missing:
             what, hint = "a search decides by itself what it measures", "measure.quiet, and search anew: hpcbench tune"
             raise UserError(what, where="--disturbed, --missing", hint=hint)
-        return go_on(found, workspace, here=here, wait=wait, in_json=as_json)
+        return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"hpcbench status {paths.name} --json tells how this sweep stands"
         raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)

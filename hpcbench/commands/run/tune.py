@@ -24,7 +24,7 @@ from hpcbench.report.text.counts import or_unset
 from hpcbench.store.provenance.sweep_options import Asked
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.create_sweep import create
-from hpcbench.tuning.surrogate import ALL, check_there
+from hpcbench.tuning.surrogate import MAX_UNSAMPLED, check_installed
 from hpcbench.util.console import err, out
 from hpcbench.util.text import plural
 
@@ -80,8 +80,8 @@ def tune_command(
     Bad settings are measured briefly and dropped, good ones for longer; the best one is recommended if it is certainly
     better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
     """
-    from hpcbench.commands.shared.tuning import go_on
-    from hpcbench.tuning.objective import objective_of, usual_metric
+    from hpcbench.commands.shared.tuning import resume_search
+    from hpcbench.tuning.objective import default_metric, objective_of
     from hpcbench.tuning.search_space import contexts
 
     if dry_run and as_json:
@@ -91,13 +91,13 @@ def tune_command(
     asked = Asked(settings, None, local)
     plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
     checked = plan.experiment
-    metric = metric or usual_metric(plan.cases, checked)
+    metric = metric or default_metric(plan.cases, checked)
     searched = contexts(plan.cases, objective_of(metric, checked), document)
     _check_choice(searched, checked, document)
     for each in searched:
         _check_shapes(each, checked, document)
-    if any(len(each.cases) > ALL for each in searched):
-        check_there()
+    if any(len(each.cases) > MAX_UNSAMPLED for each in searched):
+        check_installed()
     paths, _, warnings = placed(plan, workspace, name, only_shown=dry_run)
     for warning in warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
@@ -109,7 +109,7 @@ def tune_command(
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
-    return go_on(created, workspace, wait=wait, in_json=as_json)
+    return resume_search(created, workspace, wait=wait, in_json=as_json)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:
@@ -143,11 +143,11 @@ def _show_most(
     plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
 ) -> None:
     """What it may take; on a cluster also the job, with its script."""
-    from hpcbench.tuning.budget import most_measurements
+    from hpcbench.tuning.tuner import max_measurements
 
     experiment = plan.experiment
     repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
-    most = most_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+    most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
     told = f"In all about {plural(most, 'measurement')}, and what others disturb again"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
@@ -167,7 +167,7 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
             out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
         default = in_words(each.values(each.cases[each.default]))
         how = ": all of them briefly, the better ones for longer" if len(each.cases) > 1 else ""
-        if len(each.cases) > ALL:
+        if len(each.cases) > MAX_UNSAMPLED:
             how = ": those that a surrogate proposes, and their neighbours"
         grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
         out.print(Text(f"  default: {default}"), soft_wrap=True)
@@ -175,4 +175,4 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
         if each.dynamic:
             shapes = experiment.tune.held_out
             held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
-            out.print(Text(f"  threads by section: a schedule beside the best of them{held_out}"), soft_wrap=True)
+            out.print(Text(f"  threads by section: a schedule against the best of them{held_out}"), soft_wrap=True)

@@ -20,7 +20,7 @@ from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.build_state import BUILT, OUTDATED, Built, read_marker, state_of
 from hpcbench.environments.interpreters import choose_python, probe
 from hpcbench.environments.listing import size
-from hpcbench.environments.locations import Place, place
+from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import RecipeFile
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
@@ -148,11 +148,11 @@ def remove_command(context: click.Context, names: tuple[str, ...]) -> int:
     """Remove each NAME. Compiled wheels stay in the cache, so rebuilding is quick."""
     from hpcbench.environments.build import remove as remove_one
     from hpcbench.environments.listing import size
-    from hpcbench.environments.locations import place
+    from hpcbench.environments.locations import environment_dir
 
     workspace = workspace_of(context)
     for name in names:
-        freed = remove_one(place(workspace, name))
+        freed = remove_one(environment_dir(workspace, name))
         err.print(f"removed {name} ({size(freed)})", markup=False)
     return 0
 
@@ -181,7 +181,7 @@ def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None,
 
 
 def _build(workspace: Workspace, name: str, recipe: Recipe, python: str | None, *, force: bool, check: bool) -> bool:
-    directory = place(workspace, name)
+    directory = environment_dir(workspace, name)
     state = state_of(directory, recipe)
     if state == BUILT and not force:
         _check_same_python(directory, python)
@@ -196,7 +196,7 @@ def _build(workspace: Workspace, name: str, recipe: Recipe, python: str | None, 
     return not check or _works(workspace, name)
 
 
-def _check_same_python(directory: Place, python: str | None) -> None:
+def _check_same_python(directory: EnvironmentDir, python: str | None) -> None:
     """Raise UserError if the environment was built with another Python than the user names."""
     built = read_marker(directory)
     if python and built and probe(python).version != built.python:

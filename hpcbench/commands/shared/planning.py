@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.names import check_name
-from hpcbench.config.overrides import apply_settings
+from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.environments.resolve import Resolved
@@ -31,7 +31,7 @@ def planned(
     The site is chosen once the experiment is known to be right: to ask for it may take a while. Raises UserError where
     there is a mistake, a secret in what would be written, or more than `most` points.
     """
-    document = apply_settings(load_yaml(source), list(asked.settings))
+    document = apply_overrides(load_yaml(source), list(asked.settings))
     experiment = load_experiment(document)
     if most is not None:
         points = count_points(experiment)

@@ -8,10 +8,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.report.terminal.status_summary import named
 from hpcbench.status.progress import RunProgress
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import Record, disturbed_by, is_disturbed
+from hpcbench.store.records import disturbed_by, is_disturbed
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
@@ -43,11 +44,11 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             lease.check()
             record, attempts = run_repetition(sweep, run, lease.fileno())
             disturbed += is_disturbed(record)
-            counts[record["status"]] += 1
+            counts[record.status] += 1
             done = sum(counts.values())
             failed = done - counts[status.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
-            if not err.is_terminal or record["status"] != status.COMPLETED:
+            if not err.is_terminal or record.status != status.COMPLETED:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
     if disturbed:
         told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
@@ -57,6 +58,6 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
     causes = disturbed_by(record)
-    reason = f": {record['error']['message']}" if record["error"] else f", disturbed: {causes}" if causes else ""
+    reason = f": {record.error.message}" if record.error else f", disturbed: {causes}" if causes else ""
     again = f", measured {times} times" if times > 1 else ""
-    return Text(f"{place} {named(sweep, run.planned)}: {record['status']}{reason}{again}")
+    return Text(f"{place} {named(sweep, run.planned)}: {record.status}{reason}{again}")

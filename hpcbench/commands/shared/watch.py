@@ -105,10 +105,10 @@ def _is_under_way(progress: Progress, quiet_s: float) -> bool:
 
 
 def _is_answered(sweep: Sweep) -> bool:
-    from hpcbench.tuning.result_file import all_answered, read  # late: it brings numpy
+    from hpcbench.tuning.result_file import all_recommended, read_results  # late: it brings numpy
 
-    found = read(sweep.paths)
-    return found is not None and all_answered(found)
+    found = read_results(sweep.paths)
+    return found is not None and all_recommended(found)
 
 
 def _state(sweep: Sweep) -> SearchState:

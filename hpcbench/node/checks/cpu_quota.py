@@ -1,7 +1,7 @@
-"""What our control groups let us have of the CPUs: a set of them, and a quota of their time.
+"""The CPUs and the CPU time that the cgroups of this process allow.
 
 Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/sched-bwc.rst); version 2: cpu.max
-(Documentation/admin-guide/cgroup-v2.rst). A group is bound by the quotas of all that it lies in, too.
+(Documentation/admin-guide/cgroup-v2.rst). The quotas of all enclosing groups apply, too.
 """
 
 from typing import List, Optional, Tuple
@@ -12,7 +12,8 @@ from ..host.cpu_quota import Quota, folders, tightest
 from ..host.sysfs import System, counted
 
 
-def look(system: System) -> List[CheckResult]:
+def check(system: System) -> List[CheckResult]:
+    """Return whether cgroups limit the set of CPUs, or the CPU time."""
     return [_set_of_cpus(system), _of_time(tightest(system), len(system.cpus))]
 
 
@@ -24,9 +25,9 @@ def _set_of_cpus(system: System) -> CheckResult:
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
             means = "The kernel runs this on other CPUs than its binding says."
-            action = "Ask those who run the launcher: binding and control group contradict each other."
+            remedy = "Ask the administrators of the launcher: CPU binding and cgroup contradict each other."
             return CheckResult(
-                "CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, action
+                "CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, remedy
             )
     if len(ours) < len(online):
         found += ": " + ranges.compact(ours)
@@ -47,7 +48,7 @@ def _of_time(quota: Optional[Quota], cpus: int) -> CheckResult:
     if quota.cpus >= cpus:
         return CheckResult("CPU quota", OK, found)
     means = "Work on all %d usable CPUs is stopped when that is used up: some steps are much slower." % cpus
-    action = (
+    remedy = (
         "Ask for whole CPUs (cpus_per_task, or the container's --cpuset-cpus instead of --cpus), or use fewer threads."
     )
-    return CheckResult("CPU quota", WARNING, found, means, action)
+    return CheckResult("CPU quota", WARNING, found, means, remedy)

@@ -1,4 +1,4 @@
-"""The GPUs as nvidia-smi tells them: how they are set, and who uses them. Of others, as many as their driver shows."""
+"""The settings and users of the GPUs, from nvidia-smi; of other GPUs, the number that their driver shows."""
 
 import csv
 import shutil
@@ -28,7 +28,8 @@ _BUSY_PERCENT = 5.0
 Gpu = Dict[str, str]
 
 
-def look(system: System) -> List[CheckResult]:
+def check(system: System) -> List[CheckResult]:
+    """Return the number, settings and users of the GPUs."""
     if shutil.which("nvidia-smi") is None:
         return [_by_driver(system)]
     gpus, complaint = _asked((*_FIELDS, _MIG))
@@ -38,13 +39,13 @@ def look(system: System) -> List[CheckResult]:
         return [_none(system)]
     if complaint:
         means = "No case on a GPU of this machine can run."
-        action = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
-        return [CheckResult("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, action)]
-    return [*judge(gpus), *_strangers()] if gpus else [_none(system)]
+        remedy = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
+        return [CheckResult("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, remedy)]
+    return [*evaluate(gpus), *_strangers()] if gpus else [_none(system)]
 
 
-def judge(gpus: List[Gpu]) -> List[CheckResult]:
-    """What the settings of these GPUs mean."""
+def evaluate(gpus: List[Gpu]) -> List[CheckResult]:
+    """Return what the settings of these GPUs mean for measurements."""
     names = sorted({gpu["name"] for gpu in gpus})
     found = "%s: %s, driver %s" % (counted(len(gpus), "GPU"), ", ".join(names), gpus[0]["driver_version"])
     findings = [_kinds(found, names)]
@@ -60,12 +61,12 @@ def _by_driver(system: System) -> CheckResult:
     if not devices:
         return CheckResult("GPUs", OK, "none")
     means = "No case on a GPU of this machine can run."
-    action = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
-    return CheckResult("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, action)
+    remedy = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
+    return CheckResult("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, remedy)
 
 
 def _none(system: System) -> CheckResult:
-    """Where nvidia-smi shows none: the machine has none, or this process is kept from them."""
+    """Return whether the machine has no GPU, or this process has no access to one, if nvidia-smi shows none."""
     if not system.matching("dev/nvidia[0-9]*"):
         return CheckResult("GPUs", OK, "none")
     means = "No case on a GPU can run in this session; in a job that asks for one it may."
@@ -75,7 +76,7 @@ def _none(system: System) -> CheckResult:
 
 
 def _asked(fields: Tuple[str, ...]) -> Tuple[List[Gpu], str]:
-    """Each GPU by field, and what is wrong where nvidia-smi fails."""
+    """Return each GPU by field, and the error message of nvidia-smi if it fails."""
     lines, complaint = _run("--query-gpu=" + ",".join(fields))
     rows = csv.reader(lines, skipinitialspace=True)
     return [dict(zip(fields, row)) for row in rows if len(row) == len(fields)], complaint
@@ -108,9 +109,9 @@ def _persistence(gpus: List[Gpu]) -> Optional[CheckResult]:
     off = _those(gpus, "persistence_mode", "Disabled")
     if not off:
         return None
-    means = "The driver wakes a GPU anew for each process: the start takes seconds longer, and clocks are set anew."
-    action = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
-    return CheckResult("GPU persistence", NOTE, "off on %s" % off, means, action)
+    means = "The driver initializes the GPU for each process: the start takes seconds longer, and clocks are reset."
+    remedy = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
+    return CheckResult("GPU persistence", NOTE, "off on %s" % off, means, remedy)
 
 
 def _mode(gpus: List[Gpu]) -> Optional[CheckResult]:
@@ -133,19 +134,19 @@ def _ecc(gpus: List[Gpu]) -> Optional[CheckResult]:
     on, off = _those(gpus, "ecc.mode.current", "Enabled"), _those(gpus, "ecc.mode.current", "Disabled")
     if not off:
         return None
-    action = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
+    remedy = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
     if on:
         means = "Error correction takes memory and, on some models, bandwidth: these GPUs are not equally fast."
-        return CheckResult("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, action)
+        return CheckResult("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, remedy)
     means = "Memory is a little larger and, on some models, faster than on GPUs with error correction."
-    return CheckResult("GPU ECC", NOTE, "off on %s" % off, means, action)
+    return CheckResult("GPU ECC", NOTE, "off on %s" % off, means, remedy)
 
 
 def _parts(gpus: List[Gpu]) -> Optional[CheckResult]:
     cut = _those(gpus, _MIG, "Enabled")
     if not cut:
         return None
-    means = "What a case gets is a part of a GPU: its numbers are that part's, and power is told of the whole only."
+    means = "A case gets a MIG instance: its times are of that instance, and power is of the whole GPU."
     return CheckResult(
         "GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type."
     )
@@ -160,8 +161,8 @@ def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
     if not lowered:
         return None
     means = "Under load the clock falls earlier than on other nodes."
-    action = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
-    return CheckResult("GPU power limit", NOTE, ", ".join(lowered), means, action)
+    remedy = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
+    return CheckResult("GPU power limit", NOTE, ", ".join(lowered), means, remedy)
 
 
 def _load(gpus: List[Gpu]) -> Optional[CheckResult]:
@@ -175,7 +176,7 @@ def _load(gpus: List[Gpu]) -> Optional[CheckResult]:
     return CheckResult("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
 
 
-_SHARED = "Somebody else computes on these GPUs: times are longer, and differ from run to run."
+_SHARED = "Other processes compute on these GPUs: times are longer and vary between runs."
 _ALONE = "Ask Slurm for GPUs of your own (--gres), or whole nodes; ask whose processes they are."
 
 
@@ -187,13 +188,13 @@ def _strangers() -> List[CheckResult]:
 
 
 def _those(gpus: List[Gpu], field: str, value: str) -> str:
-    """`GPU 0, 2` that have this value; empty for none."""
+    """Return the GPUs with this value as `GPU 0, 2`; empty if there are none."""
     having = [str(index) for index, gpu in enumerate(gpus) if gpu.get(field) == value]
     return "GPU " + ", ".join(having) if having else ""
 
 
 def _number(text: str) -> Optional[float]:
-    """None for `[N/A]`."""
+    """Return the number, or None for `[N/A]`."""
     try:
         return float(text)
     except ValueError:

@@ -9,7 +9,8 @@ from ..host.sysfs import System
 _FOLDER = "sys/kernel/mm/transparent_hugepage/"
 
 
-def look(system: System) -> List[CheckResult]:
+def check(system: System) -> List[CheckResult]:
+    """Return the settings of transparent huge pages."""
     enabled = _chosen(system.text(_FOLDER + "enabled"))
     defrag = _chosen(system.text(_FOLDER + "defrag"))
     if enabled is None:
@@ -17,16 +18,16 @@ def look(system: System) -> List[CheckResult]:
     found = "transparent ones: %s, defrag %s" % (enabled, defrag or "unknown")
     if enabled == "never":
         means = "Large tensors take many small pages: what is bound by memory is slower than on nodes that have them."
-        action = "Compare only with nodes set alike, or ask for `madvise` on all of them."
-        return [CheckResult("huge pages", NOTE, found, means, action)]
+        remedy = "Compare only with nodes set alike, or ask for `madvise` on all of them."
+        return [CheckResult("huge pages", NOTE, found, means, remedy)]
     if enabled == "always" and defrag == "always":
         means = "A process that allocates may have to wait while the kernel tidies memory: a few steps are much slower."
-        action = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
-        return [CheckResult("huge pages", NOTE, found, means, action)]
+        remedy = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
+        return [CheckResult("huge pages", NOTE, found, means, remedy)]
     return [CheckResult("huge pages", OK, found)]
 
 
 def _chosen(text: Optional[str]) -> Optional[str]:
-    """`madvise` of `always [madvise] never`."""
+    """Return `madvise` for `always [madvise] never`."""
     match = re.search(r"\[([\w+]+)\]", text or "")
     return match.group(1) if match else None

@@ -1,4 +1,4 @@
-"""Hyperthreads: whether the CPUs that we may use are cores, or share them."""
+"""Simultaneous multithreading: whether usable CPUs share cores."""
 
 from typing import List
 
@@ -8,7 +8,8 @@ from ..host.sysfs import System, counted
 from ..host.topology import core_of
 
 
-def look(system: System) -> List[CheckResult]:
+def check(system: System) -> List[CheckResult]:
+    """Return whether usable CPUs share cores."""
     cores = {core_of(system, cpu) for cpu in system.cpus}
     threads = max(len(ranges.expand(core)) for core in cores)
     ours = "%s on %s" % (counted(len(system.cpus), "usable CPU"), counted(len(cores), "core"))
@@ -17,5 +18,5 @@ def look(system: System) -> List[CheckResult]:
     if len(cores) == len(system.cpus):
         return [CheckResult("SMT", OK, "on, and no two usable CPUs share a core: %s" % ours)]
     means = "Two threads on one core share its units: as many threads as CPUs are much less than twice as fast."
-    action = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
-    return [CheckResult("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, action)]
+    remedy = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
+    return [CheckResult("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, remedy)]

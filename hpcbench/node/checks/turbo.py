@@ -8,8 +8,8 @@ from ..host.sysfs import System
 _CPU = "sys/devices/system/cpu/"
 
 
-def look(system: System) -> List[CheckResult]:
-    """Nothing where no cpufreq is to be seen: the governor's finding says so for both."""
+def check(system: System) -> List[CheckResult]:
+    """Return whether turbo is on; nothing without cpufreq, since the check of the governor reports that."""
     if not system.matching(_CPU + "cpu[0-9]*/cpufreq"):
         return []
     on = is_on(system)
@@ -21,12 +21,12 @@ def look(system: System) -> List[CheckResult]:
     if not on:
         return [CheckResult("turbo", OK, "off: the clock is the same however many cores are busy")]
     means = "Few busy cores run at a higher clock than many: speedup over one core looks smaller than it is."
-    action = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
-    return [CheckResult("turbo", NOTE, "on", means, action)]
+    remedy = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
+    return [CheckResult("turbo", NOTE, "on", means, remedy)]
 
 
 def is_on(system: System) -> Optional[bool]:
-    """None where the driver does not say."""
+    """Return whether turbo is on; None if the driver does not report it."""
     off = system.number(_CPU + "intel_pstate/no_turbo")
     if off is not None:
         return off == 0

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple, NoReturn, Tuple
 
 from ...core import oom_pruning
 from ...core.files import make_folder
+from ...core.record import Record, RecordKey
 from ...core.run_spec import PlannedRun
 from ...core.samples import DISTURBED
 from ...core.status import COMPLETED, NODE_FAILURE
@@ -111,18 +112,18 @@ def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output)
 def _record(
     lane: Lane, planned: PlannedRun, element: int, number: int, ending: Ending, scratch: str, output: Output
 ) -> Tuple[NextStep, bool]:
-    place = record_writer.Place(lane.job.name, element, lane.job.batch, number)
+    key = RecordKey(lane.job.name, element, lane.job.batch, number)
     try:
-        record = record_writer.write(planned, lane.sweep, place, ending, scratch, lane.job.records)
+        record = record_writer.write(planned, lane.sweep, key, ending, scratch, lane.job.records)
     except OSError as error:  # what is in the scratch folder still tells the outcome
         output.say("%s cannot be written: %s" % (lane.job.records, error.strerror))
         return NextStep.DONE, False
-    reason = ": %s" % record["error"]["message"] if record["error"] else ""
-    output.say("case %s repetition %d %s%s" % (record["case_id"], record["repetition"], record["status"], reason))
-    completed = record["status"] == COMPLETED
+    reason = ": %s" % record.error.message if record.error else ""
+    output.say("case %s repetition %d %s%s" % (record.case_id, record.repetition, record.status, reason))
+    completed = record.status == COMPLETED
     if ending.preempted:
         return NextStep.GIVE_WAY, completed
-    if record["status"] == NODE_FAILURE:
+    if record.status == NODE_FAILURE:
         return NextStep.JOB_IS_ENDING, completed
     again = not lane.stop.requested and is_tried_again(
         record, lane.sweep["experiment"]["retry"], number, ending, output
@@ -130,15 +131,15 @@ def _record(
     return (NextStep.AGAIN if again else NextStep.DONE), completed
 
 
-def is_tried_again(record: Dict[str, Any], retry: Dict[str, Any], number: int, ending: Ending, output: Output) -> bool:
+def is_tried_again(record: Record, retry: Dict[str, Any], number: int, ending: Ending, output: Output) -> bool:
     """Return whether to run again what others disturbed, or what ended in a way that is to be retried: as often as the
     experiment says, and only if the wall time allows for another attempt like those before."""
-    disturbed = (record["interference"] or {}).get("verdict") == DISTURBED
-    most = record["measure"]["retries"] if disturbed else retry["max"] if record["status"] in retry["on"] else 0
+    disturbed = record.interference is not None and record.interference.verdict == DISTURBED
+    most = record.measure["retries"] if disturbed else retry["max"] if record.status in retry["on"] else 0
     if number > most:
         return False
     enough = ending.elapsed_s + LONGER * ending.elapsed_s / number <= ending.limit_s
-    what = "disturbed" if disturbed else record["status"]
+    what = "disturbed" if disturbed else record.status
     output.say("%s; %s" % (what, "once more" if enough else "no time is left to try again"))
     return enough
 

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple
 
+from ...core.record import RecordKey
 from ...core.run_spec import read
 from ...core.status import LAST_LINES, NODE_FAILURE, PREEMPTED
 from ..results import record_writer
@@ -32,10 +33,10 @@ def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
     job = os.path.splitext(os.path.basename(job_file))[0]
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
-        place = record_writer.Place(job, element, start.batch, attempt)
+        key = RecordKey(job, element, start.batch, attempt)
         told = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
         outcome = told or _outcome(start.log)
-        record_writer.write_outcome(planned, sweep, place, outcome, scratch, start.records)
+        record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
     print(ANEW, file=sys.stderr)
 
 

@@ -17,6 +17,7 @@ from ...core.files import make_folder
 from ...core.metrics import MetricError
 from ...core.run_spec import SHELL
 from ...core.samples import of_whole
+from ...core.typed_json import to_json
 from .. import oom_detection
 from ..host import hardware, topology
 from ..host.sysfs import System
@@ -83,7 +84,7 @@ def facts(
         "python": platform.python_version(),
         "warnings": [],
         "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
-        "samples": of_whole(elapsed_s, end_s, None),
+        "samples": to_json(of_whole(elapsed_s, end_s, None)),
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,

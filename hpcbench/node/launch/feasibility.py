@@ -6,6 +6,7 @@ import os
 from typing import Optional
 
 from ...core import ranges
+from ...core.frameworks import THREAD_COUNTS
 from ...core.run_spec import PlannedRun
 from ..host.cpu_quota import tightest
 from ..host.hardware import usable_cpus
@@ -44,7 +45,7 @@ def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
     parameters = planned.parameters
     if parameters["oversubscribe"]:
         return None
-    for name in ("intra_op_threads", "inter_op_threads"):
+    for name in THREAD_COUNTS:
         threads = parameters[name] or 0
         if threads > len(system.cpus):
             usable = (counted(len(system.cpus), "CPU"), ranges.compact(system.cpus))

@@ -3,6 +3,7 @@
 import os
 from typing import List, Mapping
 
+from ...core.frameworks import THREAD_COUNTS
 from ...core.run_spec import PlannedRun
 from ..host import topology
 from ..host.sysfs import this_system
@@ -29,6 +30,6 @@ def start(planned: PlannedRun, command: List[str]) -> int:
 
 
 def _places(planned: PlannedRun) -> List[List[int]]:
-    intra_op, inter_op = (planned.parameters[name] for name in ("intra_op_threads", "inter_op_threads"))
+    intra_op, inter_op = (planned.parameters[name] for name in THREAD_COUNTS)
     threads = max(intra_op, inter_op or 0) if intra_op else None
     return affinity.places(topology.read(this_system()), planned.instances, threads, planned.parameters["affinity"])

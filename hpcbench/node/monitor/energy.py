@@ -13,8 +13,9 @@ expanded one of the GUM (JCGM 100:2008) with k = 2, about 95 %, and contains:
 All of it is the device's energy, whoever used it.
 """
 
+from dataclasses import replace
 from math import isfinite, sqrt
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 from ...core.energy import COUNTER, INTEGRATED, KIND_SOURCES, Energy
 from .power_sensors import SENSORS, Meter, Sensor
@@ -80,15 +81,16 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
     remarks = [meter.remark, _others(timeline, meter.domain, window)]
     if isinstance(counted, str):
         if isinstance(integrated, str):
-            return part._replace(reason=counted or integrated)
+            return replace(part, reason=counted or integrated)
         best = integrated
     elif isinstance(integrated, str) or not _differ(counted, integrated):
         best = counted
     else:  # counters have been seen to miss energy when read often, to stand still, and to count in another unit
         best = integrated
         remarks.append("its counter tells %.4g J, which does not agree with its power" % counted.joules)
-    measured = part._replace(joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
-    return measured._replace(sensor=best.sensor, remark="; ".join(filter(None, remarks)) or None)
+    remark = "; ".join(filter(None, remarks)) or None
+    measured = replace(part, joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
+    return replace(measured, sensor=best.sensor, remark=remark)
 
 
 def _differ(one: _Estimate, other: _Estimate) -> bool:
@@ -228,8 +230,3 @@ def _area(series: Series, window: _Window) -> float:
             middle = (start_s + end_s) / 2
             area += (before + slope * (middle - before_s)) * (end_s - start_s)
     return area
-
-
-def as_json(energies: List[Energy]) -> List[Dict[str, Union[str, float, None]]]:
-    """As a record keeps them."""
-    return [energy._asdict() for energy in energies]

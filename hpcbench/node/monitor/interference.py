@@ -8,6 +8,7 @@ counter tells by how much: it convicts unless the run's own samples show that it
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ...core import record
 from ...core.samples import CLEAN, DISTURBED, TOO_MANY, UNMONITORED
 from .sources import gpu
 from .timeline import Timeline
@@ -311,13 +312,13 @@ def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:
     return found
 
 
-def summary(found: Sequence[Found]) -> List[Dict[str, object]]:
-    """What was found, by kind: its causes, in how many windows, and how large it was there at most."""
+def summary(found: Sequence[Found]) -> List[record.Evidence]:
+    """Return the interference by kind: its causes, in how many windows it was found, and its largest size there."""
     kinds: Dict[Tuple[Tuple[str, ...], str], List[float]] = {}
     for evidence in found:
         for each in evidence or ():
             kinds.setdefault((each.causes, each.what), []).append(each.size)
     return [
-        {"causes": list(causes), "what": what, "windows": len(sizes), "size": max(sizes)}
+        record.Evidence(list(causes), what, windows=len(sizes), size=max(sizes))
         for (causes, what), sizes in kinds.items()
     ]

@@ -5,6 +5,7 @@ import sys
 from statistics import median
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from ...core.record import Interference, MonitorSummary
 from ..monitor import energy, interference, timeline, window_summary
 from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
@@ -15,35 +16,35 @@ UNSEEN = "the monitor on %s saw the processes for too short a time, or too seldo
 BROKEN = "what the monitor on %s saw cannot be judged: %s"
 
 
-class Seen(NamedTuple):
-    """Of a repetition, as a record keeps it."""
+class Monitored(NamedTuple):
+    """What the monitors measured during a run. Without measurements of the run, there is no interference to report."""
 
-    interference: Optional[Dict[str, Any]] = None  # the verdict, and what it rests on; None where there are no samples
-    nodes: Sequence[Dict[str, Any]] = ()  # what each watched node did, and the energy that it took meanwhile
+    interference: Optional[Interference] = None
+    nodes: Sequence[MonitorSummary] = ()
 
 
 class _Node(NamedTuple):
     found: List[interference.Found]
     reason: Optional[str]  # why windows are not known
     unseen: Sequence[str] = ()
-    during: Optional[Dict[str, Any]] = None
+    summary: Optional[MonitorSummary] = None
 
 
-def of_repetition(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Seen:
-    """What the monitors have left in `scratch`, put beside the samples of these ranks."""
+def of_run(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Monitored:
+    """Return what the monitors left in `scratch` about the measurements of these ranks."""
     stretches = _stretches(ranks)
     if not stretches:
-        return Seen()
+        return Monitored()
     nodes = [_node(host, stretch, scratch, on_gpus) for host, stretch in stretches.items()]
     found = interference.together([node.found for node in nodes])
-    judged = {
-        "verdict": interference.verdict(found),
-        "reason": "; ".join(node.reason for node in nodes if node.reason) or None,
-        "found": interference.summary(found),
-        "windows": [None if evidence is None else interference.sizes(evidence) for evidence in found],
-        "unseen": sorted({what for node in nodes for what in node.unseen}),
-    }
-    return Seen(judged, [node.during for node in nodes if node.during])
+    verdict = Interference(
+        verdict=interference.verdict(found),
+        reason="; ".join(node.reason for node in nodes if node.reason) or None,
+        found=interference.summary(found),
+        windows=[None if evidence is None else interference.sizes(evidence) for evidence in found],
+        unseen=sorted({what for node in nodes for what in node.unseen}),
+    )
+    return Monitored(verdict, [node.summary for node in nodes if node.summary])
 
 
 def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Node:
@@ -56,22 +57,22 @@ def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Nod
             return _Node(nothing, NO_MONITOR % host)
         found = interference.judge(seen, stretch, on_gpus)
         why = None if None not in found else (UNSEEN if seen.ended else CUT_OFF) % host
-        return _Node(found, why, interference.unseen(seen, on_gpus), _during(seen, stretch) if stretch else None)
+        return _Node(found, why, interference.unseen(seen, on_gpus), _summary(seen, stretch) if stretch else None)
     except Exception as error:  # whatever is wrong with what was seen, the repetition keeps its record
         return _Node(nothing, BROKEN % (host, error))
 
 
-def _during(seen: Timeline, stretch: List[Window]) -> Dict[str, Any]:
-    """What a node did from the first sample to the last."""
+def _summary(seen: Timeline, stretch: List[Window]) -> MonitorSummary:
+    """Return what a node did from the first measurement to the last."""
     start_s, end_s = stretch[0].start_s, stretch[-1].end_s
-    return {
-        "host": seen.host,
-        "seconds": end_s - start_s,
-        "energy": energy.as_json(energy.of_window(seen, start_s, end_s)),
-        "usage": window_summary.of_window(seen, start_s, end_s),
-        "absent": seen.absent,
-        "monitor": seen.ended,
-    }
+    return MonitorSummary(
+        host=seen.host,
+        duration_s=end_s - start_s,
+        energy=energy.of_window(seen, start_s, end_s),
+        usage=window_summary.of_window(seen, start_s, end_s),
+        absent=seen.absent,
+        monitor=seen.ended,
+    )
 
 
 def keep(scratch: str, kept: str) -> None:

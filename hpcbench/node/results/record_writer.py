@@ -1,54 +1,55 @@
-"""From what the ranks left behind to one record, appended by one writer: the job script, after its srun."""
+"""Build the record of a run from the files of its ranks, and append it: one writer, the driver of the job."""
 
 import datetime
 import json
 import os
 import shutil
+import time
+from dataclasses import replace
 from statistics import median
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ...core import oom_pruning, redaction, status
 from ...core.files import appending, write_all
-from ...core.record import SCHEMA
+from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
+from ...core.samples import Samples
+from ...core.typed_json import from_json, to_json
 from . import monitor_summary
 from .outcome import Ending, Outcome, conclude
 
-TIMELINES = "timelines"  # the folder beside that of the records, with a file for each of theirs
-_UNSEEN = monitor_summary.Seen()
-_UNEQUAL = 0.1  # by which ranks that work alone may differ before it is told
-
-
-class Place(NamedTuple):
-    """Which repetition a record is of, and who ran it."""
-
-    job: str
-    element: int
-    batch: str  # the sbatch that its job came from
-    attempt: Optional[int]  # of this script; null where the job itself could not tell
+TIMELINES = "timelines"  # the folder next to that of the records, with a file for each of theirs
+_NOT_MONITORED = monitor_summary.Monitored()
+_UNEQUAL = 0.1  # difference in speed between independent ranks from which on there is a warning
+_Part = TypeVar("_Part")
 
 
 def write(
-    planned: PlannedRun, sweep: Dict[str, Any], place: Place, ending: Ending, scratch: str, path: str
-) -> Dict[str, Any]:
-    """Make the record, append it to `path`, remove `scratch`; return the record. Raises OSError on a full disk."""
+    planned: PlannedRun, sweep: Dict[str, Any], key: RecordKey, ending: Ending, scratch: str, path: str
+) -> Record:
+    """Append the record of a run to `path` and remove `scratch`; return the record. Raise OSError on a full disk."""
     outcome = conclude(planned, sweep, read_ranks(scratch), ending, scratch)
-    return write_outcome(planned, sweep, place, outcome, scratch, path, ending.elapsed_s)
+    return write_outcome(planned, sweep, key, outcome, scratch, path, ending.elapsed_s)
 
 
 def write_outcome(
     planned: PlannedRun,
     sweep: Dict[str, Any],
-    place: Place,
+    key: RecordKey,
     outcome: Outcome,
     scratch: str,
     path: str,
     elapsed_s: float = 0.0,
-) -> Dict[str, Any]:
-    """The same of a repetition whose outcome is known."""
+) -> Record:
+    """Append the record of a run with a known outcome to `path` and remove `scratch`; return the record.
+
+    Raise OSError on a full disk.
+    """
     ranks = read_ranks(scratch)
-    seen = monitor_summary.of_repetition(ranks, scratch, planned.on_gpus)
-    record = without_secrets(assemble(planned, sweep, place, ranks, outcome, elapsed_s, os.environ, seen), os.environ)
+    monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
+    record = without_secrets(
+        assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored), os.environ
+    )
     append(record, path)
     oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     monitor_summary.keep(scratch, timelines_beside(path))
@@ -66,93 +67,110 @@ def timelines_beside(path: str) -> str:
 def assemble(
     planned: PlannedRun,
     sweep: Dict[str, Any],
-    place: Place,
+    key: RecordKey,
     ranks: List[Dict[str, Any]],
     outcome: Outcome,
     elapsed_s: float,
     environment: Mapping[str, str],
-    seen: monitor_summary.Seen = _UNSEEN,
-) -> Dict[str, Any]:
-    """The record of a repetition, whatever became of it. What was not measured is null."""
+    monitored: monitor_summary.Monitored = _NOT_MONITORED,
+) -> Record:
+    """Return the record of a run from the files of its ranks, whatever its outcome is."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
-    first = facts[0] if facts else {}
     completed = outcome.status == status.COMPLETED
-    now = datetime.datetime.now(datetime.timezone.utc).timestamp()
+    now = time.time()
+    return Record(
+        schema=SCHEMA,
+        **_origin(sweep),
+        **key._asdict(),
+        **{name: getattr(planned, name) for name in _PLANNED},
+        status=outcome.status,
+        error=_part(Error, outcome.error),
+        samples=_joint_samples(facts, planned) if completed else None,
+        interference=monitored.interference if completed else None,
+        monitors=monitored.nodes if completed else [],
+        metrics=_metrics(outcome.metrics),
+        **_of_first_rank(facts[0] if facts else {}),
+        affinity=[fact.get("affinity") for fact in facts],
+        physical_cores=[fact.get("physical_cores") for fact in facts],
+        peak_memory_bytes=_largest(facts, "peak_memory_bytes"),
+        peak_device_bytes=_largest(facts, "peak_device_bytes"),
+        nodes=[from_json(Node, node) for node in _distinct([rank["node"] for rank in ranks])],
+        ranks=[_rank_end(rank) for rank in ranks],
+        warnings=_warnings(facts, planned, completed),
+        slurm=redaction.slurm_facts(environment),
+        environment=_seen_by_worker(ranks) or redaction.allowed_variables(environment),
+        started_at=_iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
+        ended_at=_iso(now),
+    )
+
+
+_PLANNED = ("case_id", "case_index", "repetition", "order", "parameters", "tags", "measure")
+_VERBATIM = (
+    *("settings", "dynamic", "weights_crc32", "import_s", "build_s"),
+    *("python", "executable", "packages", "framework_version", "gpus"),
+)
+
+
+def _origin(sweep: Dict[str, Any]) -> Dict[str, Any]:
     return {
-        "schema": SCHEMA,
         "sweep": sweep["name"],
         "experiment": sweep["experiment"]["name"],
         "site": sweep["site"]["name"],
         "hpcbench_version": sweep["hpcbench_version"],
-        "git": sweep["git"],
-        **place._asdict(),
-        "case_id": planned.case_id,
-        "case_index": planned.case_index,
-        "repetition": planned.repetition,
-        "order": planned.order,
-        "status": outcome.status,
-        "error": outcome.error,
-        "parameters": planned.parameters,
-        "tags": planned.tags,
-        "measure": planned.measure,
-        "samples": _joint_samples(facts, planned) if completed else None,
-        "interference": seen.interference if completed else None,
-        "watched": seen.nodes if completed else [],
-        "metrics": outcome.metrics,
-        "learning": first.get("learning"),
-        "work": first.get("work"),
-        "threads": first.get("threads"),
-        "settings": first.get("settings"),
-        "dynamic": first.get("dynamic"),
-        "affinity": [fact.get("affinity") for fact in facts],
-        "physical_cores": [fact.get("physical_cores") for fact in facts],
-        "weights_crc32": first.get("weights_crc32"),
-        "import_s": first.get("import_s"),
-        "build_s": first.get("build_s"),
-        "peak_memory_bytes": _largest(facts, "peak_memory_bytes"),
-        "peak_device_bytes": _largest(facts, "peak_device_bytes"),
-        "python": first.get("python"),
-        "executable": first.get("executable"),
-        "packages": first.get("packages"),
-        "framework_version": first.get("framework_version"),
-        "gpus": first.get("gpus"),
-        "nodes": _distinct([rank["node"] for rank in ranks]),
-        "ranks": [_rank_summary(rank) for rank in ranks],
-        "warnings": _warnings(facts, planned, completed),
-        "slurm": redaction.slurm_facts(environment),
-        "environment": _seen_by_worker(ranks) or redaction.allowed_variables(environment),
-        "started_at": _iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
-        "ended_at": _iso(now),
+        "git": _part(Git, sweep["git"]),
     }
 
 
-def without_secrets(record: Dict[str, Any], environment: Mapping[str, str]) -> Dict[str, Any]:
-    """The record with secrets blotted out of all that came from outside; the plan's own words and Slurm's numbers, by
-    which it is found again, stay as they are."""
-    outside = {name: record[name] for name in ("error", "warnings", "environment")}
-    outside["slurm"] = {name: value for name, value in record["slurm"].items() if not value.isdecimal()}
-    blotted = redaction.redacted(outside, environment)
-    return {**record, **blotted, "slurm": {**record["slurm"], **blotted["slurm"]}}
+def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        **{name: facts.get(name) for name in _VERBATIM},
+        "learning": _part(Learning, facts.get("learning")),
+        "work": _part(Work, facts.get("work")),
+        "threads": _part(Threads, facts.get("threads")),
+    }
 
 
-def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Dict[str, Any]:
-    """The samples of all ranks together.
+def _part(kind: Type[_Part], data: Optional[Dict[str, Any]]) -> Optional[_Part]:
+    return None if data is None else from_json(kind, data)
+
+
+def _metrics(found: Optional[Dict[str, Any]]) -> Optional[Dict[str, MetricValue]]:
+    return None if found is None else {name: from_json(MetricValue, metric) for name, metric in found.items()}
+
+
+def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
+    """Return the record with secrets redacted in everything that came from outside.
+
+    The words of the plan and the numbers of Slurm, by which the record is found again, stay as they are.
+    """
+    outside = {
+        "error": to_json(record.error),
+        "warnings": record.warnings,
+        "environment": record.environment,
+        "slurm": {name: value for name, value in record.slurm.items() if not value.isdecimal()},
+    }
+    redacted = redaction.redacted(outside, environment)
+    redacted.update(error=_part(Error, redacted["error"]), slurm={**record.slurm, **redacted["slurm"]})
+    return replace(record, **redacted)
+
+
+def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
+    """Return the measurements of all ranks together.
 
     Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait, nor do
     instances: their rates add up, so a step of all of them takes the harmonic mean of their times.
     """
-    samples: Dict[str, Any] = dict(facts[0]["samples"])
     columns = [fact["samples"]["times_s"] for fact in facts]
-    if _work_alone(planned):
-        samples["times_s"] = [_harmonic_mean(times) for times in zip(*columns)]
-    else:
-        samples["times_s"] = [max(times) for times in zip(*columns)]
-    return samples
+    joint = _harmonic_mean if _work_alone(planned) else max
+    return replace(from_json(Samples, facts[0]["samples"]), times_s=[joint(times) for times in zip(*columns)])
 
 
 def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> List[str]:
-    """Of all ranks, each once. Those that work alone take equally many steps: where they differ in speed, the slower
-    ones have had the machine to themselves for a while."""
+    """Return the warnings of all ranks, each once.
+
+    Independent ranks take the same number of steps: if they differ in speed, the slower ones had the machine to
+    themselves at the end.
+    """
     warnings = {warning for fact in facts for warning in fact["warnings"]}
     if completed and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
@@ -179,14 +197,14 @@ def _harmonic_mean(times_s: Sequence[float]) -> float:
     return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
 
 
-def append(record: Dict[str, Any], path: str) -> None:
-    """Add one line to a record file, durably, and whole or not at all."""
+def append(record: Record, path: str) -> None:
+    """Add a record to a file as one line, durably, and whole or not at all. Raise OSError on a full disk."""
     append_all([record], path)
 
 
-def append_all(records: List[Dict[str, Any]], path: str) -> None:
-    """The same with a line for each of these."""
-    lines = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode()
+def append_all(records: List[Record], path: str) -> None:
+    """Add records to a file as one line each, durably, and all or none of them. Raise OSError on a full disk."""
+    lines = "".join(json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records).encode()
     with appending(path) as handle:
         size = os.fstat(handle).st_size
         if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that an earlier death cut off
@@ -211,12 +229,10 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
     return seen
 
 
-def _rank_summary(rank: Dict[str, Any]) -> Dict[str, Any]:
-    summary = {name: rank[name] for name in ("rank", "host", "exit_code", "signal", "stopped_by")}
-    summary["ended_at"] = _iso(rank["ended_at"])
+def _rank_end(rank: Dict[str, Any]) -> RankEnd:
     facts = rank["facts"] or {}
-    summary["status"], summary["gpus"] = facts.get("status"), facts.get("gpus")
-    return summary
+    copied = {name: rank[name] for name in ("rank", "host", "exit_code", "signal", "stopped_by")}
+    return RankEnd(**copied, ended_at=_iso(rank["ended_at"]), status=facts.get("status"), gpus=facts.get("gpus"))
 
 
 def _distinct(nodes: List[Dict[str, Any]]) -> List[Dict[str, Any]]:

@@ -1,17 +1,15 @@
-"""A schedule of threads by section of a PyTorch model: its file, and what follows it.
+"""A schedule (per-layer thread plan) of a PyTorch model: its file, and the hooks that follow it.
 
 This folder stands alone: it needs the standard library and torch, and may be copied into a program of your own.
 
     from hpcbench.node.thread_schedule import apply_schedule
 
-    with apply_schedule(model, "schedule.json"):
-        for batch in batches:
-            model(batch)
+with apply_schedule(model, "schedule.json"): for batch in batches: model(batch)
 
-A section begins when the forward of its module begins or, in training, when the first gradient of its output is
-there, which is when its backward begins; it lasts until the next section begins. Counts are set by
-`torch.set_num_threads`, which reaches OpenMP, oneDNN and MKL; they hold for the thread that runs the model. A section
-with branches computes these side by side, each with an equal part of the section's threads.
+A section begins when the forward of its module begins or, in training, when its backward begins, with the first
+gradient of its output. It lasts until the next section begins. Counts are set by `torch.set_num_threads`, which
+applies to OpenMP, oneDNN and MKL, and hold for the thread that runs the model. A section with branches computes them
+concurrently, each with an equal share of the section's threads.
 """
 
 from .apply import Applied, apply_schedule

@@ -1,4 +1,4 @@
-"""A schedule in force on a model."""
+"""Applies a schedule to a model."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, List, Optional, Tuple, Union
 import torch
 
 from . import cpus
-from .branches import SideBySide, why_not
+from .branches import ConcurrentBranches, why_not
 from .compiled import compiled_in, refuse_compiled
 from .file import Schedule, Section, fingerprint, read, refusal
 from .hooks import on_begin
@@ -21,11 +21,11 @@ _MAKE_ANEW = "find one for this model: by find_schedule, or a case with `threads
 def apply_schedule(
     model: Any, schedule: "Union[str, os.PathLike[str], Schedule]", *, oversubscribe: bool = False
 ) -> "Applied":
-    """Follow a schedule, or the one in a file, from the next step on, until `remove()` or the end of a `with`.
+    """Follow a schedule, or the one in a file, from the next step until `remove()` or the end of a `with` block.
 
-    Raises OSError where the file cannot be read, and ValueError where the schedule is damaged, of another model, or,
-    unless `oversubscribe`, of more threads than this process has CPUs or a quota for, and where the model, or a module
-    in which sections begin, is compiled: a compiled graph has no sections.
+    Raises OSError if the file cannot be read. Raises ValueError if the schedule is damaged or made for another model,
+    if the model, or a module in which a section begins, is compiled (a compiled graph has no sections), and, unless
+    `oversubscribe`, if it has more threads than this process has CPUs or CPU quota.
     """
     where = "the schedule"
     if not isinstance(schedule, Schedule):
@@ -52,7 +52,7 @@ def apply_schedule(
 
 
 class Applied:
-    """A schedule in force on a model. It warns once where something else sets threads, too."""
+    """A schedule applied to a model. It warns once if other code sets thread counts, too."""
 
     _of_thread: ClassVar[Any] = threading.local()  # those in force that it has applied, the newest last
     _last: ClassVar[Any] = threading.local()  # of each thread, which has a count of its own: the section that set it
@@ -65,11 +65,11 @@ class Applied:
         Applied._last = threading.local()
         modules = dict(model.named_modules())
         self._hooks: List[Any] = []
-        self._side_by_side = SideBySide(model)
+        self._concurrent = ConcurrentBranches(model)
         try:
             for section in _changing(schedule.sections):
                 self._hooks += on_begin(modules[section.module], section.phase, partial(self._begin, section))
-            self._side_by_side.put(
+            self._concurrent.apply(
                 {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
             )
         except BaseException:  # there may be no more threads to start
@@ -77,15 +77,15 @@ class Applied:
             raise
 
     def remove(self) -> None:
-        """Leave the model as it was, and the count of threads of the one that has applied it, if that calls. To remove
-        it twice is to remove it once."""
+        """Restore the model, and the thread count of the calling thread if that applied the schedule. May be called
+        again."""
         if not self._in_force:
             return
         self._in_force = False
         Applied._last = threading.local()
         for hook in self._hooks:
             hook.remove()
-        self._side_by_side.put({})
+        self._concurrent.apply({})
         place = self._together.index(self)
         del self._together[place]
         if place < len(self._together):  # one that was applied later is in force: it sets back what was before this one
@@ -101,7 +101,7 @@ class Applied:
         if last is not None and effective != last.threads and not self._warned:
             self._warned = True
             _warn(last, section, effective)
-        if effective != section.threads:  # to set it anew empties oneDNN's cache, even where it stays as it is
+        if effective != section.threads:  # setting it empties oneDNN's cache, even if the count is the same
             torch.set_num_threads(section.threads)
         Applied._last.section = section
 
@@ -122,7 +122,7 @@ def _warn(last: Section, begins: Section, effective: int) -> None:
 def _changing(sections: Tuple[Section, ...]) -> List[Section]:
     """Sections that need hooks: those with another count than the one before, and the first of each phase.
 
-    The first one sets the count anew at every step, so that a step that an exception ended does no harm to the next.
+    The first one sets the count at every step, so that a step that ended by an exception does not affect the next.
     """
     kept = []
     for place, section in enumerate(sections):

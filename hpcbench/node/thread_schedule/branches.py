@@ -1,7 +1,7 @@
-"""Independent branches of a module, side by side: each on a thread of its own, with an equal part of the threads.
+"""Computes independent branches of a module concurrently, each on its own thread with an equal share of the threads.
 
-Branches are the two directions of a recurrent layer, or children of a module that all take the module's own input.
-Where they cannot compute apart (gradients, autocast, packed sequences, a trace, a GPU) the module's own forward is
+Branches are the two directions of a recurrent layer, or children of a module that all take the module's own input. If
+they cannot compute concurrently (gradients, autocast, packed sequences, tracing, a GPU), the module's own forward is
 called.
 """
 
@@ -13,32 +13,32 @@ from torch import nn
 from torch.utils._device import DeviceContext
 
 from .children import Children
-from .forward_override import StandIn
+from .forward_override import ForwardOverride
 from .recurrent import Directions, directions
-from .thread_pools import Lanes, Run
+from .thread_pools import Run, ThreadPools
 
 Wanted = Mapping[str, Tuple[Sequence[str], int]]  # by the path of a module: its branches, and threads for all of them
 
 
 def why_not(module: nn.Module, branches: Sequence[str]) -> Optional[str]:
-    """Why a module does not have these branches, to be said behind its name; None where it has them."""
+    """Return why a module does not have these branches, as a predicate after its name; None if it has them."""
     if tuple(branches) == directions(module):
         return None
     missing = set(branches) - {name for name, _ in module.named_children()}
     return "has no branch %s" % min(missing) if missing else None
 
 
-class SideBySide:
-    """Modules of a model whose branches compute side by side."""
+class ConcurrentBranches:
+    """The modules of a model whose branches compute concurrently."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._model = weakref.ref(model)  # a model that nobody needs may go, though a schedule was in force on it
+        self._model = weakref.ref(model)  # an unused model can be freed, even if a schedule was applied to it
         self._apart: List[_Apart] = []
-        self._lanes: Dict[Tuple[int, int], Lanes] = {}
+        self._lanes: Dict[Tuple[int, int], ThreadPools] = {}
         self._wanted: Wanted = {}
 
-    def put(self, wanted: Wanted) -> None:
-        """Let these modules have their branches side by side, and no others."""
+    def apply(self, wanted: Wanted) -> None:
+        """Let the branches of these modules, and of no others, compute concurrently."""
         if wanted == self._wanted:
             return
         self._wanted = dict(wanted)
@@ -46,7 +46,7 @@ class SideBySide:
             self._take_off()
             self._put_on(wanted)
         except BaseException:  # there may be no more threads to start
-            self.put({})
+            self.apply({})
             raise
 
     def _take_off(self) -> None:
@@ -58,7 +58,7 @@ class SideBySide:
         for shape in set(self._lanes) - set(shapes.values()):  # idle threads count, too, for how long others spin
             self._lanes.pop(shape).close()
         for shape in set(shapes.values()) - set(self._lanes):
-            self._lanes[shape] = Lanes(*shape)
+            self._lanes[shape] = ThreadPools(*shape)
         model = self._model()
         modules = dict(model.named_modules()) if model is not None else {}
         for path, (branches, _) in wanted.items():
@@ -71,7 +71,7 @@ def _shape(branches: int, threads: int) -> Tuple[int, int]:
     return lanes, threads // lanes
 
 
-class _Apart(StandIn):
+class _Apart(ForwardOverride):
     """A module with its branches side by side, where they can be."""
 
     def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:

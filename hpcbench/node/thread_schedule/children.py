@@ -1,4 +1,4 @@
-"""Children of a module that all take the module's own input, side by side."""
+"""Computes children of a module that all take the module's own input concurrently."""
 
 import threading
 from functools import partial
@@ -7,12 +7,12 @@ from typing import Any, Callable, Sequence
 import torch
 from torch import nn
 
-from .forward_override import StandIn
+from .forward_override import ForwardOverride
 from .thread_pools import Run
 
 
 class Children:
-    """A module whose children find their results ready when it calls them with its own input."""
+    """A module whose children return results that are ready when it calls them with its own input."""
 
     def __init__(self, module: nn.Module, branches: Sequence[str], run: Run, own: Callable[..., Any]) -> None:
         children = dict(module.named_children())
@@ -20,6 +20,7 @@ class Children:
         self._run, self._own = run, own
 
     def takes(self, *inputs: Any) -> bool:
+        """Return whether the children can compute concurrently on these inputs."""
         return len(inputs) == 1
 
     def __call__(self, batch: torch.Tensor) -> Any:
@@ -33,11 +34,12 @@ class Children:
                 branch.drop()
 
     def remove(self) -> None:
+        """Restore the children."""
         for branch in self._branches:
             branch.remove()
 
 
-class _Branch(StandIn):
+class _Branch(ForwardOverride):
     """A child whose result for an input may be there already: of this thread, for others may call the model, too."""
 
     def __init__(self, child: nn.Module) -> None:

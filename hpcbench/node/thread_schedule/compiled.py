@@ -1,4 +1,4 @@
-"""What is compiled: hooks on the modules in it are not called."""
+"""Detects compiled modules, in which hooks are not called."""
 
 from typing import Any, List, Mapping
 
@@ -6,18 +6,18 @@ import torch
 
 
 def refuse_compiled(model: Any, what: str) -> None:
-    """Raises ValueError, which begins with `what`, for a model that is compiled as a whole."""
+    """Raise ValueError, with a message that begins with `what`, if the model is compiled as a whole."""
     if is_compiled(model):
         raise ValueError("%s: the model is compiled: take it without torch.compile and torch.jit" % what)
 
 
 def compiled_in(modules: Mapping[str, Any]) -> List[str]:
-    """The paths of those that are compiled."""
+    """Return the paths of the compiled modules."""
     return [path for path, module in modules.items() if is_compiled(module)]
 
 
 def is_compiled(module: Any) -> bool:
-    """By torch.compile of it or of its forward, by its own compile(), or by TorchScript."""
+    """Return whether torch.compile, the module's own compile() or TorchScript has compiled it or its forward."""
     forward = getattr(module, "forward", None)
     return (
         isinstance(module, torch.jit.ScriptModule)

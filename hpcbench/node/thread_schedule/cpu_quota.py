@@ -1,6 +1,6 @@
-"""How much CPU time the control groups of this process leave it.
+"""The CPU quota of this process by its control groups (cgroups).
 
-hpcbench.node.checks.cpu_quota reads the same for environments without torch, which this folder cannot be imported into.
+hpcbench.node.host.cpu_quota reads the same in environments without torch, which cannot import this folder.
 """
 
 import os
@@ -10,14 +10,14 @@ _VERSION_1 = ("/cpu.cfs_quota_us", "/cpu.cfs_period_us")
 
 
 class Quota(NamedTuple):
-    """CPUs' worth of time, and which control group has no more."""
+    """A CPU quota in CPUs, and the control group that has it."""
 
     cpus: float
     group: str
 
 
 def tightest(root: str = "/") -> Optional[Quota]:
-    """The smallest quota of our group and of those that it lies in; None where none of them has one."""
+    """Return the smallest quota of the process's control group and its parents; None if none has one."""
     quotas = [_quota(group) for group in _groups(root)]
     return min((quota for quota in quotas if quota), key=lambda quota: quota.cpus, default=None)
 
@@ -32,7 +32,7 @@ def _groups(root: str) -> List[str]:
     if "cpu" in paths:  # version 1
         base, path = os.path.join(mounted, "cpu"), paths["cpu"]
     else:
-        unified = os.path.join(mounted, "unified")  # beside version 1
+        unified = os.path.join(mounted, "unified")  # next to version 1
         base, path = unified if os.path.isdir(unified) else mounted, paths.get("", "/..")
     parts = path.strip("/").split("/")
     if ".." in parts:  # outside of the tree that a container shows

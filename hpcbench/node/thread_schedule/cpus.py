@@ -1,4 +1,4 @@
-"""The CPUs of this process, how many threads they are enough for, and equal parts of them."""
+"""The CPUs of this process: how many threads they suffice for, and equal shares of them."""
 
 import math
 import os
@@ -15,7 +15,7 @@ _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
 def usable() -> List[int]:
-    """Where this process may run, or as many numbers as there are CPUs where the system does not tell."""
+    """Return the CPUs where this process may run; 0, 1, ... for each CPU if the system does not report them."""
     if not hasattr(os, "sched_getaffinity"):
         return list(range(os.cpu_count() or 1))
     if not binding():
@@ -26,7 +26,7 @@ def usable() -> List[int]:
 
 
 def binding() -> List[str]:
-    """The environment variables because of which OpenMP binds its threads."""
+    """Return the environment variables that make OpenMP bind its threads."""
     return [name for name in _BINDING if os.environ.get(name, "false").lower() not in ("false", "disabled", "none")]
 
 
@@ -38,12 +38,12 @@ def _of_thread(number: str) -> Set[int]:
 
 
 def most_threads() -> int:
-    """As many as there are CPUs, or CPUs' worth of time: a part of a CPU counts as one."""
+    """Return the number of CPUs, or the CPU quota rounded up if that is less."""
     return _limit()[0]
 
 
 def too_few_for(threads: int) -> Optional[str]:
-    """In words, why so many threads would have to share CPUs; None where they need not."""
+    """Return, as text, why so many threads would have to share CPUs; None if they need not."""
     most, why = _limit()
     if threads <= most:
         return None
@@ -60,8 +60,11 @@ def _limit() -> Tuple[int, str]:
 
 
 def parts(number: int, threads: int) -> List[List[int]]:
-    """CPUs for so many parts of so many threads each: cores before their second hardware threads, none of them in two
-    parts. Where there are too few for that, each part has them all."""
+    """Return the CPUs of `number` parts of so many threads: cores before their second hardware threads, without
+    overlap.
+
+    If there are too few CPUs for that, each part has all of them.
+    """
     if number * threads > len(usable()):
         return [usable()] * number
     cores: Dict[str, List[int]] = {}

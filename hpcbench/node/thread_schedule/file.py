@@ -1,4 +1,4 @@
-"""The file of a schedule: threads by section of a model, and which model that is."""
+"""The file of a schedule: the thread counts of a model's sections, and the fingerprint of the model."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ MOST_BYTES = 4_000_000  # of a file
 
 
 class Section(NamedTuple):
-    """From here on so many threads compute."""
+    """The part of a step that begins at a module, with its thread count."""
 
     module: str  # its path in the model, as of named_modules()
     phase: str
@@ -26,19 +26,21 @@ class Section(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Sections in the order of a step. `made_for` says of what it was measured, and binds nobody."""
+    """The sections in the order of a step. `made_for` describes the measured step; it is not checked."""
 
     fingerprint: str
     sections: Tuple[Section, ...]
     made_for: Dict[str, Any]
 
     def as_json(self) -> Dict[str, Any]:
+        """Return the content of the schedule's file."""
         sections = [section._asdict() for section in self.sections]
         return {"schema": SCHEMA, "setter": SETTER, **self._asdict(), "sections": [dict(each) for each in sections]}
 
 
 def fingerprint(model: Any) -> str:
-    """What the model is made of, not what it has learned: paths, types, and the shapes and dtypes of parameters.
+    """Return a hash of the model's structure: paths, types, and the shapes and dtypes of parameters, without their
+    values.
 
     Raises ValueError for a lazy module that has no shapes yet.
     """
@@ -55,23 +57,22 @@ def fingerprint(model: Any) -> str:
 
 
 def write(schedule: Schedule, path: str) -> None:
-    """Whole, or not at all: what was there before stays until then. Raises OSError, and TypeError where `made_for` is
-    more than JSON can tell."""
+    """Write a schedule atomically. Raises OSError, and TypeError if `made_for` cannot be written as JSON."""
     text = json.dumps(schedule.as_json(), indent=1)
     path = os.path.realpath(path)
-    beside = "%s.%d" % (path, os.getpid())
+    temporary = "%s.%d" % (path, os.getpid())
     try:
-        with open(beside, "w", encoding="utf-8") as file:
+        with open(temporary, "w", encoding="utf-8") as file:
             file.write(text + "\n")
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except OSError:
         with suppress(OSError):
-            os.remove(beside)
+            os.remove(temporary)
         raise
 
 
 def read(path: str) -> Schedule:
-    """The schedule in a file. Raises OSError, and ValueError where it is none."""
+    """Read a schedule from a file. Raises OSError, and ValueError if the file is not a schedule."""
     with open(path, "rb") as file:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
@@ -87,7 +88,7 @@ def read(path: str) -> Schedule:
 
 
 def parse(data: Any) -> Schedule:
-    """A schedule from what its file holds. Raises ValueError."""
+    """Return the schedule in the content of a file. Raises ValueError if it is not one."""
     if not isinstance(data, dict):
         raise ValueError("it is no object")
     if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
@@ -135,4 +136,5 @@ def _are_names(values: Any) -> bool:
 
 
 def refusal(where: str, what: str) -> ValueError:
+    """Return the error for a schedule that cannot be applied."""
     return ValueError("%s cannot be applied: %s" % (where, what))

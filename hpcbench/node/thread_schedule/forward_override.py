@@ -1,4 +1,4 @@
-"""What stands in for the forward of a module."""
+"""Replaces the forward of a module."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ IN_FORCE = (
 )
 
 
-class StandIn:
-    """Is called instead of a module's own forward, until it is removed."""
+class ForwardOverride:
+    """Replaces a module's own forward until it is removed."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module: Any = module
@@ -20,13 +20,14 @@ class StandIn:
         module.forward = self.forward
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Compute the output of the module; this default calls the module's own forward."""
         return self._own(*inputs, **named)
 
     def remove(self) -> None:
-        """Of several on one module, one that was put later stays, and what it calls is the module's own."""
+        """Restore the module's forward. An override that was applied later stays, and calls the module's own."""
         self._in_force = False
         stands: Any = self._module.__dict__.get("forward")
-        while isinstance(getattr(stands, "__self__", None), StandIn) and not stands.__self__._in_force:
+        while isinstance(getattr(stands, "__self__", None), ForwardOverride) and not stands.__self__._in_force:
             stands = stands.__self__._before
         if stands is None:
             self._module.__dict__.pop("forward", None)

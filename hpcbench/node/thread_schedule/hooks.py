@@ -1,4 +1,4 @@
-"""Where a section begins: hooks on its module, forward and backward."""
+"""Hooks on the module where a section begins, in forward and backward."""
 
 from typing import Any, Callable, Iterator, List
 
@@ -8,7 +8,7 @@ FORWARD, BACKWARD = "forward", "backward"
 
 
 def on_begin(module: Any, phase: str, begin: Callable[[], None]) -> List[Any]:
-    """Hooks that call `begin` when a section of this module begins. What is removed is called no more."""
+    """Return hooks that call `begin` when a section of this module begins, until they are removed."""
     if phase == FORWARD:
         return [module.register_forward_pre_hook(_OfForward(begin))]
     active = _Active()

@@ -1,4 +1,4 @@
-"""Both directions of a recurrent layer, side by side."""
+"""Computes both directions of a recurrent layer concurrently."""
 
 from functools import partial
 from typing import Any, List, Optional, Tuple
@@ -14,8 +14,10 @@ _WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 
 def directions(module: nn.Module) -> Optional[Tuple[str, ...]]:
-    """The branches of a recurrent layer that reads its input in both directions; None for any other module, and for one
-    whose weights are computed anew at each step, as by torch.nn.utils.parametrize."""
+    """Return the branches of a bidirectional recurrent layer; None for any other module.
+
+    A layer whose weights are recomputed at each step, for example by torch.nn.utils.parametrize, has none.
+    """
     own: Any = module if isinstance(module, _RECURRENT) else None
     if own is None or not own.bidirectional or not any(type(own).forward is kind.forward for kind in _RECURRENT):
         return None
@@ -23,7 +25,7 @@ def directions(module: nn.Module) -> Optional[Tuple[str, ...]]:
 
 
 class Directions:
-    """A recurrent layer as two for each of its layers, which have the same weights."""
+    """A bidirectional recurrent layer as two unidirectional ones for each of its layers, with the same weights."""
 
     def __init__(self, module: Any, run: Run) -> None:
         self._module, self._run, self._weights = module, run, _weights(module)
@@ -32,6 +34,7 @@ class Directions:
         ]
 
     def takes(self, *inputs: Any) -> bool:
+        """Return whether the directions can compute concurrently on these inputs."""
         dropout = self._module.training and self._module.dropout
         return len(inputs) <= 2 and not dropout and self._has_states(*inputs[1:]) and self._are_its_weights()
 
@@ -45,7 +48,7 @@ class Directions:
         return all(one is other for one, other in zip(self._weights, _weights(self._module)))
 
     def remove(self) -> None:
-        """Nothing stands in the layer itself."""
+        """Do nothing: the layer itself was not changed."""
 
     def __call__(self, batch: torch.Tensor, state: Any = None) -> Any:
         """Output and last states, as of nn.LSTM, nn.GRU and nn.RNN."""

@@ -1,4 +1,4 @@
-"""Threads that compute tasks side by side, each with an equal part of the cores."""
+"""Threads that compute tasks concurrently, each with an equal share of the cores."""
 
 import os
 import threading
@@ -14,8 +14,8 @@ Task = Callable[[], Any]
 Run = Callable[[Sequence[Task]], List[Any]]
 
 
-class Lanes:
-    """So many threads, each with a team of so many on CPUs of their own. They wait without spinning."""
+class ThreadPools:
+    """`number` threads, each with a team of `threads` threads on CPUs of its own. They wait without spinning."""
 
     def __init__(self, number: int, threads: int) -> None:
         self._threads, self._cpus, self._process = threads, iter(cpus.parts(number, threads)), os.getpid()
@@ -41,7 +41,7 @@ class Lanes:
         torch.set_num_threads(self._threads)
 
     def run(self, tasks: Sequence[Task]) -> List[Any]:
-        """The results of all tasks. What one of them raises is raised when all have ended."""
+        """Return the results of all tasks. An exception of a task is raised when all tasks have ended."""
         if os.getpid() != self._process:  # in the child of a fork, which has none of the threads
             return [task() for task in tasks]
         mode = torch.is_inference_mode_enabled()
@@ -53,6 +53,7 @@ class Lanes:
         return [each.result() for each in started] + [task() for task in tasks[len(started) :]]
 
     def close(self) -> None:
+        """End the threads."""
         self._pool.shutdown()
 
 

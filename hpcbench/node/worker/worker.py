@@ -1,4 +1,4 @@
-"""The worker: one rank of one repetition, in a process of its own. What it finds out is a dictionary."""
+"""The worker: one rank of one run, in a process of its own. Its result is a dictionary."""
 
 import os
 import platform
@@ -7,13 +7,15 @@ import sys
 import time
 import traceback
 import zlib
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import DYNAMIC, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
+from ...core.typed_json import to_json
 from .. import frameworks
 from ..errors import BadData, Missed, Unsupported
 from ..host import hardware, topology
@@ -28,20 +30,24 @@ if TYPE_CHECKING:
 
 
 def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    """Run one repetition. Never raises for what the framework does: an error is an outcome. `found` is what `find` has
-    found, of a case that asks for it."""
+    """Run one rank of a run, and return its facts. An error of the framework is an outcome, and is not raised.
+
+    `found` is the result of `search_threads`, for a case that needs one.
+    """
     return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, facts))
 
 
-def looks_for_threads(planned: PlannedRun) -> bool:
-    """Whether it has to find out how many threads each section of the network shall have."""
+def needs_thread_search(planned: PlannedRun) -> bool:
+    """Return whether the run has to search for a per-layer thread plan."""
     return bool(planned.parameters["threads"] == DYNAMIC and planned.parameters["schedule"] is None)
 
 
-def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
-    """Look for threads by section of the network; an error is an outcome. `found` is for `run`, in another process: the
-    search leaves the heap in a state that it has in no program which follows a schedule from its beginning."""
-    return _outcome(planned, lambda adapter, facts: _find(adapter, planned, Group(ranks), facts))
+def search_threads(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
+    """Search for a per-layer thread plan, for `run` in a new process. An error is an outcome, and is not raised.
+
+    The search leaves the heap in a state that no program has which follows a plan from its start.
+    """
+    return _outcome(planned, lambda adapter, facts: _search_threads(adapter, planned, Group(ranks), facts))
 
 
 def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], None]") -> Dict[str, Any]:
@@ -74,7 +80,7 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
 
 
 def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
-    """Import the framework, and see to it that the import left the CPU affinity as it was.
+    """Import the framework, and restore the CPU affinity if the import changed it.
 
     `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
     """
@@ -106,7 +112,7 @@ def _check_versions(adapter: "Adapter") -> None:
 
 
 def _numbers(version: str) -> List[int]:
-    """`2.13.0+cpu` as [2, 13, 0]."""
+    """Return `2.13.0+cpu` as [2, 13, 0]."""
     return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
 
 
@@ -122,18 +128,18 @@ def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[st
     start = time.perf_counter()
     network = adapter.build(problem.of_case(parameters, group))
     facts["build_s"] = time.perf_counter() - start
-    facts["work"] = dict(network.work._asdict())
+    facts["work"] = to_json(network.work)
     facts["gpus"] = _own_gpu(adapter, network)
     return network
 
 
-def _find(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+def _search_threads(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
     from ..thread_schedule.search import session  # needs torch
     from .tasks import STEPS
 
     network = _built(adapter, planned, group, facts)
     step = STEPS[planned.parameters["task"]](network)
-    facts["found"] = session.find(network, step, planned.measure["max_time_s"])
+    facts["found"] = session.search_schedule(network, step, planned.measure["max_time_s"])
 
 
 def _measure(
@@ -146,15 +152,15 @@ def _measure(
     if parameters["task"] == TIME_TO_ACCURACY:
         facts["learning"] = time_to_accuracy.learn(network)
         learned = facts["learning"]
-        facts["samples"] = of_whole(learned["seconds"], learned["ended_s"], learned["first_step_s"])
+        samples = of_whole(learned["elapsed_s"], learned["ended_s"], learned["first_step_s"])
     else:
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
         samples = timing.measure(step, network.synchronize, settings, group.agree)
-        facts["samples"] = samples.as_record()
         if facts["dynamic"]:  # the first step came before others
-            facts["samples"]["first_step_s"] = facts["dynamic"].pop("first_step_s")
+            samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
+    facts["samples"] = to_json(samples)
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])
@@ -168,7 +174,7 @@ def _measure(
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:
-    """Each rank of a node must be on CPUs of its own, where it was asked which they are. Raises Unsupported."""
+    """Raise Unsupported unless each rank of the node has CPUs of its own."""
     everyones = group.gather(cpus)
     sharing = [rank for rank in group.local_ranks if rank != group.rank and set(everyones[rank]) & set(cpus)]
     if sharing:
@@ -178,12 +184,12 @@ def _check_apart(cpus: List[int], group: Group) -> None:
 
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
-    """Raises Unsupported where a setting that can be read back is not what was asked for."""
-    for name in ("flush_denormals", "onednn", "wait_policy"):
-        asked = parameters[name]
-        tells = name != "wait_policy" or found.get(name) is not None  # GNU's OpenMP does not
-        if asked is not None and tells and found.get(name) != asked:
-            told = (name, str(asked).lower(), str(found.get(name)).lower())
+    """Raise Unsupported if a setting that can be read back differs from the requested one."""
+    for setting in SETTINGS:
+        asked, effective = parameters[setting.name], found.get(setting.name)
+        is_verified = setting.verified == ALWAYS or (setting.verified == IF_KNOWN and effective is not None)
+        if asked is not None and is_verified and effective != asked:
+            told = (setting.name, str(asked).lower(), str(effective).lower())
             raise Unsupported("%s: %s was asked for, and read back is %s" % told)
     if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
         dynamic_linker.RETAINING
@@ -195,16 +201,16 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
 def _by_section(
     network: "Network", step: Callable[[], Any], planned: PlannedRun, found: Optional[Dict[str, Any]]
 ) -> Optional[Dict[str, Any]]:
-    """Put threads by section of the network in force, where the case asks for them."""
+    """Apply a per-layer thread plan, if the case has one."""
     if planned.parameters["threads"] != DYNAMIC:
         return None
-    from ..thread_schedule.search.session import arrange  # needs torch
+    from ..thread_schedule.search.session import apply_or_search  # needs torch
 
-    return arrange(network, step, found)
+    return apply_or_search(network, step, found)
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
-    """The model of the GPU that this rank uses; nothing on a CPU, where the question could open all GPUs."""
+    """Return the model of this rank's GPU; nothing on CPUs, where the query could open all GPUs."""
     if not network.problem.on_gpu:
         return []
     from ..frameworks import capabilities  # needs numpy
@@ -214,7 +220,7 @@ def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
 
 
 def _agreed_weights(network: "Network", group: Group) -> int:
-    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones together."""
+    """Return a checksum of the trained weights. Raise RuntimeError if ranks that train together differ."""
     checksum = 0
     for weight in network.weights():
         checksum = zlib.crc32(weight.tobytes(), checksum)
@@ -228,7 +234,7 @@ def _agreed_weights(network: "Network", group: Group) -> int:
 
 
 def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
-    """After an error nobody comes here: it could mean to wait for the other ranks for ever."""
+    """Leave the group of ranks. Not called after an error: it could wait for the other ranks for ever."""
     try:
         group.gather(None)  # rank 0 holds what the others still need
         network.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hpcbench.core.typed_json import to_json
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.status_json import run_as_json
 from hpcbench.report.terminal.case.view import CaseView
 
 
 def case_json(view: CaseView) -> str:
-    """The repetitions with the record that counts of each and those of all attempts, the oldest first; no NaN."""
+    """Return the repetitions of a case with their valid records and all attempts, oldest first, as JSON without NaN."""
     document = {
         "sweep": view.sweep.paths.name,
         "case": view.planned.case_id,
@@ -17,7 +18,7 @@ def case_json(view: CaseView) -> str:
         "parameters": view.planned.parameters,
         "tags": view.planned.tags,
         "repetitions": [
-            {**run_as_json(run), "record": run.record and record, "attempts": list(run.attempts)}
+            {**run_as_json(run), "record": run.record and to_json(record), "attempts": to_json(run.attempts)}
             for run, record in zip(view.runs, view.records, strict=True)
         ],
     }

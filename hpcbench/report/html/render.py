@@ -1,7 +1,7 @@
-"""The report page as one HTML file: styles, scripts, charts and data inside, nothing from a network.
+"""The report page as one HTML file, with styles, scripts, charts and data inside and no network access.
 
-What comes from data is text: Jinja escapes it, the scripts set it as text content, and the page's Content Security
-Policy allows only the scripts and styles whose hashes it names, and no connection.
+Texts from data are escaped by Jinja or set as text content by scripts. The Content Security Policy of the page allows
+only the scripts and styles whose hashes it names, and no connection.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -30,8 +31,24 @@ _IN_SCRIPTS = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"
 
 
 def render(page: Page) -> str:
-    """The file's text, which depends on the page and the installed Vega only."""
+    """Return the HTML of a page; it depends only on the page and the installed Vega."""
     folder = shipped("templates") / "report"
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]
+    if page.figures:
+        scripts.append(_vega())
+    return _template(folder).render(
+        page=page,
+        version=hpcbench.__version__,
+        policy=_policy(style, scripts),
+        style=style,
+        scripts=scripts,
+        data=_data(page),
+    )
+
+
+@cache
+def _template(folder: Path) -> jinja2.Template:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
@@ -40,18 +57,7 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    style = (folder / "page.css").read_text(encoding="utf-8")
-    scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]
-    if page.figures:
-        scripts.append(_vega())
-    return templates.get_template("page.html.j2").render(
-        page=page,
-        version=hpcbench.__version__,
-        policy=_policy(style, scripts),
-        style=style,
-        scripts=scripts,
-        data=_data(page),
-    )
+    return templates.get_template("page.html.j2")
 
 
 def _printable(value: Any) -> Any:

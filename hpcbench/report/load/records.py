@@ -8,18 +8,18 @@ from typing import Any
 import pandas as pd
 from rich.markup import escape
 
-from hpcbench.collect.energy import OF_SLURM, SLURM_REASON
 from hpcbench.collect.resource_usage import Charges
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.config.parameters import TAG
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.slurm.job_energy import energy_of
 from hpcbench.slurm.queue import Element
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.reconcile import unfinished_record
-from hpcbench.store.records import Record
+from hpcbench.store.run_record import run_record
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err
@@ -46,15 +46,18 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 
 def records_of(progress: Progress) -> list[Record]:
-    """The record of each repetition that counts, with what Slurm has counted of it and what the site charges for it."""
+    """Return the valid record of each repetition, with Slurm's energy and the site's prices."""
     energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
     charges = Charges(progress.sweep)
     records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
-    return [{**record, **energies.get(_place(run), {}), **charges.columns(run.job, record)} for run, record in records]
+    return [
+        run_record(record, **energies.get(_place(run), {}), **charges.columns(run.job, record))
+        for run, record in records
+    ]
 
 
 def record_of(sweep: Sweep, run: RunProgress) -> Record:
-    """The record of a repetition that counts; of one that has not ended, one in which nothing was measured."""
+    """Return the valid record of a repetition; a record without measurements if it has not ended."""
     return run.record or unfinished_record(sweep, run)
 
 
@@ -65,13 +68,13 @@ def _slurm_energies(progress: Progress) -> Energies:
     for run in alone:
         if run.slurm_id:
             measured[_place(run)] += run.attempts_of_job
-    again = {place: {SLURM_REASON: SEVERAL % count} for place, count in measured.items() if count > 1}
+    again = {place: {"energy_slurm_reason": SEVERAL % count} for place, count in measured.items() if count > 1}
     try:
         counted = energy_of(measured.keys() - again.keys())
     except UserError as error:
         err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
         counted = {}
-    return {**again, **{place: {OF_SLURM: joules} for place, joules in counted.items()}}
+    return {**again, **{place: {"energy_slurm_j": joules} for place, joules in counted.items()}}
 
 
 def _place(run: RunProgress) -> Element:
@@ -79,5 +82,5 @@ def _place(run: RunProgress) -> Element:
 
 
 def candidates(table: pd.DataFrame) -> list[str]:
-    """The columns that may tell the cases of a sweep apart."""
+    """Return the columns that may identify the cases of a sweep."""
     return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

@@ -15,18 +15,20 @@ from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUG
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
 from hpcbench.report.load.metrics import named, quantities_of
 from hpcbench.report.load.records import candidates
-from hpcbench.store.records import Record
 
 
 def results_of(
     records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
 ) -> Results:
-    """The tables of these records, ranked; which sweeps among them are `searches` changes what is made of them. Raises
-    UserError for a metric or a base case that is not there."""
+    """Return the ranked tables of these records; `searches` are the sweeps that are tuning searches.
+
+    Raise UserError for an unknown metric or base case.
+    """
     repetitions = repetition_table(records)
     grouped = by_case(repetitions)
     replicates = Replicates(grouped)

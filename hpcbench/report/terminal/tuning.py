@@ -11,10 +11,18 @@ from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent
 from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.core.frameworks import SETTINGS
 from hpcbench.core.run_spec import SHELL
 from hpcbench.report.text.numbers import between, formatter, value_in_words
 from hpcbench.tuning.paired_comparison import NEGLIGIBLE
-from hpcbench.tuning.result import Answer, AtShape, BySection, Finding, Grid, Setting
+from hpcbench.tuning.result import (
+    ConfigurationResult,
+    GridResult,
+    HeldOutResult,
+    Recommendation,
+    ScheduleResult,
+    TuningResult,
+)
 from hpcbench.util.text import plural
 
 NOTHING_SET = "nothing set"
@@ -22,11 +30,11 @@ NOTHING_SET = "nothing set"
 _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 
-def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
-    """The finding, line by line; the first is its title."""
+def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
+    """Return the result of a search line by line; the first line is its title."""
     yield finding.title
     if finding.answer is None:
-        yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
+        yield "  no configuration could be measured; fix the failures, then search again: hpcbench tune"
     else:
         yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
     if finding.by_section:
@@ -41,13 +49,13 @@ def lines(finding: Finding, quantity: Quantity) -> Iterator[str]:
     for each in finding.failed:
         yield f"  failed     {in_words(each.parameters)}: {each.why}"
     if finding.failed and finding.answer:
-        yield "             when it is mended, search anew: hpcbench tune"
+        yield "             fix it, then search again: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
 
 
-def headline(finding: Finding, quantity: Quantity) -> str:
-    """The finding in a sentence."""
+def headline(finding: TuningResult, quantity: Quantity) -> str:
+    """Return the result of a search in a sentence."""
     answer = finding.answer
     if answer is None:
         return "No setting could be measured"
@@ -59,7 +67,7 @@ def headline(finding: Finding, quantity: Quantity) -> str:
     return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
 
 
-def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]:
+def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Iterator[str]:
     known = answer.certain or answer.winner == answer.default
     yield f"  {'best      ' if known else 'stay with '} {_of(answer, answer.best, quantity)}"
     if answer.best != answer.default:
@@ -68,13 +76,13 @@ def _answer(answer: Answer, quantity: Quantity, *, alone: bool) -> Iterator[str]
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
         told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(told)}: this is no gain of a setting alone"
+        yield f"  other work {'; '.join(told)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
         yield f"  it beats   {others} ({percent(answer.share_beaten)})"
 
 
-def _of(answer: Answer, setting: Setting, quantity: Quantity) -> str:
+def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:
     """A setting; with the default, what was set of it all the same, from outside."""
     words = in_words(setting.parameters)
     if setting == answer.default and answer.inherited:
@@ -83,11 +91,11 @@ def _of(answer: Answer, setting: Setting, quantity: Quantity) -> str:
     return _measured(words, setting, quantity)
 
 
-def _setting(setting: Setting, quantity: Quantity) -> str:
+def _setting(setting: ConfigurationResult, quantity: Quantity) -> str:
     return _measured(in_words(setting.parameters), setting, quantity)
 
 
-def _measured(words: str, setting: Setting, quantity: Quantity) -> str:
+def _measured(words: str, setting: ConfigurationResult, quantity: Quantity) -> str:
     value = setting.value
     if value is None:
         return words
@@ -96,13 +104,13 @@ def _measured(words: str, setting: Setting, quantity: Quantity) -> str:
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
-    """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
+    """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
     told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
     return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
 
 
-def _gain(answer: Answer, quantity: Quantity) -> str:
+def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if not answer.of:
         return "not known: no other setting could be measured"
     if answer.winner == answer.default:
@@ -122,13 +130,13 @@ def _may_gain(gain: Interval) -> bool:
     return gain.high is None or gain.high >= 1 + NEGLIGIBLE
 
 
-def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> Iterator[str]:
+def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: Quantity) -> Iterator[str]:
     if not found.certain or found.gain is None:
         which = "" if found.fixed_threads is None else f", {found.fixed_threads} at best"
         yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
-            yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
+            yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
@@ -137,13 +145,13 @@ def _by_section(found: BySection, answer: Answer | None, quantity: Quantity) -> 
         yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
 
 
-def _at_shape(found: AtShape) -> str:
+def _at_shape(found: HeldOutResult) -> str:
     if found.gain is None:
         return f"could not be measured{f': {found.why}' if found.why else ''}"
     return f"{in_brackets(found.gain)}{'' if found.certain else ', not certain'}"
 
 
-def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) -> str:
+def _why_one_count(found: ScheduleResult, answer: Recommendation | None, quantity: Quantity) -> str:
     if found.gain is None:
         return str(found.why)
     instances = answer.best.parameters.get("instances") or 1 if answer else 1
@@ -151,22 +159,22 @@ def _why_one_count(found: BySection, answer: Answer | None, quantity: Quantity) 
     return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}{beside}"
 
 
-def _measuring(finding: Finding) -> str:
+def _measuring(finding: TuningResult) -> str:
     return f"{_beside_grid(finding)}{_for_sections(finding.by_section)}"
 
 
-def _for_sections(found: BySection | None) -> str:
+def _for_sections(found: ScheduleResult | None) -> str:
     return f"; threads by section: {time_in_words(found.seconds)} more" if found and found.seconds else ""
 
 
-def _beside_grid(finding: Finding) -> str:
+def _beside_grid(finding: TuningResult) -> str:
     if not finding.grid_seconds:
         return time_in_words(finding.seconds)
     grid = f"the full grid {'took' if finding.grid else 'would take about'} {time_in_words(finding.grid_seconds)}"
     return f"{time_in_words(finding.seconds)}; {grid} ({percent(finding.seconds / finding.grid_seconds)})"
 
 
-def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
+def _grid(grid: GridResult, found: ConfigurationResult, quantity: Quantity) -> str:
     if grid.best.case == found.case:
         return f"its best is the same: {_setting(grid.best, quantity)}"
     if grid.slower is None:
@@ -177,7 +185,7 @@ def _grid(grid: Grid, found: Setting, quantity: Quantity) -> str:
     return f"{took}, and {beats}; its best, by all that it measured, is {_setting(grid.best, quantity)}"
 
 
-def _usage(answer: Answer) -> Iterator[str]:
+def _usage(answer: Recommendation) -> Iterator[str]:
     usage = answer.usage
     if answer.best == answer.default or not any(usage):
         return
@@ -217,14 +225,15 @@ def _assigned(variables: Mapping[str, str]) -> str:
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def _inexact(answer: Answer) -> list[str]:
+def _inexact(answer: Recommendation) -> list[str]:
     """What the best sets otherwise than the default, and what may change more than the speed."""
     best, default = answer.best.parameters, answer.default.parameters
-    return [name for name in ("dtype", "flush_denormals") if (best.get(name) or False) != (default.get(name) or False)]
+    names = ("dtype", *(setting.name for setting in SETTINGS if setting.changes_results))
+    return [name for name in names if (best.get(name) or False) != (default.get(name) or False)]
 
 
 def time_in_words(seconds: float) -> str:
-    """`5 min 32 s`."""
+    """Return `5 min 32 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -15,15 +15,16 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hpcbench.analysis.stats import intervals
 from hpcbench.analysis.stats.intervals import (
     Interval,
-    fewest_samples,
     interval_of_values,
     median_interval,
+    minimum_samples,
     percentiles,
 )
 
@@ -243,7 +244,7 @@ def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
 @pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
 def test_a_percentile_needs_as_many_samples_as_wilks_asks_for(quantile: float, fewest: int) -> None:
     """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one sample less."""
-    assert fewest_samples(quantile) == fewest
+    assert minimum_samples(quantile) == fewest
     for size in (fewest - 1, fewest):
         samples = np.arange(size, dtype=np.float64)
         test = scipy.stats.quantile_test(samples, q=0, p=quantile, alternative="less")
@@ -257,11 +258,11 @@ def test_the_fewest_samples_have_no_percentile_at_all(size: int) -> None:
     assert percentiles(np.ones(size), [0.5, 0.99]) == [None, None]
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=299, max_size=400))
-def test_percentiles_are_those_of_numpy(samples: list[float]) -> None:
+@given(arrays(np.float64, st.integers(299, 400), elements=st.floats(0, 1e6)))
+def test_percentiles_are_those_of_numpy(samples: NDArray[np.float64]) -> None:
     quantiles = [0.5, 0.9, 0.95, 0.99]
     expected = [float(value) for value in np.quantile(samples, quantiles)]
-    assert percentiles(np.array(samples), quantiles) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert percentiles(samples, quantiles) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_values_of_one_for_each_repetition_have_the_interval_of_their_median() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.analysis.studies.guideline_transfer import transfer
 from hpcbench.analysis.studies.guidelines import mine, wilson
-from hpcbench.analysis.studies.rule_conditions import THREADS
+from hpcbench.core.frameworks import THREAD_COUNTS
 
 Matrix = Callable[..., Any]
 AXES = {
@@ -94,7 +94,7 @@ def test_a_rule_of_which_noise_lets_one_say_little_is_followed_and_what_is_uncle
         return [seconds * factor for factor in (0.9, 1.0, 1.1)]
 
     cases = matrix(times, **{**AXES, "intra_op_threads": [1, 2, 4, 8]}).cases
-    assert mine(cases, THREADS) == []
+    assert mine(cases, THREAD_COUNTS) == []
     found = transfer(cases)
     assert found is not None
     assert found.within == wilson(9, 9)

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from hpcbench import cli
 from hpcbench.core import run_spec
+from hpcbench.core.record import Record, RecordKey
 from hpcbench.node.results import record_writer
 from hpcbench.node.results.outcome import Outcome
 from tests.conftest import CommandLine
@@ -55,16 +56,14 @@ def sweep(command_line, rendered: Path) -> Sweep:
                 if size in step_s and run.repetition <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
-                    made = written(plan, record_writer.Place(job, element, job, 1), run, times, facts or {})
+                    made = written(plan, RecordKey(job, element, job, 1), run, times, facts or {})
                     path = command_line.workspace / "results" / name / "records" / job / "local.jsonl"
                     record_writer.append(made, str(path))
 
     return make
 
 
-def written(
-    plan: Any, place: record_writer.Place, run: Any, times: list[float], facts: dict[str, Any]
-) -> dict[str, Any]:
+def written(plan: Any, key: RecordKey, run: Any, times: list[float], facts: dict[str, Any]) -> Record:
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
@@ -79,7 +78,7 @@ def written(
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0}
     outcome = Outcome("completed", None)
-    return record_writer.assemble(run, plan, place, [rank], outcome, 1.0, {})
+    return record_writer.assemble(run, plan, key, [rank], outcome, 1.0, {})
 
 
 BASE = {4: 0.01, 8: 0.02}
@@ -95,7 +94,7 @@ def test_a_case_that_got_slower_is_told_from_one_that_did_not(command_line, swee
     sweep("main", BASE)
     sweep("next", SLOWER)
     lines = command_line("compare", "main", "next", "--margin", "2%").stdout.splitlines()
-    assert lines[0] == "next (NEW) beside main (BASE)"
+    assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[2].split()[0] == "8"
     assert lines[2].split()[-1] == "slower"
     assert lines[3].split()[-1] == "same"
@@ -174,7 +173,7 @@ def test_junit_and_json_go_to_files_and_the_table_to_stdout(command_line, sweep:
     files = ["--junit", "compare.xml", "--json", "compare.json"]
     done = command_line("compare", "main", "next", "--margin", "2%", *files)
     assert "wrote 2 comparisons to compare.xml" in done.stderr
-    assert done.stdout.startswith("next (NEW) beside main (BASE)")
+    assert done.stdout.startswith("next (NEW) compared to main (BASE)")
     (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
     document = json.loads((command_line.workspace / "compare.json").read_text())

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import outcome, record_writer
 
 Sweeps = Callable[..., None]
@@ -32,6 +34,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
             "items_per_step": 8,
             "input_shape": [784],
             "dtype": "float32",
+            "math_mode": "matmul highest",
         },
         "threads": {"intra_op": 1, "inter_op": 1},
         "framework_version": "2.5.1",
@@ -43,8 +46,8 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
     node = {"hostname": "n1", "cpu_model": "a CPU", "kernel": "6.1.0"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 86400.0 * day, "ended_at": 86400.0 * day + 1}
-    place = record_writer.Place("job-1", run.order, "job-1", 1)
-    return record_writer.assemble(run, sweep, place, [rank], outcome.Outcome("completed", None), 1.0, {})
+    key = RecordKey("job-1", run.order, "job-1", 1)
+    return record_writer.assemble(run, sweep, key, [rank], outcome.Outcome("completed", None), 1.0, {})
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def sweeps(command_line) -> Sweeps:
                 slow = day >= slow_from and size == 8
                 step_s = 0.01 * (1.12 if slow else 1)
                 made.append(written(sweep["name"], day, run, step_s, sweep, facts if day >= slow_from else {}))
-            path.write_text("".join(json.dumps(each) + "\n" for each in made))
+            path.write_text("".join(json.dumps(to_json(each)) + "\n" for each in made))
 
     return make
 
@@ -88,7 +91,7 @@ def test_a_change_is_told_with_what_changed_beside_it(command_line, sweeps: Swee
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]
     assert re.match(r"1970-01-13 nightly-12 batch_size=8: 1\.12x \[1\.1\d, 1\.1\d\] slower;", told)
-    assert told.endswith("; beside it: torch 2.5.1 -> 2.6.0")
+    assert told.endswith("; also changed: torch 2.5.1 -> 2.6.0")
     assert lines[-1].startswith("1 change in 2 cases (rank-sum tests")
     assert done.stdout.isascii()
     assert done.stderr == ""
@@ -115,7 +118,7 @@ def test_what_was_mended_since_does_not_fail(command_line, sweeps: Sweeps):
         ("nightly-20", "faster"),
         ("nightly-10", "slower"),
     ]
-    assert document["changes"][1]["beside"] == {"torch": {"before": "2.5.1", "after": "2.6.0"}}
+    assert document["changes"][1]["also_changed"] == {"torch": {"before": "2.5.1", "after": "2.6.0"}}
     assert document["changes"][0]["ratio_ci_low"] < document["changes"][0]["ratio"] < 0.95
 
 
@@ -259,7 +262,7 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "it says how figures are written"),
         (["nightly", "--html", ""], "the name is empty"),
-        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is no folder"),
+        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is not a directory"),
         (["nightly", "--html", "results"], "it is a folder"),
         (["nothing.yaml"], "there is no such file"),
         ([], "Missing argument 'EXPERIMENT'"),

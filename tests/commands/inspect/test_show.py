@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from hpcbench.core import run_spec
+from hpcbench.core.record import Interference, Record, RecordKey
+from hpcbench.core.typed_json import from_json
 from hpcbench.node.results import record_writer
-from hpcbench.node.results.monitor_summary import Seen
+from hpcbench.node.results.monitor_summary import Monitored
 from hpcbench.node.results.outcome import Outcome
 from tests.conftest import CommandLine
 
@@ -57,8 +59,8 @@ def sweep(command_line, rendered: Path) -> Sweep:
             run = run_spec.parse(line)
             asked = (run.parameters["batch_size"], run.tags["note"]) == (4, "plain")
             if asked and run.repetition <= len(repetitions):
-                place = record_writer.Place("job-001", element, "job-001", 1)
-                made = written(plan, place, run, **repetitions[run.repetition - 1])
+                key = RecordKey("job-001", element, "job-001", 1)
+                made = written(plan, key, run, **repetitions[run.repetition - 1])
                 folder = command_line.workspace / "results" / site / "records" / "job-001"
                 record_writer.append(made, str(folder / "local.jsonl"))
                 if log is not None:
@@ -67,7 +69,7 @@ def sweep(command_line, rendered: Path) -> Sweep:
     return make
 
 
-def written(plan: Any, place: record_writer.Place, run: Any, **told: Any) -> dict[str, Any]:
+def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
     times = told.get("times_s", [0.010, 0.011, 0.012])
     samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_sample": 1, "first_step_s": 0.1}
     found = {
@@ -96,9 +98,9 @@ def written(plan: Any, place: record_writer.Place, run: Any, **told: Any) -> dic
     rank |= {"started_at": 0.0, "ended_at": 1.0, "environment": {"OMP_NUM_THREADS": "2"}}
     failed = Outcome("failed", dict(ERROR))
     judged = {"verdict": told.get("verdict", "clean"), "reason": None, "found": told.get("found", [])}
-    seen = Seen({**judged, "windows": [None] * 4, "unseen": ["a CPU quota"]}, [])
+    seen = Monitored(from_json(Interference, {**judged, "windows": [None] * 4, "unseen": ["a CPU quota"]}), [])
     outcome = failed if told.get("failed") else Outcome("completed", None)
-    return record_writer.assemble(run, plan, place, [rank], outcome, 1.0, {}, seen)
+    return record_writer.assemble(run, plan, key, [rank], outcome, 1.0, {}, seen)
 
 
 def sections(text: str) -> dict[str, list[str]]:

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ from hpcbench.commands.shared import watch
 from hpcbench.commands.shared.displays import JsonLines, Log, Screen, display_on
 from hpcbench.commands.shared.watch import BUSY_S, FIRST_S, LONGEST_S, pause_s
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
@@ -81,14 +84,15 @@ class World:
         journal.submitted(batch, "7")
         return sweep
 
-    def ends(self, element: int, status: str = "completed", **changes: object) -> None:
+    def ends(self, element: int, status: str = "completed", **changes: Any) -> None:
         """A record of a local run."""
         run = list(self.sweep.runs("job-001"))[element]
-        place = node_record.Place("job-001", element, "job-001", 1)
+        key = RecordKey("job-001", element, "job-001", 1)
         outcome = Outcome(FAILED, {"type": "exit", "message": "it broke"})
-        made = node_record.assemble(run, self.sweep.description, place, [], outcome, 1.0, {})
-        told = {"status": status, "error": None if status == COMPLETED else made["error"]}
-        node_record.append({**made, **told, **changes}, str(self.paths.local_records("job-001")))
+        made = node_record.assemble(run, self.sweep.description, key, [], outcome, 1.0, {})
+        error = None if status == COMPLETED else made.error
+        made = replace(made, status=status, error=error, **changes)
+        node_record.append(made, str(self.paths.local_records("job-001")))
 
     def run(self, *elements: int) -> None:
         """As if these ran just now: what stands for their driver waits until this test has ended."""

@@ -31,7 +31,7 @@ def test_a_pack_runs_its_elements_one_after_another_beside_one_monitor(drive: Dr
     assert packed.ran == [0, 1, 2]
     assert [record["status"] for record in packed.records] == 3 * ["completed"]
     assert ["--overlap" in line for line in packed.sruns] == [True, False, False, False], "one monitor for all"
-    assert all(record["watched"] for record in packed.records), "and yet each run has a timeline of its own"
+    assert all(record["monitors"] for record in packed.records), "and yet each run has a timeline of its own"
 
 
 @pytest.mark.parametrize(("index", "elements"), [("1", [3, 4, 5]), ("2", [6])])

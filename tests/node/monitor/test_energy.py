@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.core.energy import Energy
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.monitor import energy, timeline
 from hpcbench.node.monitor.power_sensors import SENSORS, Meter
 from hpcbench.node.monitor.timeline import Series, Timeline
@@ -71,12 +72,14 @@ def test_a_counter_gives_energy_with_the_uncertainty_of_the_windows_ends() -> No
 
 
 def test_the_error_of_the_sensor_is_contained_where_it_is_known() -> None:
-    node = Meter("node", counter="cray.node_j", counter_sensor="cray", remark="of the whole node, whoever used it")
+    node = Meter(
+        "node", counter="cray.node_j", counter_sensor="cray", remark="of the whole node, including other users"
+    )
     timeline = watched(node, cray__node_j=[500 * time for time in TICKS])
     found = the(energy.of_window(timeline, 2.0, 7.0), "node")
     ends, step, error = 500 * 0.2 / math.sqrt(6), 1 / math.sqrt(6), 0.05 * 2500 / math.sqrt(3)
     assert found.uncertainty_j == pytest.approx(2 * math.sqrt(ends**2 + step**2 + error**2))
-    assert found.remark == "of the whole node, whoever used it"
+    assert found.remark == "of the whole node, including other users"
 
 
 def test_without_a_counter_power_is_integrated() -> None:
@@ -223,7 +226,7 @@ def test_nan_and_negative_power_are_left_out(tmp_path: Path) -> None:
     energies = energy.of_window(read, 2.0, 9.0)
     assert the(energies, "gpu0").joules == pytest.approx(7 * 250)
     assert the(energies, "cpu") == Energy("cpu", None, "cpu", reason="no RAPL: a virtual machine")
-    assert json.loads(json.dumps(energy.as_json(energies)))[2]["domain"] == "gpu0"
+    assert json.loads(json.dumps(to_json(energies)))[2]["domain"] == "gpu0"
 
 
 def test_a_part_that_nobody_tells_of_says_why() -> None:
@@ -259,14 +262,14 @@ def test_where_several_sources_tell_of_a_kind_the_devices_own_comes_before_the_b
 
 
 def test_others_on_the_same_gpu_and_its_parts_are_remarked() -> None:
-    meter = gpu("hopper")._replace(remark="of the whole GPU: other parts of it (MIG) count, too")
+    meter = gpu("hopper")._replace(remark="of the whole GPU, including other MIG instances")
     timeline = watched(
         meter,
         gpu0__energy_mj=[3e5 * time for time in TICKS],
         gpu0__foreign_processes=([0, 1, 2, 3, 9], [0, 0, 2, 1, 0]),
     )
     remark = the(energy.of_window(timeline, 1.0, 9.0), "gpu0").remark
-    assert remark == "of the whole GPU: other parts of it (MIG) count, too; other processes used it, too: up to 2"
+    assert remark == "of the whole GPU, including other MIG instances; other processes used it, too: up to 2"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbench.core import record
 from hpcbench.core.samples import CLEAN, DISTURBED, UNMONITORED
 from hpcbench.node.monitor import interference
 from hpcbench.node.monitor.interference import Evidence, verdict
@@ -62,7 +63,7 @@ def test_a_node_with_fewer_windows_says_nothing_of_the_others() -> None:
 def test_a_summary_counts_windows_by_kind_and_tells_the_largest() -> None:
     less, other = [Evidence(("cpu",), 0.2, "other processes took its CPUs")], Evidence(("io",), 0.4, "bytes")
     assert interference.summary([E, None, [], less, [*E, other]]) == [
-        {"causes": ["cpu"], "what": "other processes took its CPUs", "windows": 3, "size": 0.5},
-        {"causes": ["io"], "what": "bytes", "windows": 1, "size": 0.4},
+        record.Evidence(["cpu"], "other processes took its CPUs", windows=3, size=0.5),
+        record.Evidence(["io"], "bytes", windows=1, size=0.4),
     ]
     assert interference.summary([None, []]) == []

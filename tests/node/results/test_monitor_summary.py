@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.record import Interference
 from hpcbench.node.monitor.interference import Window
 from hpcbench.node.results import monitor_summary
 
@@ -28,8 +29,8 @@ def measured(make_rank: Callable[..., Rank], make_facts: Callable[..., dict[str,
     return make
 
 
-def verdict(folder: Path, *ranks: Rank) -> dict[str, Any]:
-    found = monitor_summary.of_repetition(list(ranks), str(folder), on_gpus=False).interference
+def verdict(folder: Path, *ranks: Rank) -> Interference:
+    found = monitor_summary.of_run(list(ranks), str(folder), on_gpus=False).interference
     assert found is not None
     return found
 
@@ -37,8 +38,8 @@ def verdict(folder: Path, *ranks: Rank) -> dict[str, Any]:
 def test_samples_on_a_quiet_node_are_clean(tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]) -> None:
     put_timeline(tmp_path)
     found = verdict(tmp_path, measured())
-    assert (found["verdict"], found["reason"], found["found"], found["windows"]) == ("clean", None, [], [{}, {}])
-    assert "threads that waited for a CPU" in found["unseen"], "the made-up monitor had no such column"
+    assert (found.verdict, found.reason, found.found, found.windows) == ("clean", None, [], [{}, {}])
+    assert "threads that waited for a CPU" in found.unseen, "the made-up monitor had no such column"
 
 
 def test_what_disturbed_them_is_told_by_window_and_in_all(
@@ -46,9 +47,9 @@ def test_what_disturbed_them_is_told_by_window_and_in_all(
 ) -> None:
     put_timeline(tmp_path, throttled=0.25)
     found = verdict(tmp_path, measured())
-    assert (found["verdict"], found["windows"]) == ("disturbed", [{"throttling": 0.25}] * 2)
-    (kind,) = found["found"]
-    assert (kind["causes"], kind["windows"], kind["size"]) == (["throttling"], 2, pytest.approx(0.25))
+    assert (found.verdict, found.windows) == ("disturbed", [{"throttling": 0.25}] * 2)
+    (kind,) = found.found
+    assert (kind.causes, kind.windows, kind.size) == (["throttling"], 2, pytest.approx(0.25))
 
 
 def test_without_a_timeline_of_its_node_nothing_is_known(
@@ -57,8 +58,8 @@ def test_without_a_timeline_of_its_node_nothing_is_known(
     put_timeline(tmp_path, "n2")
     for folder in (tmp_path, tmp_path / "none"):
         found = verdict(folder, measured())
-        assert (found["verdict"], found["windows"]) == ("unmonitored", [None, None])
-        assert found["reason"] == "no monitor has left a timeline on n1"
+        assert (found.verdict, found.windows) == ("unmonitored", [None, None])
+        assert found.reason == "no monitor has left a timeline on n1"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_monitor_that_saw_less_than_half_of_the_windows_leaves_them_unmonitore
 ) -> None:
     put_timeline(tmp_path, end=5.5, ended=ended)
     found = verdict(tmp_path, measured(0, "n1", (5.0, 5.5), (5.5, 6.0), (6.0, 6.5)))
-    assert (found["verdict"], found["reason"], found["windows"]) == ("unmonitored", reason, [{}, None, None])
+    assert (found.verdict, found.reason, found.windows) == ("unmonitored", reason, [{}, None, None])
 
 
 def test_a_monitor_that_was_killed_near_the_end_has_seen_enough(
@@ -81,8 +82,8 @@ def test_a_monitor_that_was_killed_near_the_end_has_seen_enough(
 ) -> None:
     put_timeline(tmp_path, end=6.0, ended=False)
     found = verdict(tmp_path, measured(0, "n1", (5.0, 5.5), (5.5, 6.0), (6.0, 6.5)))
-    assert (found["verdict"], found["windows"]) == ("clean", [{}, {}, None])
-    assert found["reason"] == "the monitor on n1 ended before the measurement did"
+    assert (found.verdict, found.windows) == ("clean", [{}, {}, None])
+    assert found.reason == "the monitor on n1 ended before the measurement did"
 
 
 def test_each_node_is_judged_by_its_own_timeline_and_clock(
@@ -91,8 +92,8 @@ def test_each_node_is_judged_by_its_own_timeline_and_clock(
     put_timeline(tmp_path, "n1")
     put_timeline(tmp_path, "n2", start=1000.0, end=1003.0, throttled=0.5)
     ranks = [measured(0, "n1"), measured(1, "n2", (1001.0, 1001.5), (1001.5, 1002.0))]
-    assert verdict(tmp_path, *ranks)["windows"] == [{"throttling": 0.5}] * 2
-    assert verdict(tmp_path, ranks[0])["windows"] == [{}, {}]
+    assert verdict(tmp_path, *ranks).windows == [{"throttling": 0.5}] * 2
+    assert verdict(tmp_path, ranks[0]).windows == [{}, {}]
 
 
 def test_a_node_without_a_monitor_leaves_the_repetition_unmonitored(
@@ -100,8 +101,8 @@ def test_a_node_without_a_monitor_leaves_the_repetition_unmonitored(
 ) -> None:
     put_timeline(tmp_path, "n1")
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"), measured(2, "n3"))
-    assert found["verdict"] == "unmonitored"
-    assert found["reason"] == "no monitor has left a timeline on n2; no monitor has left a timeline on n3"
+    assert found.verdict == "unmonitored"
+    assert found.reason == "no monitor has left a timeline on n2; no monitor has left a timeline on n3"
 
 
 def test_what_disturbed_one_node_counts_though_nobody_watched_another(
@@ -109,14 +110,14 @@ def test_what_disturbed_one_node_counts_though_nobody_watched_another(
 ) -> None:
     put_timeline(tmp_path, "n1", throttled=0.5)
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"))
-    assert (found["verdict"], found["windows"]) == ("disturbed", [{"throttling": 0.5}] * 2)
+    assert (found.verdict, found.windows) == ("disturbed", [{"throttling": 0.5}] * 2)
 
 
 def test_of_several_ranks_on_a_node_the_first_counts(
     tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]
 ) -> None:
     put_timeline(tmp_path)
-    assert verdict(tmp_path, measured(0), measured(1, "n1", (90.0, 90.5)))["windows"] == [{}, {}]
+    assert verdict(tmp_path, measured(0), measured(1, "n1", (90.0, 90.5))).windows == [{}, {}]
 
 
 @pytest.mark.parametrize("facts", [None, {}, {"samples": None}])
@@ -125,7 +126,7 @@ def test_where_nothing_was_sampled_there_is_nothing_to_judge(
 ) -> None:
     put_timeline(tmp_path)
     for ranks in ([make_rank(facts=facts)], []):
-        assert monitor_summary.of_repetition(ranks, str(tmp_path), on_gpus=False) == (None, ())
+        assert monitor_summary.of_run(ranks, str(tmp_path), on_gpus=False) == (None, ())
 
 
 def test_samples_are_shared_out_to_their_windows() -> None:
@@ -139,12 +140,13 @@ def test_what_the_nodes_did_meanwhile_is_told_in_the_order_of_the_ranks(
     for host in ("n1", "n2"):
         put_timeline(tmp_path, host)
     ranks = [measured(0, "n2"), measured(1, "n1"), measured(2, "gone")]
-    found = monitor_summary.of_repetition(ranks, str(tmp_path), on_gpus=False).nodes
-    assert [node["host"] for node in found] == ["n2", "n1"]
-    assert found[0]["seconds"] == 1.0
-    assert found[0]["usage"]["own.cpu_ms"] == pytest.approx(2000)
-    assert found[0]["absent"] == {"rapl": "no RAPL"}
-    assert found[0]["monitor"]["cpu_s"] == 0.01
+    found = monitor_summary.of_run(ranks, str(tmp_path), on_gpus=False).nodes
+    assert [node.host for node in found] == ["n2", "n1"]
+    assert found[0].duration_s == 1.0
+    assert found[0].usage["own.cpu_ms"] == pytest.approx(2000)
+    assert found[0].absent == {"rapl": "no RAPL"}
+    assert found[0].monitor
+    assert found[0].monitor["cpu_s"] == 0.01
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 50, b"{}\n", b'{"schema": 1'])
@@ -152,7 +154,7 @@ def test_a_timeline_that_is_none_is_as_if_there_were_no_monitor(
     tmp_path: Path, measured: Callable[..., Rank], content: bytes
 ) -> None:
     (tmp_path / "monitor-n1.jsonl").write_bytes(content)
-    assert verdict(tmp_path, measured())["reason"] == "no monitor has left a timeline on n1"
+    assert verdict(tmp_path, measured()).reason == "no monitor has left a timeline on n1"
 
 
 def test_only_timelines_are_found_and_kept_one_behind_the_other(tmp_path: Path, put_timeline: Put) -> None:
@@ -181,4 +183,4 @@ def test_a_repetition_keeps_its_record_whatever_is_wrong_with_what_was_seen(
     monkeypatch.setattr(monitor_summary.interference, "judge", broken)
     found = verdict(tmp_path, measured(0, "n1"))
     reason = "what the monitor on n1 saw cannot be judged: nobody foresaw this"
-    assert (found["verdict"], found["reason"], found["windows"]) == ("unmonitored", reason, [None, None])
+    assert (found.verdict, found.reason, found.windows) == ("unmonitored", reason, [None, None])

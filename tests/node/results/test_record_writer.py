@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED, FAILED
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import record_writer
 from hpcbench.node.results.outcome import Ending, judge
-from hpcbench.node.results.record_writer import Place
+from tests.fixtures.records import a_record
 
 Rank = dict[str, Any]
 MakeRank = Callable[..., Rank]
@@ -26,7 +28,7 @@ MakeRank = Callable[..., Rank]
 Assemble = Callable[..., dict[str, Any]]
 
 RECORDS, TIMELINES = "records/job-1.abcd/42_0.jsonl", "job-1.abcd/42_0.jsonl.gz"
-PLACE = Place("job-1", 3, "job-1.abcd", 1)
+KEY = RecordKey("job-1", 3, "job-1.abcd", 1)
 ENDED = Ending(exit_status=0, stopped=False, elapsed_s=10.0, limit_s=600.0, margin_s=0.0, log="")
 
 
@@ -40,7 +42,9 @@ def assemble(make_planned: Callable[..., PlannedRun], sweep_description: dict[st
     def make(ranks: list[Rank], environment: dict[str, str] | None = None, **parameters: Any) -> dict[str, Any]:
         outcome = judge(ranks, max(1, len(ranks)), ENDED)
         planned = make_planned(**parameters)
-        return record_writer.assemble(planned, sweep_description, PLACE, ranks, outcome, 10.0, environment or {})
+        made = record_writer.assemble(planned, sweep_description, KEY, ranks, outcome, 10.0, environment or {})
+        found: dict[str, Any] = to_json(made)
+        return found
 
     return make
 
@@ -174,10 +178,10 @@ def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_descrip
         for rank in ranks:
             (scratch / f"rank-{rank['rank']}.json").write_text(json.dumps(rank))
         (scratch / "rank-9.json.part").write_text("{")
-        place = PLACE._replace(attempt=attempt)
-        return record_writer.write(
-            make_planned(**changes), sweep_description, place, ENDED, str(scratch), str(tmp_path / RECORDS)
-        )
+        key, planned = KEY._replace(attempt=attempt), make_planned(**changes)
+        made = record_writer.write(planned, sweep_description, key, ENDED, str(scratch), str(tmp_path / RECORDS))
+        found: dict[str, Any] = to_json(made)
+        return found
 
     return make
 
@@ -251,7 +255,7 @@ def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
     found = line["interference"]
     assert (found["verdict"], found["reason"], found["windows"]) == ("disturbed", None, [{"throttling": 0.25}])
     assert found["found"][0]["causes"] == ["throttling"]
-    (node,) = line["watched"]
+    (node,) = line["monitors"]
     assert (node["host"], node["absent"]) == ("n1", {"rapl": "no RAPL"})
 
 
@@ -259,7 +263,7 @@ def test_a_record_without_a_timeline_is_unmonitored_and_says_why(write: Write, m
     written = write([make_rank(0)])
     assert written["interference"]["verdict"] == "unmonitored"
     assert written["interference"]["reason"] == "no monitor has left a timeline on n1"
-    assert written["watched"] == []
+    assert written["monitors"] == []
 
 
 def test_what_did_not_complete_has_no_verdict_and_keeps_its_timeline(
@@ -267,7 +271,7 @@ def test_what_did_not_complete_has_no_verdict_and_keeps_its_timeline(
 ) -> None:
     put_timeline(tmp_path / "scratch")
     written = write([make_rank(0, exit_code=1, facts=failed())])
-    assert (written["interference"], written["watched"]) == (None, [])
+    assert (written["interference"], written["monitors"]) == (None, [])
     assert kept(tmp_path) == [TIMELINES]
 
 
@@ -285,9 +289,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_records_are_appended_as_whole_lines(path: Path) -> None:
     for number in range(3):
-        record_writer.append({"n": number, "text": "a\nb\u2028c"}, str(path))
+        record_writer.append(a_record(element=number, warnings=["a\nb\u2028c"]), str(path))
     assert path.read_bytes().count(b"\n") == 3
-    assert [json.loads(line)["n"] for line in path.read_bytes().splitlines()] == [0, 1, 2]
+    assert [json.loads(line)["element"] for line in path.read_bytes().splitlines()] == [0, 1, 2]
 
 
 def test_a_record_that_the_system_takes_in_small_pieces_is_still_whole(
@@ -334,22 +338,24 @@ def test_a_disk_that_is_full_at_fsync_leaves_the_file_as_it_was(path: Path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        record_writer.append({"n": 1}, str(path))
+        record_writer.append(a_record(element=1), str(path))
     assert path.read_bytes() == before
 
 
 def test_a_line_that_an_earlier_death_cut_off_does_not_swallow_the_next_record(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b'{"n": 0}\n{"n": 1, "samp')
-    record_writer.append({"n": 2}, str(path))
-    assert json.loads(path.read_bytes().splitlines()[-1]) == {"n": 2}
+    record_writer.append(a_record(element=2), str(path))
+    assert json.loads(path.read_bytes().splitlines()[-1])["element"] == 2
 
 
 def test_records_that_are_written_at_the_same_time_are_all_whole(path: Path) -> None:
     """By repetitions side by side, which share the file of their job."""
-    program = "import sys\nfrom hpcbench.node.results import record_writer as record\n"
-    program += "for n in range(200): record.append({'n': n, 'text': 'x' * 5000}, sys.argv[1])\n"
+    program = (
+        "import sys\nfrom hpcbench.node.results import record_writer\nfrom tests.fixtures.records import a_record\n"
+    )
+    program += "for n in range(200): record_writer.append(a_record(element=n, warnings=['x' * 5000]), sys.argv[1])\n"
     writers = [subprocess.Popen([sys.executable, "-c", program, str(path)]) for _ in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    written = [json.loads(line)["n"] for line in path.read_bytes().splitlines()]
+    written = [json.loads(line)["element"] for line in path.read_bytes().splitlines()]
     assert sorted(written) == sorted(3 * list(range(200)))

@@ -20,9 +20,9 @@ from torch.nn.utils import prune  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from hpcbench.node.thread_schedule import FORWARD, Schedule, Section, apply_schedule, cpus, fingerprint  # noqa: E402
-from hpcbench.node.thread_schedule.branches import SideBySide  # noqa: E402
+from hpcbench.node.thread_schedule.branches import ConcurrentBranches  # noqa: E402
 from hpcbench.node.thread_schedule.recurrent import DIRECTIONS, directions  # noqa: E402
-from hpcbench.node.thread_schedule.thread_pools import Lanes  # noqa: E402
+from hpcbench.node.thread_schedule.thread_pools import ThreadPools  # noqa: E402
 from tests.node.thread_schedule.branched import Inception, Noting, four_threads  # noqa: E402
 
 
@@ -36,9 +36,9 @@ def module() -> Any:
     return Inception([Noting(), Noting()])
 
 
-def apart(module: Any, branches: tuple[str, ...], threads: int = 4) -> SideBySide:
-    made = SideBySide(module)
-    made.put({"": (branches, threads)})
+def apart(module: Any, branches: tuple[str, ...], threads: int = 4) -> ConcurrentBranches:
+    made = ConcurrentBranches(module)
+    made.apply({"": (branches, threads)})
     return made
 
 
@@ -77,7 +77,7 @@ def test_both_directions_give_what_the_layer_gives(make: Callable[[], Any], batc
         own = module(*inputs)
         side_by_side = apart(module, DIRECTIONS)
         ours = module(*inputs)
-    side_by_side.put({})
+    side_by_side.apply({})
     for one, other in zip(tensors(own), tensors(ours), strict=True):
         torch.testing.assert_close(one, other)
     assert "forward" not in module.__dict__
@@ -89,7 +89,7 @@ def test_the_directions_have_the_weights_of_the_layer_also_when_these_change() -
     with torch.no_grad():
         module.load_state_dict({name: torch.randn(each.shape) for name, each in module.state_dict().items()})
         ours = module(batch)[0]
-        side_by_side.put({})
+        side_by_side.apply({})
         torch.testing.assert_close(module(batch)[0], ours)
 
 
@@ -100,7 +100,7 @@ def test_where_other_weights_were_put_in_their_place_the_layer_does_it_itself() 
     with torch.no_grad():
         module.load_state_dict(others, assign=True)
         ours = module(batch)[0]
-        side_by_side.put({})
+        side_by_side.apply({})
         torch.testing.assert_close(ours, module(batch)[0])
 
 
@@ -140,7 +140,7 @@ def test_each_branch_has_a_thread_of_its_own_with_its_part_of_the_threads(module
     assert threading.get_ident() not in callers
     assert {threads for branch in module for _, threads in branch.called} == {2}
     assert torch.get_num_threads() == 4
-    side_by_side.put({})
+    side_by_side.apply({})
     assert not any("forward" in each.__dict__ for each in module.modules())
 
 
@@ -149,14 +149,14 @@ def test_threads_to_come_have_the_count_of_before(module: Any) -> None:
     other = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
     other.start()
     other.join()
-    side_by_side.put({})
+    side_by_side.apply({})
     assert seen == [4]
 
 
 def test_the_cores_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: dict[int, list[int]] = {}
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, own: bound.setdefault(threading.get_ident(), own))
-    Lanes(2, 2).close()
+    ThreadPools(2, 2).close()
     assert sorted(bound.values()) == [[0, 1], [2, 3]]
 
 
@@ -216,7 +216,7 @@ def test_where_a_thread_would_not_inherit_the_mode_the_module_does_it_itself(mod
     for branch in module:
         branch.called.clear()
     found = call(module, batch)
-    side_by_side.put({})
+    side_by_side.apply({})
     torch.testing.assert_close(found, expected)
     assert found.dtype == expected.dtype
     assert found.requires_grad == expected.requires_grad
@@ -227,7 +227,7 @@ def test_a_default_device_does_not_hinder_branches(module: Any) -> None:
     side_by_side = apart(module, ("0", "1"))
     with torch.no_grad(), torch.device("cpu"):
         module(torch.randn(2, 4))
-    side_by_side.put({})
+    side_by_side.apply({})
     assert threading.get_ident() not in {thread for branch in module for thread, _ in branch.called}
 
 
@@ -238,7 +238,7 @@ def test_states_in_a_list_are_left_to_the_layer() -> None:
         expected = module(batch, states)[0]
         side_by_side = apart(module, DIRECTIONS)
         torch.testing.assert_close(module(batch, states)[0], expected)
-    side_by_side.put({})
+    side_by_side.apply({})
 
 
 @pytest.mark.parametrize("states", [3, 6])
@@ -247,7 +247,7 @@ def test_states_of_another_number_of_layers_are_left_to_the_layer_which_refuses_
     side_by_side = apart(module, DIRECTIONS)
     with torch.no_grad(), pytest.raises(RuntimeError, match=r"Expected hidden\[0\] size \(2, 2, 5\)"):
         module(torch.randn(4, 2, 3), (torch.zeros(states, 2, 5), torch.zeros(states, 2, 5)))
-    side_by_side.put({})
+    side_by_side.apply({})
 
 
 def test_packed_sequences_are_left_to_the_layer() -> None:
@@ -256,7 +256,7 @@ def test_packed_sequences_are_left_to_the_layer() -> None:
     side_by_side = apart(module, DIRECTIONS)
     with torch.no_grad():
         found = module(packed)[0].data
-    side_by_side.put({})
+    side_by_side.apply({})
     torch.testing.assert_close(found, module(packed)[0].data)
 
 
@@ -269,7 +269,7 @@ def test_a_branch_that_is_called_with_something_else_computes_that() -> None:
     side_by_side = apart(module, ("0", "1"))
     with torch.no_grad():
         found = module(batch)
-    side_by_side.put({})
+    side_by_side.apply({})
     torch.testing.assert_close(found, module(batch))
 
 
@@ -292,7 +292,7 @@ def test_threads_that_share_a_model_get_each_their_own_results(module: Any) -> N
     for each in callers:
         each.join()
     assert wrong == []
-    side_by_side.put({})
+    side_by_side.apply({})
     assert not any("forward" in each.__dict__ for each in module.modules())
 
 
@@ -314,7 +314,7 @@ def test_the_child_of_a_fork_computes_the_branches_in_turn(module: Any) -> None:
         os.waitpid(child, 0)
     assert ended
     assert os.waitstatus_to_exitcode(status) == 0
-    side_by_side.put({})
+    side_by_side.apply({})
 
 
 def test_where_threads_cannot_be_started_nothing_is_left_on_the_model(
@@ -344,7 +344,7 @@ def test_a_copy_of_a_model_with_branches_side_by_side_is_refused(module: Any) ->
     side_by_side = apart(module, ("0", "1"))
     with pytest.raises(TypeError, match=r"in force on this model, .* after remove"):
         copy.deepcopy(module)
-    side_by_side.put({})
+    side_by_side.apply({})
     copy.deepcopy(module)
 
 
@@ -355,7 +355,7 @@ def test_hooks_on_branches_are_called_once(module: Any) -> None:
     side_by_side = apart(module, ("0", "1"))
     with torch.no_grad():
         module(torch.randn(2, 4))
-    side_by_side.put({})
+    side_by_side.apply({})
     assert called == ["before", "after"]
 
 
@@ -365,7 +365,7 @@ def test_what_a_branch_raises_is_raised_when_the_others_have_ended(module: Any) 
     with torch.no_grad(), pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         module(torch.randn(2, 4))
     assert [len(branch.called) for branch in module[:2]] == [1, 1]
-    side_by_side.put({})
+    side_by_side.apply({})
     assert not any("forward" in each.__dict__ for each in module.modules())
 
 
@@ -375,7 +375,7 @@ def test_several_on_one_module_may_be_taken_off_in_any_order(module: Any, order:
     with torch.no_grad():
         own = module(batch)
         for place in order:
-            both[place].put({})
+            both[place].apply({})
             torch.testing.assert_close(module(batch), own)
     assert "forward" not in module.__dict__
 
@@ -384,4 +384,4 @@ def test_inference_mode_reaches_the_branches(module: Any) -> None:
     side_by_side = apart(module, ("0", "1"))
     with torch.inference_mode():
         assert module(torch.randn(2, 4)).is_inference()
-    side_by_side.put({})
+    side_by_side.apply({})

@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 from hpcbench.node.thread_schedule import FORWARD, Schedule, Section, apply_schedule, fingerprint, write  # noqa: E402
 from hpcbench.node.thread_schedule.recurrent import DIRECTIONS  # noqa: E402
-from hpcbench.node.thread_schedule.thread_pools import Lanes  # noqa: E402
+from hpcbench.node.thread_schedule.thread_pools import ThreadPools  # noqa: E402
 from tests.node.thread_schedule.branched import Inception, Noting, four_threads  # noqa: E402
 
 
@@ -70,13 +70,13 @@ def test_a_thread_that_computes_while_another_removes_the_schedule_computes_on(m
     module = nn.LSTM(3, 5, 4, bidirectional=True)
     schedule = schedule_of(module, Section("", FORWARD, 4, DIRECTIONS))
     done, with_branches, failed = threading.Event(), threading.Event(), []
-    run = Lanes.run
+    run = ThreadPools.run
 
-    def noted(lanes: Lanes, tasks: Any) -> Any:
+    def noted(lanes: ThreadPools, tasks: Any) -> Any:
         with_branches.set()
         return run(lanes, tasks)
 
-    monkeypatch.setattr(Lanes, "run", noted)
+    monkeypatch.setattr(ThreadPools, "run", noted)
 
     def compute() -> None:
         batch = torch.randn(2, 2, 3)

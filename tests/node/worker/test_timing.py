@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.core.samples import Samples
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.worker.stopping_rules import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
 from hpcbench.node.worker.timing import ClockError, measure
 
@@ -272,10 +273,10 @@ def test_ranks_do_not_agree_after_every_short_step() -> None:
 
 
 def test_samples_become_plain_data_for_the_record() -> None:
-    record = Machine([0.5]).measure(asked(max_warmup_s=0.0)).as_record()
+    record = to_json(Machine([0.5]).measure(asked(max_warmup_s=0.0)))
     assert record == {
         "times_s": [0.5, 0.5],
-        "windows": [(1.0, 1.5, 1), (1.5, 2.0, 1)],
+        "windows": [[1.0, 1.5, 1], [1.5, 2.0, 1]],
         "steps_per_sample": 1,
         "stopped": MAX_TIME,
         "clock_cost_s": 0.0,

@@ -173,6 +173,29 @@ def test_more_threads_than_cpus_are_remarked(worker: Callable[..., dict[str, Any
     assert warnings == [f"{cpus + 1} intra-op threads share {cpus} CPUs"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "found", "refused"),
+    [
+        ({"flush_denormals": True}, {"flush_denormals": True}, None),
+        ({"flush_denormals": True}, {"flush_denormals": False}, "flush_denormals: true was asked for, and read back"),
+        ({"onednn": False}, {}, "onednn: false was asked for, and read back is none"),
+        ({"wait_policy": "passive"}, {"wait_policy": "active"}, "wait_policy: passive was asked for"),
+        ({"wait_policy": "passive"}, {"wait_policy": None}, None),  # GNU's OpenMP does not report it
+        ({}, {"onednn": False, "flush_denormals": True}, None),
+    ],
+)
+def test_a_setting_that_is_not_in_effect_is_unsupported(
+    worker: Callable[..., dict[str, Any]], asked: dict[str, Any], found: dict[str, Any], refused: str | None
+) -> None:
+    class Reporting(Stand):
+        def settings(self) -> dict[str, Any]:
+            return found
+
+    facts = worker(Reporting(), **asked)
+    assert facts["status"] == ("unsupported" if refused else "completed")
+    assert refused is None or refused in facts["error"]["message"]
+
+
 def test_an_import_that_changes_the_affinity_is_noticed_and_undone(
     monkeypatch: pytest.MonkeyPatch, make_planned: Callable[..., PlannedRun]
 ) -> None:

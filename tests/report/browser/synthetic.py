@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hpcbench.core import run_spec
+from hpcbench.core.energy import Energy
+from hpcbench.core.record import Interference, MonitorSummary, Record, RecordKey
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import monitor_summary, record_writer
 from hpcbench.node.results.outcome import Outcome
 
@@ -23,11 +26,11 @@ def write(workspace: Path, name: str) -> None:
         (records / job).mkdir(parents=True)
         with (records / job / "local.jsonl").open("w") as file:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
-                made = _record(run_spec.parse(line), sweep, record_writer.Place(job, element, job, 1), noise)
-                file.write(json.dumps(made) + "\n")
+                made = _record(run_spec.parse(line), sweep, RecordKey(job, element, job, 1), noise)
+                file.write(json.dumps(to_json(made)) + "\n")
 
 
-def _record(run: run_spec.PlannedRun, sweep: Any, place: record_writer.Place, noise: random.Random) -> dict[str, Any]:
+def _record(run: run_spec.PlannedRun, sweep: Any, key: RecordKey, noise: random.Random) -> Record:
     given = run.parameters
     step_s = _step_s(given)
     times = [step_s * noise.lognormvariate(0, _NOISE_S) for _ in range(SAMPLES)]
@@ -60,8 +63,8 @@ def _record(run: run_spec.PlannedRun, sweep: Any, place: record_writer.Place, no
     if broken:
         error = {"type": "RuntimeError", "message": "</script><img src=x onerror=alert(1)> broke", "last_lines": []}
         outcome = Outcome("failed", error)
-    seen = monitor_summary.Seen() if broken else _seen(step_s, length, given)
-    return record_writer.assemble(run, sweep, place, ranks, outcome, length, {}, seen)
+    seen = monitor_summary.Monitored() if broken else _seen(step_s, length, given)
+    return record_writer.assemble(run, sweep, key, ranks, outcome, length, {}, seen)
 
 
 def _step_s(given: dict[str, Any]) -> float:
@@ -78,12 +81,9 @@ def _rank(number: int, facts: Any, length: float) -> dict[str, Any]:
     return {"rank": number, "host": "n1", "facts": facts, "node": node, "started_at": 0.0, "ended_at": length, **ended}
 
 
-def _seen(step_s: float, length: float, given: dict[str, Any]) -> monitor_summary.Seen:
+def _seen(step_s: float, length: float, given: dict[str, Any]) -> monitor_summary.Monitored:
     """The second half of the measurement disturbed; 40 W, and 15 W more for each thread."""
     joules = length * (40 + 15 * (given["intra_op_threads"] or 1))
-    part = {"kind": "cpu", "domain": "package-0", "source": "rapl", "joules": joules, "uncertainty_j": joules / 100}
-    energy = [{**part, "reason": None}]
-    node = {"host": "n1", "seconds": length, "energy": energy, "usage": {}, "absent": {}, "monitor": None}
-    windows = [{}, {"cpu": 1.5}]
-    judged = {"verdict": "clean", "reason": None, "found": [], "windows": windows, "unseen": []}
-    return monitor_summary.Seen(judged, [node])
+    energy = [Energy("cpu", "rapl", "package-0", joules, joules / 100)]
+    node = MonitorSummary(host="n1", duration_s=length, energy=energy, usage={}, absent={})
+    return monitor_summary.Monitored(Interference("clean", windows=[{}, {"cpu": 1.5}]), [node])

@@ -10,6 +10,7 @@ import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.core import status
+from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
@@ -58,7 +59,7 @@ def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
             for attempt, slurm_id in enumerate(ids.split(), 1):
                 slurm = {"SLURM_ARRAY_JOB_ID": slurm_id, "SLURM_ARRAY_TASK_ID": str(run.order // packed)}
                 outcome = Outcome(status.COMPLETED, None)
-                place = node_record.Place("job-1", run.order, "job-1.aa", attempt)
+                place = RecordKey("job-1", run.order, "job-1.aa", attempt)
                 made = node_record.assemble(run, SWEEP, place, [RANK], outcome, 1.0, slurm)
                 node_record.append(made, str(paths.records / "job-1.aa" / f"{slurm_id}_{run.order // packed}.jsonl"))
         return paths
@@ -71,7 +72,7 @@ def test_what_slurm_has_counted_is_put_to_the_records_with_a_fake_sacct(
 ) -> None:
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_1.0|0'")
     records = latest_records(measured("7", "7"))
-    assert [record.get("energy_slurm_j") for record in records] == [4100, None]
+    assert [record.energy_slurm_j for record in records] == [4100, None]
 
 
 def test_of_several_attempts_in_one_job_slurms_counter_is_nobodys_with_a_fake_sacct(
@@ -80,10 +81,10 @@ def test_of_several_attempts_in_one_job_slurms_counter_is_nobodys_with_a_fake_sa
     """A job of its own for each attempt is told apart."""
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '8_1.0|3000'; echo '7_1.0|9000'")
     twice, anew = latest_records(measured("7 7", "7 8"))
-    assert twice.get("energy_slurm_j") is None
-    assert twice["energy_slurm_reason"].startswith("the job measured 2 times")
-    assert (anew["energy_slurm_j"], anew["attempts"]) == (3000, 2)
-    assert "energy_slurm_reason" not in anew
+    assert twice.energy_slurm_j is None
+    assert str(twice.energy_slurm_reason).startswith("the job measured 2 times")
+    assert (anew.energy_slurm_j, anew.attempts) == (3000, 2)
+    assert anew.energy_slurm_reason is None
 
 
 def test_of_a_pack_slurms_counter_is_nobodys_with_a_fake_sacct(
@@ -91,9 +92,9 @@ def test_of_a_pack_slurms_counter_is_nobodys_with_a_fake_sacct(
 ) -> None:
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '7_1.0|3000'")
     *shared, alone = latest_records(measured("7", "7", "7", packed=2))
-    assert [record.get("energy_slurm_j") for record in shared] == [None, None]
-    assert all(record["energy_slurm_reason"].startswith("the job measured 2 times") for record in shared)
-    assert alone["energy_slurm_j"] == 3000
+    assert [record.energy_slurm_j for record in shared] == [None, None]
+    assert all(str(record.energy_slurm_reason).startswith("the job measured 2 times") for record in shared)
+    assert alone.energy_slurm_j == 3000
 
 
 def test_nodes_that_others_may_have_used_have_no_energy_by_slurm_with_a_fake_sacct(
@@ -101,7 +102,7 @@ def test_nodes_that_others_may_have_used_have_no_energy_by_slurm_with_a_fake_sac
 ) -> None:
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'")
     (record,) = latest_records(measured("7 7", exclusive=False))
-    assert not {"energy_slurm_j", "energy_slurm_reason"} & record.keys()
+    assert (record.energy_slurm_j, record.energy_slurm_reason) == (None, None)
 
 
 def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sacct(
@@ -109,5 +110,5 @@ def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sa
 ) -> None:
     fake_commands(squeue="exit 0", sacct="echo 'no route to host' >&2; exit 1")
     (record,) = latest_records(measured("7"))
-    assert (record["status"], record.get("energy_slurm_j")) == ("completed", None)
+    assert (record.status, record.energy_slurm_j) == ("completed", None)
     assert "no route to host; energy by Slurm is left out" in capsys.readouterr().err

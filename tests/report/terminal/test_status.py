@@ -16,6 +16,7 @@ from rich.console import Console
 
 from hpcbench.commands.shared.displays import JsonLines
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.record import Error
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report.export.status_json import as_json
 from hpcbench.report.terminal import status_groups, status_summary
@@ -25,6 +26,7 @@ from hpcbench.slurm.states import in_words
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
+from tests.fixtures.records import a_record
 
 NOW = datetime.datetime(2026, 11, 22, 14, 3, 22, tzinfo=datetime.timezone.utc)
 PARAMETERS = Parameters(framework="pytorch", model="mlp").planned()
@@ -40,9 +42,8 @@ def make(
     if state not in ("planned", "pending", "running", "unknown", "never_started"):
         ended = NOW - datetime.timedelta(seconds=ago_s)
         started = ended - datetime.timedelta(seconds=60)
-        record = {"status": state, "attempt": 1, "batch": "job-001.token", "error": None, "slurm": {}}
-        record["interference"] = None
-        record |= {"started_at": started.isoformat(), "ended_at": ended.isoformat()}
+        times = {"started_at": started.isoformat(), "ended_at": ended.isoformat()}
+        record = a_record(status=state, attempt=1, batch="job-001.token", **times)
     job, slurm_id = f"job-{element // 1000 + 1:03d}", None if state == "planned" else "12"
     return RunProgress(job, element % 1000, planned, state, slurm_id, element, reason, on, record)
 
@@ -135,8 +136,8 @@ def test_the_latest_failure_comes_first_with_its_log_and_moves_no_cursor() -> No
 def test_what_slurm_never_started_has_no_log() -> None:
     run = make(0, "cancelled", reason="cancelled before it started")
     assert run.record is not None
-    run.record.update(attempt=None, error={"message": run.reason, "last_lines": []})
-    progress = progress_of(run)
+    unstarted = replace(run.record, attempt=None, error=Error("job", run.reason))
+    progress = progress_of(replace(run, record=unstarted))
     assert "log" not in printed(progress)
     assert "log" not in Lines().news(progress, NOW)[-1].plain
     assert as_json(progress, NOW)["failures"][0]["log"] is None
@@ -194,7 +195,7 @@ def test_the_expected_end_is_that_of_what_is_submitted() -> None:
 def test_a_clock_that_was_set_meanwhile_leaves_the_end_unknown() -> None:
     ended = [make(element, "completed", ago_s=60.0 * (9 - element)) for element in range(5)]
     assert ended[0].record is not None
-    ended[0].record["started_at"] = "0001-01-02T00:00:00+00:00"
+    ended[0] = replace(ended[0], record=replace(ended[0].record, started_at="0001-01-02T00:00:00+00:00"))
     going = [make(5, "running"), *(make(element, "pending") for element in range(6, 2000))]
     assert status_summary.expected_end(progress_of(*ended, *going), NOW) is None
 
@@ -283,7 +284,8 @@ def test_what_slurm_knows_is_told_by_the_index_in_its_array_however_many_share_o
 def test_attempts_that_do_not_count_are_told_by_how_they_ended() -> None:
     def attempted(element: int, *statuses: str) -> RunProgress:
         run = make(element, statuses[-1])
-        return replace(run, attempts=tuple({**(run.record or {}), "status": status} for status in statuses))
+        assert run.record is not None
+        return replace(run, attempts=tuple(replace(run.record, status=status) for status in statuses))
 
     lost = attempted(0, "node_failure", "node_failure", "completed")
     late = attempted(1, "failed", "failed")

@@ -10,11 +10,19 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.report.terminal.tuning import headline, in_words, lines
 from hpcbench.tuning.how_to_apply import Usage
-from hpcbench.tuning.result import Answer, AtShape, BySection, Failure, Finding, Grid, Setting
+from hpcbench.tuning.result import (
+    ConfigurationResult,
+    Failure,
+    GridResult,
+    HeldOutResult,
+    Recommendation,
+    ScheduleResult,
+    TuningResult,
+)
 
-DEFAULT = Setting("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
-BEST = Setting("c1", {"intra_op_threads": 2, "inter_op_threads": None}, Interval(150.0, 149.0, 151.0))
-ANSWER = Answer(
+DEFAULT = ConfigurationResult("c0", {"intra_op_threads": None, "inter_op_threads": None}, Interval(100.0, 98.0, 102.0))
+BEST = ConfigurationResult("c1", {"intra_op_threads": 2, "inter_op_threads": None}, Interval(150.0, 149.0, 151.0))
+ANSWER = Recommendation(
     best=BEST,
     default=DEFAULT,
     winner=BEST,
@@ -25,10 +33,12 @@ ANSWER = Answer(
     of=23,
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
-FINDING = Finding("lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0)
+FINDING = TuningResult(
+    "lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0
+)
 
 
-def told(finding: Finding) -> str:
+def told(finding: TuningResult) -> str:
     return "\n".join(lines(finding, THROUGHPUT))
 
 
@@ -133,8 +143,8 @@ def test_a_default_that_could_not_be_measured() -> None:
 
 
 def test_the_full_grid_says_how_good_it_is() -> None:
-    better = Setting("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
-    grid = Grid(better, Interval(1.02, 1.0, 1.04), 21, 23)
+    better = ConfigurationResult("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
+    grid = GridResult(better, Interval(1.02, 1.0, 1.04), 21, 23)
     text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
     assert "full grid  what was found takes 1.02x [1.00, 1.04] the cost of what the grid chooses, and beats" in text
     assert "beats 21 of 23 other settings" in text
@@ -148,18 +158,18 @@ def test_the_full_grid_says_how_good_it_is() -> None:
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
     failed = (Failure("c0", {"intra_op_threads": 4}, "failed: no module"), Failure("c1", {}, "timeout"))
-    text = told(Finding("lstm", 2, None, failed, 3.0, 2, 0, None))
-    assert "no setting could be measured" in text
+    text = told(TuningResult("lstm", 2, None, failed, 3.0, 2, 0, None))
+    assert "no configuration could be measured" in text
     assert "  failed     intra_op_threads=4: failed: no module" in text
 
 
 def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     shapes = (
-        AtShape({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
-        AtShape({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
-        AtShape({"batch_size": 999}, None, False, "following it failed: timeout"),
+        HeldOutResult({"batch_size": 24}, Interval(1.05, 1.01, 1.09), True),
+        HeldOutResult({"batch_size": 2}, Interval(1.0, 0.9, 1.1), False),
+        HeldOutResult({"batch_size": 999}, None, False, "following it failed: timeout"),
     )
-    won = BySection("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
+    won = ScheduleResult("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
         "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
@@ -171,13 +181,13 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
 
 
 def test_a_schedule_that_is_not_kept_says_why() -> None:
-    unsure = BySection("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
+    unsure = ScheduleResult("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
     why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
     assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
         f"  sections   one count of threads for all of them: {why}",
-        "             2 held-out shapes not measured, for no schedule is certainly faster",
+        "             2 held-out shapes not measured, since no schedule is significantly faster",
     ]
-    failed = BySection(None, "a schedule was found, but following it failed: timeout", 90.0)
+    failed = ScheduleResult(None, "a schedule was found, but following it failed: timeout", 90.0)
     assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
 
 
@@ -195,17 +205,17 @@ def test_what_others_disturbed_is_counted() -> None:
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
-    none = BySection(None, "no change of the count is worth what it costs", 20.0)
+    none = ScheduleResult(None, "no change of the count is worth what it costs", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
     assert "  sections   one count of threads for all of them, 2 at best: no change of" in known
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
-    assert "2 held-out shapes not measured, for no schedule is certainly faster" in left
+    assert "2 held-out shapes not measured, since no schedule is significantly faster" in left
 
 
 def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
     two = replace(ANSWER, best=replace(BEST, parameters={"instances": 2}))
-    unsure = BySection("s.json", None, 90.0, Interval(0.6, 0.5, 0.7))
+    unsure = ScheduleResult("s.json", None, 90.0, Interval(0.6, 0.5, 0.7))
     text = told(replace(FINDING, answer=two, by_section=unsure))
     assert "not certain, 0.60x [0.50, 0.70]; it is of one process, and the best setting of 2\n" in text
     assert "it is of one process" not in told(replace(FINDING, by_section=unsure))

@@ -1,19 +1,21 @@
 """MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
 
 import os
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 
 from ....core.frameworks import GRAPH
-from ....models import layers
+from ....core.record import Work
+from ....models import blocks, layers
 from ... import oom_detection
 from ...errors import Unsupported
 from ...host import gpus
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network, Work
+from ..adapter import Adapter, Batch, Library, Network
 
 try:
     import mxnet as mx
@@ -30,11 +32,13 @@ from .threads import in_effect
 
 Tensor = Any
 
-_FLOAT32_ALONE = (layers.Lstm, layers.EncoderLayer)
+_FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
 
 
 class MXNetNetwork(Network):
+    """A network of Gluon blocks."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.device = _device(problem)
@@ -95,9 +99,9 @@ class MXNetNetwork(Network):
 
     @property
     def work(self) -> Work:
-        """MXNet's bfloat16 is for products and what lies between them; sums and norms stay in float32."""
+        """Return the work of one step. MXNet's bfloat16 is mixed precision: sums and norms stay in float32."""
         work = super().work
-        return work._replace(math_mode="autocast") if work.dtype == "bfloat16" else work
+        return replace(work, math_mode="autocast") if work.dtype == "bfloat16" else work
 
     def _hybridize(self, block: Any) -> None:
         block.hybridize(static_alloc=True, static_shape=True)
@@ -117,6 +121,8 @@ class MXNetNetwork(Network):
 
 
 class MXNet(Adapter):
+    """The adapter of MXNet."""
+
     name = "mxnet"
     libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")

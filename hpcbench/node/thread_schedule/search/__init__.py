@@ -1,1 +1,1 @@
-"""Threads by section of the network: find sections, time them under each count, choose, and prove the gain."""
+"""The search for a schedule: find sections, time them at each thread count, choose, and confirm the gain."""

@@ -1,4 +1,4 @@
-"""Whether a schedule is certainly faster than the best fixed count: both are run as they would be used, in pairs."""
+"""Confirms that a schedule is faster than the best fixed count: both run as in use, in pairs."""
 
 import math
 from statistics import median
@@ -13,25 +13,28 @@ _TAIL = 0.025  # 95 %, two-sided
 
 
 class Interval(NamedTuple):
-    """A median and its 95 % interval."""
+    """A median and its 95 % confidence interval."""
 
     middle: float
     low: float
     high: float
 
 
-class Proof(NamedTuple):
+class Confirmation(NamedTuple):
+    """The paired comparison of a schedule with the best fixed count."""
+
     gain: Interval  # times as fast as with the fixed count
     fixed_s: float  # of a step
     dynamic_s: float
 
     @property
     def certain(self) -> bool:
+        """Whether the schedule is faster by the 95 % confidence interval of the median."""
         return self.gain.low > 1
 
 
-def prove(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float = math.inf) -> Proof:
-    """Measure both in turns, each first as often as second."""
+def confirm(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float = math.inf) -> Confirmation:
+    """Time both alternately, each as often first as second, within about `budget_s` seconds."""
     steps = max(1, min(MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-9))))
     pairs: List[Tuple[float, float]] = []
     for turn in range(_pairs(budget_s, 2 * (steps + 1) * step_s)):
@@ -42,7 +45,7 @@ def prove(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float =
             fixed_s = fixed(steps)
             dynamic_s = dynamic(steps)
         pairs.append((fixed_s, dynamic_s))
-    return Proof(
+    return Confirmation(
         gain=median_interval([fixed_s / dynamic_s for fixed_s, dynamic_s in pairs]),
         fixed_s=median(fixed_s for fixed_s, _ in pairs),
         dynamic_s=median(dynamic_s for _, dynamic_s in pairs),
@@ -54,9 +57,11 @@ def _pairs(budget_s: float, pair_s: float) -> int:
 
 
 def median_interval(values: Sequence[float]) -> Interval:
-    """By order statistics, which assume no shape, at ranks of the binomial distribution itself, so that it is at least
-    95 % with any number of values (Conover, 1999, "Practical Nonparametric Statistics", section 3.2). From minus to
-    plus infinity where there are too few values."""
+    """Return the median and its confidence interval by order statistics, which assume no distribution.
+
+    The ranks are those of the binomial distribution, so that the coverage is at least 95 % for any number of values
+    (Conover, 1999, "Practical Nonparametric Statistics", section 3.2). With too few values it is infinite.
+    """
     ordered, rank = sorted(values), _rank(len(values))
     if not rank:
         return Interval(median(ordered), -math.inf, math.inf)

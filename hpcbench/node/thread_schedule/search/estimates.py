@@ -1,4 +1,4 @@
-"""What is known of times that were sampled: medians, and how far they may be off."""
+"""Estimates of sampled times: medians and their standard errors."""
 
 import math
 from statistics import median
@@ -13,17 +13,19 @@ _FEWEST = 3
 
 
 class Estimate(NamedTuple):
-    """A time in seconds, and the standard error of it."""
+    """A time and its standard error, in seconds."""
 
     seconds: float
     error_s: float
 
     @property
     def low_s(self) -> float:
+        """The lower 95 % confidence bound (one-sided) in seconds."""
         return self.seconds - Z * self.error_s
 
     @property
     def high_s(self) -> float:
+        """The upper 95 % confidence bound (one-sided) in seconds."""
         return self.seconds + Z * self.error_s
 
 
@@ -31,7 +33,7 @@ UNKNOWN = Estimate(0.0, math.inf)
 
 
 def of_samples(times_s: Sequence[float]) -> Estimate:
-    """The median; its error from the median absolute deviation, so that a few disturbed samples do not matter."""
+    """Return the median; its error comes from the median absolute deviation, which is robust against outliers."""
     if not times_s:
         return UNKNOWN
     middle = median(times_s)
@@ -41,12 +43,13 @@ def of_samples(times_s: Sequence[float]) -> Estimate:
     return Estimate(middle, _ERROR_OF_MEDIAN * deviation / math.sqrt(len(times_s)))
 
 
-def less(one: Estimate, other: Estimate) -> Estimate:
+def difference(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two independent estimates."""
     return Estimate(one.seconds - other.seconds, math.hypot(one.error_s, other.error_s))
 
 
 def pooled(estimates: Sequence[Estimate]) -> Estimate:
-    """Several estimates of one thing, each weighted by the inverse of its variance."""
+    """Return the mean of independent estimates of one quantity, weighted by the inverse of their variances."""
     known = [estimate for estimate in estimates if math.isfinite(estimate.error_s)]
     if not known:
         return UNKNOWN
@@ -62,7 +65,7 @@ Change = Tuple[int, int]
 
 
 class SectionTimes:
-    """Samples of every section under every count, apart by the count of the section before it."""
+    """Samples of every section at every count, separated by the count of the section before it."""
 
     def __init__(self, sections: int) -> None:
         self.sections = sections
@@ -71,7 +74,7 @@ class SectionTimes:
         self._pooled: Dict[Change, Estimate] = {}
 
     def add(self, counts: Sequence[int], times_s: Sequence[float]) -> None:
-        """The times of a step whose predecessor had the same counts."""
+        """Add the seconds of each section of a step whose predecessor had the same counts."""
         for place, time_s in enumerate(times_s):
             change = (counts[place - 1], counts[place])
             self._samples[place].setdefault(change, []).append(time_s)
@@ -79,22 +82,25 @@ class SectionTimes:
         self._pooled.clear()
 
     def of(self, section: int, count: int, before: Optional[int] = None) -> Estimate:
-        """Of a section under this count; after another one, its change of count included."""
+        """Return the time of a section at this count; with `before`, after a section of that count."""
         key = (section, (count if before is None else before, count))
         if key not in self._known:
             self._known[key] = of_samples(self._samples[section].get(key[1], ()))
         return self._known[key]
 
     def seconds(self, section: int) -> Dict[int, float]:
-        """By count, without changes."""
+        """Return the median seconds of a section by count, without changes of the count."""
         counts = [count for before, count in self._samples[section] if before == count]
         return {count: self.of(section, count).seconds for count in sorted(counts)}
 
     def change(self, before: int, count: int) -> Estimate:
-        """What a change costs: sections after another count, less the same sections after their own, pooled."""
+        """Return the cost of a change of the count, pooled over sections.
+
+        It is the time of a section after another count less its time after its own.
+        """
         if (before, count) not in self._pooled:
             differences = [
-                less(self.of(section, count, before), self.of(section, count))
+                difference(self.of(section, count, before), self.of(section, count))
                 for section in range(self.sections)
                 if (before, count) in self._samples[section]
             ]
@@ -102,7 +108,7 @@ class SectionTimes:
         return self._pooled[before, count]
 
     def with_sections_of(self, other: "SectionTimes", chosen: Collection[Tuple[int, int]]) -> "SectionTimes":
-        """These times, but the other's of the (section, count) that were chosen."""
+        """Return these times, with those of `other` for the chosen pairs of section and count."""
         made = SectionTimes(self.sections)
         for section, samples in enumerate(self._samples):
             for change in samples:
@@ -111,5 +117,5 @@ class SectionTimes:
         return made
 
     def changes(self) -> List[Change]:
-        """The changes that were measured."""
+        """Return the changes that were measured, as pairs of counts."""
         return sorted({change for samples in self._samples for change in samples if change[0] != change[1]})

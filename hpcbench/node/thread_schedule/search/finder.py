@@ -1,4 +1,4 @@
-"""The search for a schedule of a model's step: sections, which count each shall have, and the proof that it pays."""
+"""Finds the schedule of a model's step: its sections, the count of each, and the confirmation of the gain."""
 
 import os
 import time
@@ -11,11 +11,11 @@ from ... import thread_schedule
 from ...host import hardware
 from .. import Applied, Schedule, Section, cpus
 from . import parallel_branches, shortest_path, thread_activity
-from .confirmation import Interval, Proof, TimeSteps, prove
+from .confirmation import Confirmation, Interval, TimeSteps, confirm
 from .input_signature import inputs_of
 from .readback import follow
 from .record_fields import Checked, details
-from .search import Found, Settings, search
+from .search import SearchResult, Settings, search
 from .sections import Refused, Sections, Step, Whole
 
 BUDGET_S = 30.0
@@ -23,7 +23,7 @@ NONE_CAN_BE_MADE = "no schedule can be made"
 
 
 class Subject(NamedTuple):
-    """A model, and a step of it."""
+    """A model and its step, with the limits of the search."""
 
     model: Any
     step: Step
@@ -35,8 +35,8 @@ class Subject(NamedTuple):
     made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
 
 
-class Answer(NamedTuple):
-    """`schedule` is None where one count is as good, and `why` says why."""
+class ScheduleSearchResult(NamedTuple):
+    """The result of a search. If one count is as good, `schedule` is None and `why` has the reason."""
 
     schedule: Optional[Schedule]
     why: Optional[str]
@@ -54,18 +54,18 @@ def find_schedule(
     oversubscribe: bool = False,
     depth: Optional[int] = None,
     budget_s: float = BUDGET_S,
-) -> Answer:
-    """Threads by section with which `step`, a run of the model on the CPU, is certainly faster than with the best count
-    for all of it.
+) -> ScheduleSearchResult:
+    """Find a schedule with which `step`, a run of the model on the CPU, is significantly faster than with one count.
 
-    `answer.schedule` is for `hpcbench.node.thread_schedule.write` and `apply_schedule`. `other` is a step with
-    other inputs of the same shapes: where blocks run in an order that depends on them, there is no schedule. Counts are
-    powers of two and the one that torch has, up to `threads`, else to the CPUs of the process or its quota; sections
-    lie `depth` levels deep in the tree of modules, else at its leaves. The search may take `budget_s` seconds of steps,
-    and the proof as many. Afterwards model and threads are as they were; weights are not, where `step` trains.
+    The result's `schedule` is for `hpcbench.node.thread_schedule.write` and `apply_schedule`. `other` is a step with
+    other inputs of the same shapes: if the order of blocks depends on the inputs, there is no schedule. Counts are
+    powers of two and the current count of torch, up to `threads`, by default up to the CPUs of the process or its
+    quota. Sections lie `depth` levels deep in the tree of modules, by default at its leaves. The search may take
+    `budget_s` seconds of steps, and the confirmation as many. Afterwards the model and the thread count are restored;
+    the weights are not if `step` trains.
 
-    Raises ValueError for a compiled model, for no `budget_s` or `threads` and, unless `oversubscribe`, for more threads
-    than CPUs or their quota; and where the system is not Linux, whose clocks tell which threads compute.
+    Raises ValueError for a compiled model, for `budget_s` or `threads` of 0 or less, for more threads than CPUs or
+    their quota unless `oversubscribe`, and if the system is not Linux, whose clocks show which threads compute.
     """
     thread_schedule.refuse_compiled(model, NONE_CAN_BE_MADE)
     if not budget_s > 0:
@@ -80,9 +80,9 @@ def find_schedule(
 
 
 def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
-    """The most threads worth a try: as many as were asked for, else the CPUs that the process and its quota have.
+    """Return the maximum number of threads to try: `asked`, by default the CPUs of the process or its quota.
 
-    Raises ValueError where none were asked for, and where more than there are CPUs for them, unless that is wanted.
+    Raises ValueError if it is less than 1, and, unless `oversubscribe`, if there are not enough CPUs.
     """
     if asked is None:
         return cpus.most_threads()
@@ -95,7 +95,7 @@ def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
 
 
 class Finder:
-    """Looks for the schedule of a subject. `budget_s` is for the search, and again for the proof: seconds of steps."""
+    """Finds the schedule of a subject. The search and the confirmation each take up to `budget_s` seconds of steps."""
 
     def __init__(self, subject: Subject, budget_s: float) -> None:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
@@ -105,8 +105,8 @@ class Finder:
         self.inputs: List[Dict[str, Any]] = []
         self.began = time.monotonic()
 
-    def find(self) -> Answer:
-        """What was found. The model is left as it was, and torch with some count."""
+    def find(self) -> ScheduleSearchResult:
+        """Return the result. The model is restored; the thread count of torch is not."""
         self.inputs = inputs_of(self.subject.model, self.step)  # the first step allocates
         try:
             checked = self._checked()
@@ -115,17 +115,17 @@ class Finder:
             finally:
                 checked.sections.close()
         except Refused as reason:
-            return self._keep_fixed(self._search_whole(), str(reason))
+            return self._result(self._search_whole(), str(reason))
         if not found.is_by_section:
             why = checked.sections.why_one() or "no change of the count is worth what it costs"
-            return self._keep_fixed(found, why, checked)
+            return self._result(found, why, checked)
         return self._prove(found, checked)
 
-    def _search(self, sections: Sections) -> Found:
+    def _search(self, sections: Sections) -> SearchResult:
         ways = (sections.divisible, sections.time_whole)
         return search(sections.time_step, len(sections), self.counts, self.settings, *ways)
 
-    def _search_whole(self) -> Found:
+    def _search_whole(self) -> SearchResult:
         return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
@@ -168,7 +168,7 @@ class Finder:
         """Of modules that seem to be faster with them side by side. With gradients there are none."""
         if self.counts[-1] == 1:
             return {}
-        return parallel_branches.worth_a_try(self.subject.model, self.step, self.counts[-1])
+        return parallel_branches.faster_branches(self.subject.model, self.step, self.counts[-1])
 
     def _check_other_inputs(self, sections: Sections) -> None:
         """The order of blocks must not depend on data."""
@@ -180,19 +180,19 @@ class Finder:
         finally:
             sections.step = self.step
 
-    def _prove(self, found: Found, checked: Checked) -> Answer:
+    def _prove(self, found: SearchResult, checked: Checked) -> ScheduleSearchResult:
         made = self._schedule(found, checked.sections)
         try:
             follow(self.subject.model, made.sections, lambda: self._apply(made), self.step).applied.remove()
         except Refused as reason:
-            return self._keep_fixed(found, str(reason), checked)
+            return self._result(found, str(reason), checked)
         fixed = self._with_fixed(found.fixed.counts[0])
-        proof = prove(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
+        proof = confirm(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
-            return self._keep_fixed(found, "that the schedule is faster is not certain", checked, proof)
-        return self._answer(None, found, checked, proof, made)
+            return self._result(found, "that the schedule is faster is not certain", checked, proof)
+        return self._result(found, None, checked, proof, made)
 
-    def _schedule(self, found: Found, sections: Sections) -> Schedule:
+    def _schedule(self, found: SearchResult, sections: Sections) -> Schedule:
         parts = []
         for number, (place, count) in enumerate(zip(sections.begins, found.dynamic.counts)):
             branches = sections.branches(number) if number in found.divided else None
@@ -232,18 +232,13 @@ class Finder:
 
         return time_steps
 
-    def _keep_fixed(
-        self, found: Found, why: str, checked: Optional[Checked] = None, proof: Optional[Proof] = None
-    ) -> Answer:
-        return self._answer(why, found, checked, proof, None)
-
-    def _answer(
+    def _result(
         self,
+        found: SearchResult,
         why: Optional[str],
-        found: Found,
-        checked: Optional[Checked],
-        proof: Optional[Proof],
-        made: Optional[Schedule],
-    ) -> Answer:
-        told = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
-        return Answer(made, why, found.fixed.counts[0], proof.gain if proof else None, told)
+        checked: Optional[Checked] = None,
+        proof: Optional[Confirmation] = None,
+        made: Optional[Schedule] = None,
+    ) -> ScheduleSearchResult:
+        fields = {**details(found, checked, proof), "profile_s": time.monotonic() - self.began}
+        return ScheduleSearchResult(made, why, found.fixed.counts[0], proof.gain if proof else None, fields)

@@ -1,4 +1,4 @@
-"""What a model is called with: shapes and dtypes, so that the file of a schedule tells what it was measured with."""
+"""The shapes and dtypes of a model's inputs, for the file of a schedule."""
 
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
@@ -8,7 +8,7 @@ from .sections import Step
 
 
 def inputs_of(model: Any, step: Step) -> List[Dict[str, Any]]:
-    """Of all tensors that the model's first call in this step has, those without a name first. Takes the step."""
+    """Take a step; return shape and dtype of each tensor of the model's first call, positional ones first."""
     found: List[Dict[str, Any]] = []
 
     def note(module: Any, inputs: Tuple[Any, ...], named: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Which modules of a model have independent branches, and are faster with them side by side.
+"""Finds modules with independent branches that are faster if these compute concurrently.
 
-Found by looking at a step: children of a module that all take the module's very own input, or the two directions of a
-recurrent layer. Each of these modules is then called with that input, its branches in turn and side by side: the
-results must agree, and the input must stay as it was, for else one branch works on what another has left.
+A step shows them: children of a module that all take the module's own input, or the two directions of a recurrent
+layer. Each of these modules is then called with that input, its branches sequentially and concurrently. The results
+must agree, and the input must not change: otherwise one branch depends on another.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 import torch
 from torch import nn
 
-from ..branches import SideBySide
+from ..branches import ConcurrentBranches
 from ..module_paths import is_in
 from ..recurrent import directions
 
@@ -22,13 +22,18 @@ Step = Callable[[], Any]
 
 
 class Candidate(NamedTuple):
+    """The branches of a module, and the module's inputs in a step."""
+
     branches: Tuple[str, ...]
     inputs: Tuple[Any, ...]  # of the module in a step
 
 
-def worth_a_try(model: nn.Module, step: Step, threads: int) -> Dict[str, Sequence[str]]:
-    """Branches by the paths of their modules, where they are faster side by side, with so many threads for all of
-    them, than in turn with as many or with one. Of a module inside another one, nothing is told."""
+def faster_branches(model: nn.Module, step: Step, threads: int) -> Dict[str, Sequence[str]]:
+    """Return the branches that are faster concurrently than sequentially, by the path of their module.
+
+    The concurrent branches share `threads`; sequential ones are timed with as many and with one. Modules inside a
+    module that is found are left out.
+    """
     modules = dict(model.named_modules())
     found: Dict[str, Sequence[str]] = {}
     before = torch.get_num_threads()
@@ -43,7 +48,7 @@ def worth_a_try(model: nn.Module, step: Step, threads: int) -> Dict[str, Sequenc
 
 
 def candidates(model: nn.Module, step: Step) -> Dict[str, Candidate]:
-    """By path, those outside before those inside them."""
+    """Return the modules with independent branches by path, outer ones before inner ones. Takes a step."""
     calls = _Calls(model)
     try:
         step()
@@ -98,7 +103,7 @@ class _Calls:
 
 
 def _is_faster(module: Any, candidate: Candidate, threads: int) -> bool:
-    side_by_side = SideBySide(module)
+    side_by_side = ConcurrentBranches(module)
     first = candidate.inputs[0]
     times: Dict[Tuple[int, bool], List[float]] = {}
     outputs: Dict[bool, List[torch.Tensor]] = {}
@@ -107,7 +112,7 @@ def _is_faster(module: Any, candidate: Candidate, threads: int) -> bool:
             kept = first.clone()
             for turn in range(1 + TURNS):  # the first one warms up
                 for count, apart in ((1, False), (threads, False), (threads, True)):
-                    side_by_side.put({"": (candidate.branches, threads)} if apart else {})
+                    side_by_side.apply({"": (candidate.branches, threads)} if apart else {})
                     torch.set_num_threads(count)
                     module(*candidate.inputs)  # pays for what the last ones have left
                     start = time.perf_counter()
@@ -115,7 +120,7 @@ def _is_faster(module: Any, candidate: Candidate, threads: int) -> bool:
                     if turn:
                         times.setdefault((count, apart), []).append(time.perf_counter() - start)
     finally:
-        side_by_side.put({})
+        side_by_side.apply({})
     same = torch.equal(first, kept) and _agree(outputs[False], outputs[True])
     in_turn_s = min(median(times[1, False]), median(times[threads, False]))
     return same and median(times[threads, True]) < in_turn_s

@@ -1,4 +1,4 @@
-"""A schedule in force, and the counts that its sections really have: read back in a first step."""
+"""Reads back the thread counts of the sections in the first step that follows a schedule."""
 
 from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
@@ -9,14 +9,17 @@ from .sections import Refused, Step, read_back
 
 
 class Followed(NamedTuple):
+    """The applied schedule, and the count that was read back at the end of each section."""
+
     applied: Applied
     counts: List[int]  # at the end of each section that has run
 
 
 def follow(model: Any, sections: Sequence[Section], apply: Callable[[], Applied], step: Step) -> Followed:
-    """Let `apply` put a schedule of these sections in force, and take a step.
+    """Apply a schedule of these sections by `apply`, and take a step.
 
-    Raises Refused where the step does not follow it, and what `apply` raises; no schedule is in force then.
+    Raises Refused if the step does not follow the schedule, and the exceptions of `apply`; the schedule is removed
+    then.
     """
     reader = _Reader(model, sections)  # before the schedule, so that a section ends before the next one sets its count
     try:

@@ -1,23 +1,23 @@
-"""What a record says of the search for a schedule: each section's times and threads, what changes cost, the proof."""
+"""The fields of a record about the search: times and threads of each section, cost of changes, confirmation."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from .confirmation import Proof
+from .confirmation import Confirmation
 from .estimates import SectionTimes
-from .search import Found
+from .search import SearchResult
 from .sections import Sections
 from .thread_activity import Busy
 
 
 class Checked(NamedTuple):
-    """Sections that can be trusted, and what was seen of their threads."""
+    """Sections whose counts take effect, and the threads that computed in them."""
 
     sections: Sections
     busy: List[Busy]
 
 
-def details(found: Found, checked: Optional[Checked], proof: Optional[Proof]) -> Dict[str, Any]:
-    """Intervals are (median, low, high); errors are standard errors in seconds."""
+def details(found: SearchResult, checked: Optional[Checked], proof: Optional[Confirmation]) -> Dict[str, Any]:
+    """Return the fields. Intervals are (median, low, high); errors are standard errors in seconds."""
     times = found.times
     return {
         "predicted": {"fixed_s": found.fixed.seconds, "dynamic_s": found.dynamic.seconds},
@@ -31,7 +31,7 @@ def details(found: Found, checked: Optional[Checked], proof: Optional[Proof]) ->
     }
 
 
-def _of_sections(found: Found, checked: Optional[Checked]) -> List[Dict[str, Any]]:
+def _of_sections(found: SearchResult, checked: Optional[Checked]) -> List[Dict[str, Any]]:
     if checked is None:
         return []
     return [

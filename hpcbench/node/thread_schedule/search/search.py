@@ -1,10 +1,10 @@
-"""Which count of threads each section shall have: measured just as far as it matters, by a step that can be timed.
+"""Searches the thread count of each section, with as few steps as the choice needs.
 
-Steps under one count everywhere tell what sections take, and are interleaved, so that a disturbance falls on all counts
-alike. What a change costs is measured where it would be used: the path that is the best as far as anyone knows is run,
-and what its changes cost is learned, until the best path has no change that was not measured (Dellin and
-Srinivasa, 2016, "A unifying formalism for shortest path problems with expensive edge evaluations via lazy best-first
-search over edge selectors", ICAPS). Unknown changes count as free until then, so that none is overlooked.
+Steps at one count everywhere give the times of sections. They are interleaved, so that interference affects all
+counts alike. The cost of a change is measured where it would be used: the currently best path is run and the costs of
+its changes are learned, until every change of the best path was measured (Dellin and Srinivasa, 2016, "A unifying
+formalism for shortest path problems with expensive edge evaluations via lazy best-first search over edge selectors",
+ICAPS). Unknown changes cost nothing until then, so that none is overlooked.
 """
 
 import math
@@ -12,14 +12,14 @@ import random
 from typing import Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 from . import shortest_path
-from .estimates import Estimate, SectionTimes, Z, less
+from .estimates import Estimate, SectionTimes, Z, difference
 
 
 class TimeStep(Protocol):
-    """Takes a step with these counts by section; `divided` are the sections whose branches compute side by side."""
+    """Takes a step with these counts by section; the branches of the `divided` sections compute concurrently."""
 
     def __call__(self, counts: Sequence[int], divided: Collection[int] = ()) -> Sequence[float]:
-        """Seconds by section."""
+        """Return the seconds of each section."""
         ...
 
 
@@ -30,6 +30,8 @@ MOST_PATHS = 16  # that are tried; after them, what is unknown counts as dear as
 
 
 class Settings(NamedTuple):
+    """The limits of a search."""
+
     tolerance: float = 0.005  # of the step: what all errors of one count may add up to where it could be chosen
     budget_s: float = math.inf  # of steps
     seed: int = 0
@@ -38,8 +40,8 @@ class Settings(NamedTuple):
 _USUAL = Settings()
 
 
-class Found(NamedTuple):
-    """Counts for every section, and what they are expected to take; `fixed` is the best single count."""
+class SearchResult(NamedTuple):
+    """The count of every section and the expected times; `fixed` is the best single count."""
 
     dynamic: shortest_path.Path
     divided: FrozenSet[int]  # sections of it whose branches compute side by side
@@ -51,7 +53,7 @@ class Found(NamedTuple):
 
     @property
     def is_by_section(self) -> bool:
-        """Whether anything changes from section to section; one count for all needs no schedule."""
+        """Whether sections differ in count or compute branches concurrently; otherwise no schedule is needed."""
         return len(set(self.dynamic.counts)) > 1 or bool(self.divided)
 
 
@@ -62,11 +64,11 @@ def search(
     settings: Settings = _USUAL,
     divisible: Collection[int] = (),
     time_whole: Optional[TimeStep] = None,
-) -> Found:
-    """Measure as little as it takes to choose. Of sections that are `divisible`, branches may compute side by side.
+) -> SearchResult:
+    """Choose the count of each section, and for `divisible` sections whether their branches compute concurrently.
 
-    `time_whole` takes a step with one count as a user does, as one section; it decides which single count is the best.
-    None: `time_step` takes it so.
+    `time_whole` takes a step with one count as users do, as one section; it decides which single count is the best.
+    By default `time_step` does.
     """
     return _Search(time_step, sections, counts, settings, divisible, time_whole).run()
 
@@ -96,9 +98,9 @@ class _Search:
         self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
         self.whole = SectionTimes(1)  # of steps with one count as a user takes them
         self.steps, self.spent_s = 0, 0.0
-        self.unknown_s = 0.0  # what a change costs that nobody has measured
+        self.unknown_s = 0.0  # of a change that was not measured
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         self._time_counts()
         self._choose_divided()
         in_turn_s = [self.in_turn.seconds(section) for section in range(self.times.sections)]
@@ -109,13 +111,13 @@ class _Search:
         dynamic = min(paths, key=lambda each: each.seconds)
         divided = frozenset() if dynamic is fixed else self._divided(dynamic.counts)
         found = (self.times, self.in_turn, self.side_by_side)
-        return Found(dynamic, divided, fixed, self.steps, *found)
+        return SearchResult(dynamic, divided, fixed, self.steps, *found)
 
     def _choose_divided(self) -> None:
         """Branches compute side by side where that is certainly faster."""
         for section in self.divisible:
             for count in self.side_by_side.seconds(section):
-                if less(self.in_turn.of(section, count), self.side_by_side.of(section, count)).low_s > 0:
+                if difference(self.in_turn.of(section, count), self.side_by_side.of(section, count)).low_s > 0:
                     self.divided.add((section, count))
         self.times = self.in_turn.with_sections_of(self.side_by_side, self.divided)
 
@@ -234,13 +236,13 @@ class _Search:
     def _gain(self, counts: Sequence[int], run: Sequence[int], other: int) -> Estimate:
         """How much shorter a step is than with another count for these sections, the changes around them included."""
         own, before, after = counts[run[0]], counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]
-        gains = [less(self.times.of(section, other), self.times.of(section, own)) for section in run]
+        gains = [difference(self.times.of(section, other), self.times.of(section, own)) for section in run]
         saved = [self._cost(*change) for change in ((before, other), (other, after))]
         spent = [self._cost(*change) for change in ((before, own), (own, after))]
-        return less(_total(gains + saved), _total(spent))
+        return difference(_total(gains + saved), _total(spent))
 
     def _cost(self, before: int, after: int) -> Estimate:
-        """Of a change that nobody has measured: as the path takes it, for it is going to be measured."""
+        """Return the cost of a change; one that was not measured counts as in the path, which will measure it."""
         if before == after:
             return Estimate(0.0, 0.0)
         error_s = self.times.change(before, after).error_s

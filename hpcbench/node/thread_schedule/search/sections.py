@@ -1,8 +1,9 @@
-"""The sections of a PyTorch model's step: which there are, in what order, and how long each takes under its count.
+"""The sections of a PyTorch model's step: their order, and the time of each at its count.
 
-Sections begin at the model's blocks: leaves of its tree of modules, or what lies `depth` levels deep; an LSTM or an
-attention counts as one. Blocks that run more than once in a step are taken together, by their parents; those without
-weights, as activations are, join what is before them. A module with several parents has the first of its paths alone.
+Sections begin at the model's blocks: leaves of its tree of modules, or modules `depth` levels deep; an LSTM or an
+attention counts as one. Blocks that run more than once in a step are merged into their parents. Blocks without
+weights, such as activations, join the block before them. A module with several parents counts at its first path
+alone.
 """
 
 import time
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 from .. import BACKWARD, FORWARD
-from ..branches import SideBySide
+from ..branches import ConcurrentBranches
 from ..compiled import is_compiled
 from ..hooks import on_begin
 from ..module_paths import is_in
@@ -27,19 +28,21 @@ Step = Callable[[], Any]
 
 
 class Refused(Exception):
-    """The model has no sections of which counts could be set; the message says why."""
+    """The model has no sections whose counts could be set; the message has the reason."""
 
 
-class Place(NamedTuple):
-    """Where a section begins."""
+class SectionStart(NamedTuple):
+    """The module and the phase at which a section begins."""
 
     module: str  # its path in the model
     phase: str
 
 
 def blocks(model: nn.Module, whole: Collection[str] = (), depth: Optional[int] = None) -> Dict[str, nn.Module]:
-    """The model's blocks by their paths, in the order of its tree. What is at a path in `whole` counts as one. What is
-    compiled belongs to the block before it: hooks are not called in it."""
+    """Return the model's blocks by path, in the order of its tree. A module in `whole` counts as one.
+
+    A compiled module belongs to the block before it: hooks are not called in it.
+    """
     found: Dict[str, nn.Module] = {}
     inside: Optional[str] = None  # what paths in the last block begin with
     for path, module in model.named_modules():
@@ -64,12 +67,13 @@ def _has_weights(module: nn.Module) -> bool:
 
 
 class Whole:
-    """The step as one section, and without hooks."""
+    """A step as one section, without hooks."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
 
     def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
+        """Return the seconds of a step with this count, as the time of one section."""
         torch.set_num_threads(counts[0])
         start = time.perf_counter()
         self.step()
@@ -77,9 +81,10 @@ class Whole:
 
 
 class Sections:
-    """A step, apart by its sections. Raises Refused where steps differ, or the model sets threads itself.
+    """A step split into its sections.
 
-    `branches` are those of modules that can have them side by side, by the paths of the modules.
+    `branches` are those of modules that can compute them concurrently, by the paths of the modules. Raises Refused if
+    steps differ, or if the model sets thread counts itself.
     """
 
     def __init__(
@@ -90,13 +95,13 @@ class Sections:
         depth: Optional[int] = None,
     ) -> None:
         self.model, self.step, self._branches = model, step, branches or {}
-        self._side_by_side = SideBySide(model)
+        self._side_by_side = ConcurrentBranches(model)
         self._hooks: List[Any] = []
         self._modules = blocks(model, self._branches, depth)
         self._repeated: Optional[str] = None  # a block that is none of its own, for that reason
-        self.places: List[Place] = []
-        self._begins: Dict[Place, int] = {}  # sections by where they begin; what is not in it goes on
-        self._seen: List[Tuple[Place, float]] = []
+        self.places: List[SectionStart] = []
+        self._begins: Dict[SectionStart, int] = {}  # sections by where they begin; what is not in it goes on
+        self._seen: List[Tuple[SectionStart, float]] = []
         self._counts: Sequence[int] = ()
         self._running: Optional[int] = None  # the section
         self.on_boundary: Callable[[Optional[int]], None] = lambda section: None  # with the one that begins, if any
@@ -110,8 +115,8 @@ class Sections:
         return len(self._begins)
 
     def close(self) -> None:
-        """Leave the model as it was."""
-        self._side_by_side.put({})
+        """Restore the model."""
+        self._side_by_side.apply({})
         self._unhook()
 
     def _unhook(self) -> None:
@@ -120,12 +125,12 @@ class Sections:
         self._hooks = []
 
     def branches(self, section: int) -> Optional[Sequence[str]]:
-        """What can compute side by side in this section."""
+        """Return the branches of a section that can compute concurrently."""
         place = self.begins[section]
         return self._branches.get(place.module) if place.phase == FORWARD else None
 
     def why_one(self) -> Optional[str]:
-        """Why there is one section alone; None where there are more."""
+        """Return why there is only one section; None if there are more."""
         if len(self) > 1:
             return None
         if len({place.module for place in self.places}) > 1:
@@ -140,9 +145,12 @@ class Sections:
         return [section for section in range(len(self)) if self.branches(section)]
 
     def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
-        """Seconds of each section in one step with these counts; `divided` are the sections whose branches compute side
-        by side. Raises Refused."""
-        self._side_by_side.put(
+        """Return the seconds of each section in one step with these counts.
+
+        The branches of the `divided` sections compute concurrently. Raises Refused if a section does not have its
+        count.
+        """
+        self._side_by_side.apply(
             {self.begins[section].module: (self.branches(section) or (), counts[section]) for section in divided}
         )
         self._counts, self._seen, self._running = counts, [], None
@@ -154,9 +162,11 @@ class Sections:
         return self._by_section(start, end)
 
     def time_whole(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
-        """The same as one section, without hooks: where there is one, PyTorch takes a slower way through some modules,
-        as through nn.TransformerEncoderLayer, which users without a schedule do not go."""
-        self._side_by_side.put({})
+        """Return the seconds of a step with one count, as one section, without hooks.
+
+        With hooks, PyTorch does not use its fast path through some modules, such as nn.TransformerEncoderLayer.
+        """
+        self._side_by_side.apply({})
         self._unhook()
         try:
             return Whole(self.step).time_step(counts, divided)
@@ -171,8 +181,8 @@ class Sections:
         return times
 
     @property
-    def begins(self) -> List[Place]:
-        """Where the sections begin, in their order."""
+    def begins(self) -> List[SectionStart]:
+        """The start of each section, in order."""
         return list(self._begins)
 
     def _find(self) -> None:
@@ -196,9 +206,9 @@ class Sections:
         self._unhook()
         for path, module in self._modules.items():
             for phase in (FORWARD, BACKWARD):
-                self._hooks += on_begin(module, phase, self._beginner(Place(path, phase)))
+                self._hooks += on_begin(module, phase, self._beginner(SectionStart(path, phase)))
 
-    def _beginner(self, place: Place) -> Callable[[], None]:
+    def _beginner(self, place: SectionStart) -> Callable[[], None]:
         def begin() -> None:
             section = self._begins.get(place)
             self._seen.append((place, time.perf_counter()))
@@ -256,7 +266,7 @@ class Sections:
 
 
 def read_back(module: str, asked: int) -> int:
-    """The count at the end of a section. Raises Refused where it is another one than was asked for."""
+    """Return the count at the end of a section. Raises Refused if it is not the requested one."""
     effective = torch.get_num_threads()
     if effective != asked:
         told = (module, effective, asked)
@@ -265,8 +275,10 @@ def read_back(module: str, asked: int) -> int:
 
 
 def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:
-    """The sections that keep a beginning of their own, so that each with what joins it is no shorter than allowed. The
-    first one always does."""
+    """Return the sections that keep a start of their own, so that each with what joins it is long enough.
+
+    The first one always does.
+    """
     firsts = [0]
     together_s = times_s[0]
     for place, time_s in enumerate(times_s[1:], 1):
@@ -278,7 +290,7 @@ def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:
 
 
 def setting_s() -> float:
-    """What it takes to set a count, and the one before again, when nothing computes in between."""
+    """Return the seconds that setting a count and setting it back take if nothing computes in between."""
     threads = torch.get_num_threads()
     start = time.perf_counter()
     for _ in range(_CALLS):

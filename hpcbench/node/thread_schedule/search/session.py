@@ -1,4 +1,4 @@
-"""Threads by section for one repetition: measured and chosen, put in force; or the best fixed count and the reason."""
+"""Threads by section for one run: search and apply a schedule, or the best fixed count with the reason."""
 
 import time
 from dataclasses import replace
@@ -15,9 +15,8 @@ from .readback import follow
 from .sections import Refused, Step
 
 
-def find(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
-    """Look for a schedule: what `arrange` takes. `budget_s` is for the search, and again for the proof, in seconds of
-    steps."""
+def search_schedule(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
+    """Search a schedule for `apply_or_search`. Search and confirmation each take up to `budget_s` seconds of steps."""
     found = Finder(_subject(network, step), budget_s).find()
     return {
         "schedule": found.schedule.as_json() if found.schedule else None,
@@ -27,12 +26,12 @@ def find(network: Any, step: Step, budget_s: float) -> Dict[str, Any]:
     }
 
 
-def arrange(network: Any, step: Step, found: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-    """Put threads by section in force for the steps to come, and tell for the record: what was found, or, where nothing
-    was looked for, the schedule of the file that the case names.
+def apply_or_search(network: Any, step: Step, found: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """Apply a schedule for the steps to come; return the fields for the record.
 
-    `first_step_s` of it is that of the repetition: afterwards, nothing is new any more. Raises Unsupported where the
-    case names a schedule that cannot be applied or followed.
+    The schedule is the one that was found, or, without a search, that of the file that the case names. `first_step_s`
+    is the first step of the run, which includes its one-off costs. Raises Unsupported if the file's schedule cannot
+    be applied or followed.
     """
     start = time.perf_counter()
     step()
@@ -87,7 +86,7 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
         raise Unsupported("the schedule %s cannot be read: %s" % (file, error.strerror)) from error
     except ValueError as error:
         raise Unsupported(str(error)) from error
-    try:  # what was read, and not the file anew: the record tells what is in force
+    try:  # the schedule that was read, not the file again: the record has what is applied
         threads = _follow(network, step, found, "%s: " % file)
     except Refused as error:
         advice = "leave `schedule` out, and the best fixed count is found"

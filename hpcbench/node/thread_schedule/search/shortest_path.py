@@ -1,8 +1,8 @@
-"""The cheapest counts of threads for the sections of a step, where changing the count costs something, too.
+"""The cheapest thread counts for the sections of a step, if changing the count has a cost.
 
-Sections come one after another, and a step follows a step: the counts are a closed path. Dynamic programming over
-sections and counts (Bellman, 1957, "Dynamic Programming"; Viterbi, 1967, "Error bounds for convolutional codes", IEEE
-Transactions on Information Theory 13, for the path through states), once for every count of the first section.
+Sections and steps follow each other, so the counts are a closed path. Dynamic programming over sections and counts
+(Bellman, 1957, "Dynamic Programming"; Viterbi, 1967, "Error bounds for convolutional codes", IEEE Transactions on
+Information Theory 13, for the path through states) finds it, once for every count of the first section.
 """
 
 import math
@@ -13,12 +13,14 @@ Switch = Callable[[int, int], float]  # seconds that a change from one count to 
 
 
 class Path(NamedTuple):
+    """The counts of the sections, and the seconds of a step."""
+
     counts: Tuple[int, ...]  # of each section
     seconds: float  # of a step, with the changes
 
 
 def cheapest(times: Times, switch: Switch) -> Path:
-    """The cheapest closed path through the counts of every section. Raises ValueError where there is no section."""
+    """Return the cheapest closed path through the counts of every section. Raises ValueError without sections."""
     if not times or not all(times):
         raise ValueError("a path needs sections, and counts for each of them")
     return min((_cheapest_from(first, times, switch) for first in times[0]), key=lambda path: path.seconds)
@@ -46,19 +48,22 @@ def _cheapest_from(first: int, times: Times, switch: Switch) -> Path:
 
 
 def seconds_of(counts: Sequence[int], times: Times, switch: Switch) -> float:
-    """What a step takes with these counts, the changes between them and back to the first included."""
+    """Return the seconds of a step with these counts, including the changes between them and back to the first."""
     own = sum(section[count] for section, count in zip(times, counts))
     return own + sum(_change(before, count, switch) for before, count in changes(counts))
 
 
 def changes(counts: Sequence[int]) -> List[Tuple[int, int]]:
-    """The count before each section and its own, in order; before the first section comes the last."""
+    """Return pairs of the count before each section and its own; the last section comes before the first."""
     return [(counts[place - 1], count) for place, count in enumerate(counts)]
 
 
 def best_fixed(times: Times, whole_s: Optional[Mapping[int, float]] = None) -> Path:
-    """The best path that keeps one count, of those that every section has. Where times are of a clock, `whole_s` are
-    those of whole steps by count, and decide: a stall that comes in another section each time is seen in them alone."""
+    """Return the best path of a single count, among the counts that every section has.
+
+    `whole_s` are the seconds of whole steps by count. If given, they decide: only they show a stall that occurs in
+    another section each time.
+    """
     common = [count for count in times[0] if all(count in section for section in times)]
     totals = {count: sum(section[count] for section in times) for count in common}
     count = min(totals, key=(whole_s or totals).__getitem__)
@@ -70,6 +75,6 @@ def _change(before: int, after: int, switch: Switch) -> float:
 
 
 def counts_up_to(limit: int, default: int = 1) -> List[int]:
-    """Powers of two below `limit`, the limit, and the default if it is below: what a section is timed under."""
+    """Return the counts to try: powers of two below `limit`, the limit, and the default if it is below."""
     powers = [2**power for power in range(math.ceil(math.log2(limit)))]
     return sorted({*powers, min(default, limit), limit})

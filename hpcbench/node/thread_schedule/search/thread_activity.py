@@ -1,9 +1,9 @@
-"""Whether counts of threads take effect: which threads of this process compute in each section.
+"""Checks that thread counts take effect: which threads of this process compute in each section.
 
-The kernel counts the time of each thread on a CPU, in nanoseconds, and of those that have ended with the process's. A
-thread of an OpenMP team that waits may spin, and looks as busy as one that computes. Therefore whole steps are taken
-with one count in all sections, until threads of other counts have gone to sleep: then what spins belongs to a team of
-this size, and threads beyond it do not obey.
+The kernel counts the CPU time of each thread in nanoseconds, and of ended threads with the process's. A waiting
+thread of an OpenMP team may spin, and looks as busy as one that computes. Therefore whole steps are taken with one
+count in all sections until the threads of other counts sleep: then spinning threads belong to a team of this size,
+and threads beyond it do not obey.
 """
 
 import math
@@ -28,7 +28,7 @@ _ENDED = 0  # in place of a thread's number: threads that are gone
 
 
 class Busy(NamedTuple):
-    """Threads that have computed in a section while `threads` were asked for."""
+    """The number of threads that computed in a section while `threads` were requested."""
 
     section: int
     threads: int
@@ -37,14 +37,14 @@ class Busy(NamedTuple):
 
 
 class CpuTimes(NamedTuple):
-    """Seconds on a CPU so far."""
+    """CPU times so far, in seconds."""
 
     by_thread: Dict[int, float]  # of those that are there
     process_s: float  # with those that have ended
 
 
 def cpu_times() -> CpuTimes:
-    """Of this process, now."""
+    """Return the CPU times of this process and its threads."""
     times = {}
     for name in os.listdir(TASKS):
         thread = int(name)
@@ -57,10 +57,10 @@ def cpu_times() -> CpuTimes:
 
 
 class _Watch:
-    """Adds up what threads compute in each section, but for those in `beside`."""
+    """Adds up the CPU time of threads in each section, except those in `excluded`."""
 
-    def __init__(self, sections: int, beside: Collection[int]) -> None:
-        self.beside = beside
+    def __init__(self, sections: int, excluded: Collection[int]) -> None:
+        self.excluded = excluded
         self.used_s: List[Dict[int, float]] = [{} for _ in range(sections)]
         self._running: Optional[int] = None
         self._began = CpuTimes({}, 0.0)
@@ -75,13 +75,13 @@ class _Watch:
         began = self._began
         used = {thread: seconds - began.by_thread.get(thread, 0.0) for thread, seconds in now.by_thread.items()}
         used[_ENDED] = now.process_s - began.process_s - sum(used.values())
-        for thread in set(used) - set(self.beside):
+        for thread in set(used) - set(self.excluded):
             seconds = used[thread]
             used_s[thread] = used_s.get(thread, 0.0) + seconds
 
 
 def threads_spin_for_ever() -> bool:
-    """Whether threads of this process compute where nobody has asked for anything."""
+    """Return whether threads of this process compute although nothing was requested."""
     time.sleep(SETTLE_S)
     began_s = time.process_time()
     time.sleep(IDLE_S)
@@ -89,8 +89,11 @@ def threads_spin_for_ever() -> bool:
 
 
 def computing(threads: int) -> int:
-    """How many threads share an operation that is large enough for so many: fewer than were set, where something holds
-    them back (OMP_THREAD_LIMIT, OMP_DYNAMIC), of which reading the count back tells nothing."""
+    """Return how many threads share an operation that is large enough for `threads` of them.
+
+    They are fewer than were set if OMP_THREAD_LIMIT or OMP_DYNAMIC limit them, which the count of torch does not
+    show.
+    """
     torch.set_num_threads(1)
     alone_s = _times_of_shares(1)[threading.get_native_id()]  # others may still spin
     torch.set_num_threads(threads)
@@ -108,10 +111,10 @@ def _times_of_shares(threads: int) -> Dict[int, float]:
 
 
 def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()) -> List[Busy]:
-    """How many threads compute in each section where so many are asked for, or in each of the `divided` ones.
+    """Return how many threads compute in each section at this count, or in each of the `divided` ones.
 
-    Branches compute on threads of their own. Those that have computed the rest of the step may still spin, and their
-    obedience is seen where nothing is divided.
+    Branches compute on threads of their own. The threads of the rest of the step may still spin; whether they obey is
+    measured without divided sections.
     """
     before = set(cpu_times().by_thread) if divided else set()
     counts = [threads] * len(sections)
@@ -149,5 +152,5 @@ def _take_steps(time_step: Callable[[], Sequence[float]], wall_s: List[float]) -
 
 
 def disobeying(busy: List[Busy]) -> List[Busy]:
-    """Sections in which more threads compute than were asked for."""
+    """Return the sections in which more threads compute than were requested."""
     return [each for each in busy if each.seen > each.threads]

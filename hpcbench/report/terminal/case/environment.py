@@ -1,4 +1,4 @@
-"""What a case ran in and on: framework, packages, Python, variables, machine, state of the workspace."""
+"""The environment of a case: framework, packages, Python, variables, machine, state of the workspace."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.core import ranges
+from hpcbench.core.record import Record
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status_summary import from_workspace
 from hpcbench.report.text.numbers import memory
 from hpcbench.slurm import node_list
-from hpcbench.store.records import Record
 
 
 def environment(view: CaseView) -> Facts:
-    """What any of the repetitions told; several values where they differ. Empty where none has run."""
-    records = [record for record in view.ended if record["nodes"] or record["python"]]
+    """Return the facts of all repetitions; several values if they differ, none before the first run."""
+    records = [record for record in view.ended if record.nodes or record.python]
     if not records:
         return Facts([])
     row = view.row
@@ -24,9 +24,9 @@ def environment(view: CaseView) -> Facts:
         ("framework", f"{view.planned.parameters['framework']} {row['framework_version'] or ''}".rstrip()),
         ("packages", row["software"]),
         ("", _all_packages(view)),
-        ("python", _each(records, lambda record: [record["executable"]])),
+        ("python", _each(records, lambda record: [record.executable])),
         ("variables", _each(records, _variables)),
-        ("nodes", node_list.compact({node["hostname"] for record in records for node in record["nodes"]})),
+        ("nodes", node_list.compact({node.hostname for record in records for node in record.nodes})),
         ("CPU", _each(records, _processors)),
         ("governor", "; turbo ".join(filter(None, [row["cpu_governor"], row["cpu_turbo"]]))),
         ("GPU", row["gpu_model"]),
@@ -51,18 +51,18 @@ def _all_packages(view: CaseView) -> str:
 
 
 def _variables(record: Record) -> Iterable[str]:
-    yield " ".join(f"{name}={value}" for name, value in record["environment"].items())
+    yield " ".join(f"{name}={value}" for name, value in record.environment.items())
 
 
 def _processors(record: Record) -> Iterable[str]:
-    for node in record["nodes"]:
-        size = f", {memory(node['memory_bytes'])}" if node.get("memory_bytes") else ""
-        yield f"{node.get('cpu_model') or 'unknown'}, {cell(node.get('cpu_count'))} CPUs{size}"
+    for node in record.nodes:
+        size = f", {memory(node.memory_bytes)}" if node.memory_bytes else ""
+        yield f"{node.cpu_model or 'unknown'}, {cell(node.cpu_count)} CPUs{size}"
 
 
 def _affinity(record: Record) -> Iterable[str]:
     """`0-3; 4-7`: the CPUs of the ranks."""
-    return [ranges.compact(cpus) for cpus in record["affinity"] if cpus]
+    return [ranges.compact(cpus) for cpus in record.affinity if cpus]
 
 
 def _commit(commit: str | None, dirty: bool | None) -> str:

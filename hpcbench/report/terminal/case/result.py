@@ -1,17 +1,16 @@
-"""What was measured of a case: time with its interval, rates, percentiles, memory, energy, what comes before."""
+"""The measurements of a case: time with interval, rates, percentiles, memory, energy, start-up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
-from hpcbench.analysis.stats.intervals import Interval, fewest_samples
+from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.ratio_text import in_brackets
-from hpcbench.collect.table import EFFECTIVE
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
-from hpcbench.core.frameworks import NONE
+from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import DISTURBED
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView, Row
@@ -26,9 +25,12 @@ _BEFORE = {
     "threads_search_s": "search for threads",
 }
 
+# The settings in effect besides the numbers of threads, which have a line of their own.
+_READ_BACK = [each.name for each in SETTINGS if each.effective and each.name not in THREAD_COUNTS]
+
 
 def result(view: CaseView) -> Facts:
-    """Empty where nothing was measured."""
+    """Return the measurements; none if nothing was measured."""
     row = view.row
     if row["time_median_s"] is None:
         return Facts([])
@@ -84,7 +86,7 @@ def _percentiles(row: Row) -> str:
         return f"not known: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
-    lacking = f"{short_name(unknown)} takes {fewest_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
+    lacking = f"{short_name(unknown)} takes {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
     return "; ".join(filter(None, [", ".join(known), lacking]))
 
 
@@ -102,21 +104,21 @@ def _learning(row: Row) -> str:
 def _threads(view: CaseView) -> str:
     """Asked for and in effect."""
     told = []
-    for kind in ("intra_op_threads", "inter_op_threads"):
+    for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
         if effective is not None:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
             told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
-    setters = dict.fromkeys(by for record in view.ended if (by := (record["threads"] or {}).get("by")))
+    setters = dict.fromkeys(by for record in view.ended if record.threads and (by := record.threads.by))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
         by = "; the experiment sets none"
     return ", ".join(told) + (by if told else "")
 
 
-def _dynamic(view: CaseView) -> dict[str, Any] | None:
+def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
     """What the last repetition with threads by section has found."""
-    return next((record["dynamic"] for record in reversed(view.ended) if record.get("dynamic")), None)
+    return next((record.dynamic for record in reversed(view.ended) if record.dynamic), None)
 
 
 def _computing(view: CaseView) -> str:
@@ -152,7 +154,7 @@ def _section(section: dict[str, Any]) -> str:
 
 def _settings(row: Row) -> str:
     """Those that can be read back, as they were in effect."""
-    told = {name: row[f"effective_{name}"] for name in EFFECTIVE}
+    told = {name: row[f"effective_{name}"] for name in _READ_BACK}
     return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
 
 
@@ -177,9 +179,9 @@ def _energy(view: CaseView) -> str:
 def _why_no_energy(view: CaseView) -> str:
     """What the sensors said, each once."""
     reasons: dict[str, dict[str, None]] = {}
-    for part in (part for record in view.ended for node in record["watched"] for part in node["energy"]):
-        if part["joules"] is None and (part["kind"] != "gpu" or view.planned.on_gpus):
-            reasons.setdefault(part["reason"], {})[part["domain"]] = None
+    for part in (part for record in view.ended for node in record.monitors for part in node.energy):
+        if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
+            reasons.setdefault(str(part.reason), {})[part.domain] = None
     told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
     return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
 

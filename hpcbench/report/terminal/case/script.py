@@ -1,4 +1,4 @@
-"""Which job scripts run a case, by which of their lines, and how to run it again."""
+"""The job scripts of a case, and the commands that run it again."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hpcbench.util.text import plural
 
 
 def script(view: CaseView) -> Facts:
+    """Return scripts, array elements and commands of a case."""
     facts: list[Fact] = []
     for job in dict.fromkeys(run.job for run in view.runs):
         facts += _of_job(view, job)
@@ -21,7 +22,7 @@ def script(view: CaseView) -> Facts:
 
 
 def _of_job(view: CaseView, job: str) -> Iterator[Fact]:
-    batches = dict.fromkeys(record["batch"] for record in view.ended if record["job"] == job)
+    batches = dict.fromkeys(record.batch for record in view.ended if record.job == job)
     yield "script", from_workspace(view.sweep, view.sweep.paths.script(job))
     planned = from_workspace(view.sweep, view.sweep.paths.runs(job))
     elements = _elements(view, job)

@@ -6,18 +6,18 @@ import pytest
 
 pytest.importorskip("torch", reason="PyTorch is not installed; not run: the proof of a schedule")
 
-from hpcbench.node.thread_schedule.search.confirmation import median_interval, prove
+from hpcbench.node.thread_schedule.search.confirmation import confirm, median_interval
 
 
 def test_the_same_twice_is_no_gain() -> None:
     times = iter([1.0, 1.1, 0.9] * 100)
-    proof = prove(lambda steps: next(times), lambda steps: next(times), 0.02)
+    proof = confirm(lambda steps: next(times), lambda steps: next(times), 0.02)
     assert not proof.certain
     assert proof.gain.low <= 1 <= proof.gain.high
 
 
 def test_a_tenth_less_time_is_a_certain_gain() -> None:
-    proof = prove(lambda steps: 1.0, lambda steps: 0.9, 0.02)
+    proof = confirm(lambda steps: 1.0, lambda steps: 0.9, 0.02)
     assert proof.certain
     assert proof.gain.middle == pytest.approx(1 / 0.9)
 

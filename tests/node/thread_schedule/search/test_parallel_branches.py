@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 from hpcbench.node.thread_schedule import cpus  # noqa: E402
 from hpcbench.node.thread_schedule.recurrent import DIRECTIONS  # noqa: E402
-from hpcbench.node.thread_schedule.search.parallel_branches import candidates, worth_a_try  # noqa: E402
+from hpcbench.node.thread_schedule.search.parallel_branches import candidates, faster_branches  # noqa: E402
 
 
 class Sleeping(nn.Linear):
@@ -89,20 +89,20 @@ def test_with_gradients_there_are_none() -> None:
 def test_branches_that_are_faster_side_by_side_are_worth_a_try() -> None:
     model = nn.Sequential(Sum([Sleeping(0.02), Sleeping(0.02)]), nn.Linear(4, 4))
     before = torch.get_num_threads()
-    assert worth_a_try(model, step_of(model), 2) == {"0": ("0", "1")}
+    assert faster_branches(model, step_of(model), 2) == {"0": ("0", "1")}
     assert torch.get_num_threads() == before
     assert not any("forward" in each.__dict__ or each._forward_pre_hooks for each in model.modules())
 
 
 def test_branches_that_are_over_before_a_thread_wakes_are_not() -> None:
     model = Sum([Sleeping(), Sleeping()])
-    assert worth_a_try(model, step_of(model), 2) == {}
+    assert faster_branches(model, step_of(model), 2) == {}
 
 
 def test_what_is_inside_of_branches_stays_there() -> None:
     inner = Sum([Sleeping(0.02), Sleeping(0.02)])
     model = Sum([inner, Sleeping(0.04)])
-    assert worth_a_try(model, step_of(model), 2) == {"": ("0", "1")}
+    assert faster_branches(model, step_of(model), 2) == {"": ("0", "1")}
 
 
 class Spoiling(Sleeping):
@@ -124,10 +124,10 @@ def test_outputs_that_are_whole_numbers_are_compared_as_they_are() -> None:
             return one, other.argmax(-1), other[:0]
 
     model = Choice([Sleeping(0.02), Sleeping(0.02)])
-    assert worth_a_try(model, step_of(model), 2) == {"": ("0", "1")}
+    assert faster_branches(model, step_of(model), 2) == {"": ("0", "1")}
 
 
 @pytest.mark.parametrize("kind", [Spoiling, Random])
 def test_branches_whose_result_depends_on_their_order_are_not(kind: Any) -> None:
     model = Sum([kind(0.02), Sleeping(0.02)])
-    assert worth_a_try(model, step_of(model), 2) == {}
+    assert faster_branches(model, step_of(model), 2) == {}

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.thread_schedule import BACKWARD, FORWARD  # noqa: E402
 from hpcbench.node.thread_schedule.search import sections as found  # noqa: E402 - they need torch
 from hpcbench.node.thread_schedule.search import thread_activity  # noqa: E402
-from hpcbench.node.thread_schedule.search.sections import Place, Refused, Sections, blocks  # noqa: E402
+from hpcbench.node.thread_schedule.search.sections import Refused, Sections, SectionStart, blocks  # noqa: E402
 from tests.node.thread_schedule.search.threaded import Threaded  # noqa: E402
 
 
@@ -53,7 +53,7 @@ def step_of(model: Any, shape: tuple[int, ...] = (3, 2, 4), training: bool = Fal
 def test_an_lstm_is_one_section_with_all_its_gates_and_steps() -> None:
     model = Recurrent()
     sections = Sections(model, step_of(model))
-    assert sections.begins == [Place("lstm", FORWARD), Place("out", FORWARD)]
+    assert sections.begins == [SectionStart("lstm", FORWARD), SectionStart("out", FORWARD)]
 
 
 def test_what_is_compiled_belongs_to_the_block_before_it() -> None:
@@ -84,7 +84,7 @@ class OfStates(Recurrent):
 def test_the_backward_of_an_lstm_whose_output_is_not_used_is_a_section_too() -> None:
     model = OfStates()
     sections = Sections(model, step_of(model, training=True))
-    assert sections.begins[2:] == [Place("out", BACKWARD), Place("lstm", BACKWARD)]
+    assert sections.begins[2:] == [SectionStart("out", BACKWARD), SectionStart("lstm", BACKWARD)]
 
 
 def test_sections_have_their_counts_and_their_times_fill_the_step() -> None:

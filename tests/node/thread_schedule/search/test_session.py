@@ -23,9 +23,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
 from hpcbench.node.thread_schedule.search import finder, session, thread_activity  # noqa: E402 - they need torch
-from hpcbench.node.thread_schedule.search.session import arrange, find  # noqa: E402
-from hpcbench.node.worker.worker import find as find_in_repetition  # noqa: E402
-from hpcbench.node.worker.worker import looks_for_threads, run  # noqa: E402
+from hpcbench.node.thread_schedule.search.session import apply_or_search, search_schedule  # noqa: E402
+from hpcbench.node.worker.worker import needs_thread_search, run  # noqa: E402
+from hpcbench.node.worker.worker import search_threads as find_in_repetition  # noqa: E402
 from tests.node.thread_schedule.search import sleeping  # noqa: E402
 from tests.node.thread_schedule.search.sleeping import Sleeping  # noqa: E402
 from tests.node.thread_schedule.search.threaded import Threaded  # noqa: E402
@@ -59,12 +59,12 @@ def network(make_parameters: Make) -> Make:
 
 def searched(network: Any, budget_s: float) -> Any:
     """What a search finds, put in force. In a repetition another process does this."""
-    return arrange(network, network.infer, find(network, network.infer, budget_s))
+    return apply_or_search(network, network.infer, search_schedule(network, network.infer, budget_s))
 
 
 def both(planned: Any) -> Any:
     """What a repetition finds out, one process after the other."""
-    assert looks_for_threads(planned)
+    assert needs_thread_search(planned)
     found = find_in_repetition(planned, Ranks(0, 1))
     return run(planned, Ranks(0, 1), found["found"]) if found["status"] == "completed" else found
 
@@ -157,15 +157,15 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     file = tmp_path / "schedule.json"
     session.thread_schedule.write(session.thread_schedule.parse(told["schedule"]), str(file))
     made = network(Sleeping(0, 0), Sleeping(0, 0), schedule=str(file))
-    again = arrange(made, made.infer, None)
+    again = apply_or_search(made, made.infer, None)
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
     with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for")):
-        arrange(other, other.infer, None)
+        apply_or_search(other, other.infer, None)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
-        arrange(missing, missing.infer, None)
+        apply_or_search(missing, missing.infer, None)
 
 
 @pytest.mark.usefixtures("slept_time")
@@ -179,7 +179,7 @@ def test_an_error_of_the_framework_is_not_one_of_the_schedule(network: Make, tmp
             raise ValueError("a bug of the framework")
 
     with pytest.raises(ValueError, match=r"^a bug of the framework$"):
-        arrange(made, step, None)
+        apply_or_search(made, step, None)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: M
         f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were asked"
     )
     with pytest.raises(Unsupported, match=re.escape(refusal)):
-        arrange(made, made.infer, None)
+        apply_or_search(made, made.infer, None)
     assert not any(module._forward_pre_hooks for module in made.model)
 
 
@@ -233,7 +233,7 @@ def test_what_was_read_is_in_force_though_the_file_becomes_another(
         return found
 
     monkeypatch.setattr(session.thread_schedule, "read", reading)
-    told = arrange(made := network(*modules, schedule=file), made.infer, None)
+    told = apply_or_search(made := network(*modules, schedule=file), made.infer, None)
     assert [each["threads"] for each in told["schedule"]["sections"]] == [2, 1]
     assert told["threads"]["intra_op"] == 2
 
@@ -243,8 +243,8 @@ def test_threads_in_effect_are_those_of_sections_that_ran(network: Make, tmp_pat
     file = file_of(torch.nn.Sequential(*modules), tmp_path, 1, 2)
     made = network(*modules, schedule=file)
     first = made.model[0]
-    assert arrange(made, made.infer, None)["threads"]["intra_op"] == 2
-    assert arrange(made, lambda: first(torch.ones(1)), None)["threads"]["intra_op"] == 1
+    assert apply_or_search(made, made.infer, None)["threads"]["intra_op"] == 2
+    assert apply_or_search(made, lambda: first(torch.ones(1)), None)["threads"]["intra_op"] == 1
 
 
 @pytest.mark.usefixtures("slept_time")
@@ -300,9 +300,9 @@ def test_the_first_step_is_the_one_before_those_that_verify(
         sleeping.time.sleep(next(slow, 0.0))
         made.infer()
 
-    told = arrange(made, step, None)
+    told = apply_or_search(made, step, None)
     assert told["first_step_s"] == pytest.approx(0.2, rel=0.01)
-    monkeypatch.setattr(session, "arrange", lambda *given: {**told, "first_step_s": 123.0})
+    monkeypatch.setattr(session, "apply_or_search", lambda *given: {**told, "first_step_s": 123.0})
     facts = run(make_planned(model_options=TINY, threads="dynamic", schedule=file), Ranks(0, 1))
     assert facts["samples"]["first_step_s"] == 123.0
     assert "first_step_s" not in facts["dynamic"]
@@ -347,9 +347,9 @@ def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, mon
     monkeypatch.setattr(cpus, "tightest", lambda: cpu_quota.Quota(0.5, "/slice"))
     refusal = f"{file}: the schedule cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
-        arrange(following := network(Sleeping(0, 0), schedule=file), following.infer, None)
+        apply_or_search(following := network(Sleeping(0, 0), schedule=file), following.infer, None)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
-    assert arrange(allowed, allowed.infer, None)["answer"] == "schedule"
+    assert apply_or_search(allowed, allowed.infer, None)["answer"] == "schedule"
 
 
 class Branches(torch.nn.ModuleList):

@@ -60,7 +60,7 @@ def test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_tim
     found = learn(network)
     assert network.steps == 2 * BATCHES
     assert (found["epochs"], found["accuracy"]) == (2, 1.0)
-    assert 0 < found["first_step_s"] < found["seconds"]
+    assert 0 < found["first_step_s"] < found["elapsed_s"]
     assert [point["accuracy"] for point in found["curve"]] == [0.0, 1.0]
 
 
@@ -74,5 +74,5 @@ def test_only_a_few_steps_lie_in_the_queue_of_a_framework() -> None:
 def test_a_target_that_is_missed_tells_how_far_it_came() -> None:
     with pytest.raises(Missed, match=r"the best accuracy was 0\.0000 after 3 epochs, and the target is 0\.9") as raised:
         learn(Counting(learned=10**9))
-    assert raised.value.learning["seconds"] is None
+    assert raised.value.learning["elapsed_s"] is None
     assert len(raised.value.learning["curve"]) == 3

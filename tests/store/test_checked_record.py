@@ -1,4 +1,4 @@
-"""A record has a flaw where a report could not be made of it; what the node writes has none."""
+"""Records are checked when they are read; what the node writes passes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.record import Record
 from hpcbench.core.status import STATUSES
-from hpcbench.store.flaws import flaw
+from hpcbench.core.typed_json import InvalidError, to_json
+from hpcbench.store.records import checked_record
 
-Record = dict[str, Any]
 MakeRecord = Callable[..., Record]
 GONE = object()
 METRIC = {"value": 7.5, "unit": "it/s", "better": None}
 COMMAND = {"framework": "command", "command": "./run", "model": None}
 
 
-def written(record: Record) -> Record:
+def written(record: Record) -> dict[str, Any]:
     """As it comes from a file."""
-    found: Record = json.loads(json.dumps(record))
+    found: dict[str, Any] = json.loads(json.dumps(to_json(record)))
     return found
 
 
-def changed(record: Record, path: str, value: Any) -> Record:
+def changed(made: Record, path: str, value: Any) -> dict[str, Any]:
     """The record with what lies at `path` replaced, or left out."""
     *folders, name = (int(part) if part.isdigit() else part for part in path.split("."))
-    record = written(record)
+    record = written(made)
     place: Any = record
     for folder in folders:
         place = place[folder]
@@ -40,8 +41,9 @@ def changed(record: Record, path: str, value: Any) -> Record:
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("parameters", [{}, COMMAND], ids=["model", "command"])
-def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, parameters: Record) -> None:
-    assert flaw(written(make_record(status=status, parameters=parameters))) is None
+def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, parameters: dict[str, Any]) -> None:
+    made = make_record(status=status, parameters=parameters)
+    assert checked_record(written(made)) == made
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,6 @@ def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, par
     [
         *((name, None) for name in ("git", "error", "metrics", "learning", "work", "threads", "samples", "attempt")),
         *((name, None) for name in ("import_s", "build_s", "peak_memory_bytes", "python", "packages", "interference")),
-        ("physical_cores", GONE),  # earlier versions do not tell
         ("nodes.0.cpu_model", GONE),
         ("work.items_per_step", None),
         ("samples.times_s", [0.1, None, float("nan"), 2]),
@@ -60,8 +61,8 @@ def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, par
         ("status", "of a later version"),
     ],
 )
-def test_what_may_be_null_or_absent_is_no_flaw(make_record: MakeRecord, path: str, value: Any) -> None:
-    assert flaw(changed(make_record(), path, value)) is None
+def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: str, value: Any) -> None:
+    checked_record(changed(make_record(), path, value))
 
 
 @pytest.mark.parametrize(
@@ -69,24 +70,26 @@ def test_what_may_be_null_or_absent_is_no_flaw(make_record: MakeRecord, path: st
     [
         ("samples", GONE, "samples is missing"),
         ("started_at", None, "started_at is null"),
-        ("started_at", "yesterday", "started_at is no time with a zone"),
-        ("ended_at", "2026-11-01T00:00:00", "ended_at is no time with a zone"),
-        ("ranks.0.ended_at", "", "the ended_at of a rank is no time with a zone"),
-        ("parameters", [], "parameters is a list"),
+        ("started_at", "yesterday", "started_at is not a time with a zone"),
+        ("ended_at", "2026-11-01T00:00:00", "ended_at is not a time with a zone"),
+        ("ranks.0.ended_at", "", "ranks[0].ended_at is not a time with a zone"),
+        ("parameters", [], "parameters is an array"),
         ("parameters.cpus_per_task", None, "parameters.cpus_per_task is null"),
         ("parameters.gpus_per_task", GONE, "parameters.gpus_per_task is missing"),
         ("parameters.batch_size", None, "parameters.batch_size is null"),
         ("work.flops_per_item", None, "work.flops_per_item is null"),
-        ("samples.times_s", ["fast"], "samples.times_s holds what is no number"),
+        ("samples.times_s", ["fast"], "samples.times_s[0] is a string"),
         ("metrics", {"rate": {"value": 7.5, "unit": "it/s"}}, "metrics.rate.better is missing"),
         ("metrics", {"rate": 7.5}, "metrics.rate is a number"),
-        ("nodes", ["n1"], "nodes[0] is a text"),
+        ("nodes", ["n1"], "nodes[0] is a string"),
         ("nodes.0.hostname", GONE, "nodes[0].hostname is missing"),
-        ("warnings", [None], "warnings holds what is no text"),
+        ("warnings", [None], "warnings[0] is null"),
         ("error", {"type": "ValueError", "message": {}}, "error.message is an object"),
         ("status", 1, "status is a number"),
-        ("job", "../..", "job is no name that hpcbench gives"),
+        ("job", "../..", "job is not a name that hpcbench gives"),
     ],
 )
 def test_what_is_wrong_is_said(make_record: MakeRecord, path: str, value: Any, words: str) -> None:
-    assert flaw(changed(make_record(), path, value)) == words
+    with pytest.raises(InvalidError) as raised:
+        checked_record(changed(make_record(), path, value))
+    assert str(raised.value) == words

@@ -1,0 +1,34 @@
+"""The record that counts of a run, with what other sources than the node say of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcbench.core.record import Record
+from hpcbench.core.record_field import described
+
+
+@dataclass(frozen=True)
+class RunRecord(Record):
+    """A record with what only the login node knows: the attempts, Slurm's energy counter, the prices of the site."""
+
+    attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
+    energy_slurm_j: float | None = described(
+        "energy by Slurm's own counter, of whole runs with import and warm-up; only with `exclusive: true`, and if the "
+        "job measured it once",
+        "energy_slurm_j",
+        "J",
+        default=None,
+    )
+    energy_slurm_reason: str | None = described("why Slurm's counter has no number", default=None)
+    currency: str | None = described("currency of the site", "currency", default=None)
+    price_per_hour: float | None = described("price of an hour of what the run takes", "price_per_hour", default=None)
+    price_reason: str | None = described("why there is no price", "price_reason", default=None)
+    co2e_g_per_kwh: float | None = described(
+        "the site's `g_per_kwh` times its `pue`", "co2e_g_per_kwh", "g", default=None
+    )
+
+
+def run_record(record: Record, **changes: object) -> RunRecord:
+    """Return a record as a RunRecord, with these fields changed."""
+    return RunRecord(**{**vars(record), **changes})

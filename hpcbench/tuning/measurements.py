@@ -1,0 +1,133 @@
+"""The measurements of a search: which one it asks for, and what those so far have shown and taken."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from hpcbench.core.record import Record
+from hpcbench.plan.case import Case
+from hpcbench.store.records import is_disturbed
+from hpcbench.tuning.ask_tell import Outcome, Search
+from hpcbench.tuning.fidelity import Stage
+from hpcbench.tuning.objective import Objective
+
+Result = TypeVar("Result")
+
+
+class Trial(NamedTuple):
+    """One measurement to make."""
+
+    case: Case
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measured trial: the record that counts, and the records of all attempts.
+
+    A run with interference is measured again, which takes time, too. `is_new` is False if the record was there before
+    the search started or resumed.
+    """
+
+    trial: Trial
+    record: Record
+    attempts: Sequence[Record]
+    is_new: bool = True
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of all attempts in seconds."""
+        return sum(map(_seconds, self.attempts))
+
+
+Steps = Generator[Trial, Measurement, Result]
+
+
+class Measurements:
+    """The measurements of a search or of a full grid, by case."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self._by_case: dict[str, list[Measurement]] = defaultdict(list)
+
+    def measure(self, case: Case, stage: Stage) -> Steps[Record]:
+        """Ask for one measurement of a case; return its record."""
+        measurement = yield Trial(case, stage)
+        self._by_case[case.id].append(measurement)
+        return measurement.record
+
+    def run(self, search: Search[Result], cases: Sequence[Case]) -> Steps[Result]:
+        """Run a search that knows `cases` by their index; return its result."""
+        outcomes: list[Outcome] | None = None
+        while True:
+            try:
+                block = next(search) if outcomes is None else search.send(outcomes)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            outcomes = []
+            for number in block.configurations:
+                record = yield from self.measure(cases[number], block.stage)
+                outcomes.append(Outcome(number, self.objective.cost_of(record)))
+
+    def costs(self, case: Case) -> list[float]:
+        """Return the costs of the case's completed measurements of full length."""
+        costs = [self.objective.cost_of(each.record) for each in self._by_case[case.id] if _is_full(each)]
+        return [cost for cost in costs if cost is not None]
+
+    def completed(self, case: Case) -> Record | None:
+        """Return the first record of the case that has a cost; None if there is none."""
+        return next((record for record in self._records(case) if self.objective.cost_of(record) is not None), None)
+
+    def failures(self, case: Case) -> list[str]:
+        """Return the reasons of the case's measurements that have no cost."""
+        records = self._records(case)
+        return [self.objective.why_unknown(record) for record in records if self.objective.cost_of(record) is None]
+
+    def expected_s(self, cases: Sequence[Case]) -> float | None:
+        """Return the seconds that one full measurement of each case takes; None without any full measurement.
+
+        A case that has none is taken to need the median of the others.
+        """
+        known = {case: [each.seconds for each in found if _is_full(each)] for case, found in self._by_case.items()}
+        every = [seconds for each in known.values() for seconds in each]
+        if not every:
+            return None
+        usual_s = statistics.median(every)
+        return sum(statistics.median(known.get(case.id) or [usual_s]) for case in cases)
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of all attempts in seconds."""
+        return sum(map(_seconds, self._attempts))
+
+    @property
+    def count(self) -> int:
+        """The number of attempts."""
+        return len(self._attempts)
+
+    @property
+    def disturbed(self) -> int:
+        """The number of attempts with interference."""
+        return sum(map(is_disturbed, self._attempts))
+
+    @property
+    def _attempts(self) -> list[Record]:
+        return [attempt for found in self._by_case.values() for each in found for attempt in each.attempts]
+
+    def _records(self, case: Case) -> list[Record]:
+        return [each.record for each in self._by_case.get(case.id, ())]
+
+
+def _is_full(measurement: Measurement) -> bool:
+    return measurement.trial.stage is Stage.FULL
+
+
+def _seconds(record: Record) -> float:
+    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
+    return (ended - started).total_seconds()
