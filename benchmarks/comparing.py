@@ -7,7 +7,7 @@ from collections import Counter
 import noise
 import numpy as np
 
-from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SAME, SLOWER, Pair, judge
+from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SAME, SLOWER, Pair, evaluate
 
 TRIALS = 2000
 REPETITIONS = (3, 5, 6, 7, 10)
@@ -31,7 +31,7 @@ def trials(kind: noise.Noise, repetitions: int, slowdown: float, count: int = TR
     generator = np.random.default_rng([repetitions, count])
     medians = np.median(kind(generator, count, 2 * repetitions), axis=-1)
     pairs = [Pair(row[:repetitions], slowdown * row[repetitions:]) for row in medians]
-    return Counter(judge([pair], MARGIN)[0].word for pair in pairs)
+    return Counter(evaluate([pair], MARGIN)[0].word for pair in pairs)
 
 
 def part(verdicts: Counter[str], *words: str) -> str:

@@ -17,7 +17,7 @@ GROUPS = {
     "run": {
         "sweep": "Plan an experiment, render its scripts, submit or run them.",
         "tune": "Search the best setting, instead of measuring all of them.",
-        "resume": "Run again what is missing or failed, and nothing else.",
+        "resume": "Run again only what is missing or failed.",
         "cancel": "Cancel the jobs of a sweep that have not ended.",
     },
     "inspect": {

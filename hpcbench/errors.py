@@ -8,7 +8,7 @@ MOST_NAMES_ASKED = 5
 
 
 class UserError(Exception):
-    """Something the user can mend: what is wrong, where, and what to do about it.
+    """An error that the user can correct: what is wrong, where, and what to do.
 
     The command line prints it without a traceback and exits with 2.
     """

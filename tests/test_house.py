@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -70,14 +71,16 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def house() -> ModuleType:
+def house() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(PROGRAM.parent))  # as for a program that is started
     spec = spec_from_file_location("house", PROGRAM)
     assert spec is not None
     module = module_from_spec(spec)
     sys.modules["house"] = module  # dataclasses look their module up
     assert spec.loader is not None
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.path.remove(str(PROGRAM.parent))
 
 
 @pytest.fixture
@@ -120,6 +123,51 @@ def test_figures(rows: dict[str, Any], name: str, value: str) -> None:
 def test_missing_docstrings_are_listed(rows: dict[str, Any]) -> None:
     offenders = rows["public names with a docstring"].offenders
     assert offenders == ["small/node/worker.py:1: run", "small/report/shapes.py:25: Shape.area"]
+
+
+BASES = """
+class Source:
+    def read(self):
+        \"\"\"Return it.\"\"\"
+
+    def facts(self):
+        return {}
+"""
+OVERRIDES = """
+from small import core
+from small.core.words import Source as Base
+from threading import Thread
+
+
+class Near(Base):
+    def read(self):
+        return 1
+
+    def facts(self):
+        return 2
+
+
+class Far(Near, Thread):
+    def read(self):
+        return 3
+
+    def run(self):
+        return 4
+
+
+class ReExported(core.Source):
+    def read(self):
+        return 5
+"""
+
+
+def test_a_method_inherits_the_docstring_of_the_package_method_it_overrides(house: ModuleType, package: Path) -> None:
+    (package / "core" / "words.py").write_text(BASES)
+    (package / "core" / "__init__.py").write_text("from .words import Source\n")
+    (package / "cli.py").write_text(OVERRIDES)
+    cli = next(module for module in house.read_package(package) if module.name == "small.cli")
+    undocumented = [name for name, _, documented in cli.public if not documented]
+    assert undocumented == ["Near", "Near.facts", "Far", "Far.run", "ReExported"]
 
 
 def test_an_import_cycle_is_listed(rows: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ Definitions:
   A nested function counts separately.
 - A function is fully typed if its result and all of its arguments except `self` and `cls` have annotations.
 - Public are the functions, classes and methods whose names, and the names of their classes, have no leading underscore.
+- A method has a docstring if it, or the method of a base class within the package that it overrides, has one.
 - An import chain is a path along the module-level imports within the package, counted in modules. Imports inside
   functions and under `if TYPE_CHECKING` are counted, but are not part of a chain. In a cycle, all modules count.
 """
@@ -17,14 +18,14 @@ Definitions:
 from __future__ import annotations
 
 import argparse
-import ast
-import io
 import sys
-import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from import_graph import components, longest_chains
+from package_source import Module, read_package
 
 ROOT = Path(__file__).parents[1]
 LONGEST_FILE = 330  # lines
@@ -35,42 +36,6 @@ LONGEST_CHAIN = 12  # modules
 FEWEST_DOCSTRINGS = 95  # percent of the public functions, classes and methods
 WORKER = "node"  # the side that runs on compute nodes
 SHARED = ("core", "models")  # both sides import these
-
-Def = ast.FunctionDef | ast.AsyncFunctionDef
-DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DECISIONS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.match_case)
-
-
-@dataclass(frozen=True)
-class Import:
-    """An import of a module of the package."""
-
-    target: str
-    line: int
-    kind: str  # module, function or typing
-
-
-@dataclass(frozen=True)
-class Function:
-    """The figures of one function."""
-
-    name: str
-    line: int
-    length: int  # lines
-    complexity: int
-    typed: bool
-
-
-@dataclass(frozen=True)
-class Module:
-    """The figures of one file."""
-
-    name: str
-    file: Path
-    lines: Counter[str]  # by kind: code, docstring, comment, blank
-    functions: list[Function]
-    public: list[tuple[str, int, bool]]  # name, line, whether it has a docstring
-    imports: list[Import]
 
 
 @dataclass(frozen=True)
@@ -110,146 +75,6 @@ def table(rows: list[Row]) -> str:
         verdict = f"{row.limit:<10}  {'MISSED' if row.missed else 'met'}" if row.limit else ""
         lines.append(f"{row.name:<{width}}  {row.value:>{wide}}  {verdict}".rstrip())
     return "\n".join(lines)
-
-
-def read_package(folder: Path) -> list[Module]:
-    """Return the figures of all files of a package, sorted by path."""
-    files = sorted(folder.rglob("*.py"))
-    names = {_module_name(file, folder) for file in files}
-    return [_read(file, folder, names) for file in files]
-
-
-def _read(file: Path, folder: Path, names: set[str]) -> Module:
-    text = file.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    return Module(
-        _module_name(file, folder),
-        file.relative_to(folder.parent),
-        _count_lines(text, tree),
-        [_function(node) for node in ast.walk(tree) if isinstance(node, DEFS)],
-        list(_public(tree.body, "")),
-        list(_imports(tree, _parent_package(file, folder), names)),
-    )
-
-
-def _module_name(file: Path, folder: Path) -> str:
-    parts = file.relative_to(folder.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _parent_package(file: Path, folder: Path) -> str:
-    return ".".join(file.relative_to(folder.parent).parent.parts)
-
-
-def _count_lines(text: str, tree: ast.Module) -> Counter[str]:
-    kinds = ["blank" if not line.strip() else "code" for line in text.splitlines()]
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        row = token.start[0] - 1
-        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
-            kinds[row] = "comment"
-        elif token.type == tokenize.STRING:  # blank lines inside a string are part of it
-            kinds[row : token.end[0]] = ["code"] * (token.end[0] - row)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, *DEFS)) and ast.get_docstring(node, clean=False) is not None:
-            docstring = node.body[0]
-            first, last = docstring.lineno - 1, docstring.end_lineno or docstring.lineno
-            kinds[first:last] = ["docstring"] * (last - first)
-    return Counter(kinds)
-
-
-def _function(node: Def) -> Function:
-    length = (node.end_lineno or node.lineno) - node.lineno + 1
-    return Function(node.name, node.lineno, length, 1 + sum(map(_decisions, node.body)), _is_typed(node))
-
-
-def _decisions(node: ast.AST) -> int:
-    if isinstance(node, DEFS):
-        return 0
-    own = int(isinstance(node, DECISIONS))
-    if isinstance(node, ast.BoolOp):
-        own = len(node.values) - 1
-    elif isinstance(node, ast.comprehension):
-        own = 1 + len(node.ifs)
-    return own + sum(map(_decisions, ast.iter_child_nodes(node)))
-
-
-def _is_typed(node: Def) -> bool:
-    arguments = [*node.args.posonlyargs, *node.args.args]
-    if arguments and arguments[0].arg in ("self", "cls"):
-        arguments = arguments[1:]
-    arguments += [*node.args.kwonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
-    return node.returns is not None and all(argument.annotation is not None for argument in arguments)
-
-
-def _public(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, int, bool]]:
-    for node in body:
-        if isinstance(node, (ast.ClassDef, *DEFS)) and not node.name.startswith("_"):
-            yield prefix + node.name, node.lineno, ast.get_docstring(node) is not None
-            if isinstance(node, ast.ClassDef):
-                yield from _public(node.body, f"{prefix}{node.name}.")
-
-
-def _imports(node: ast.AST, package: str, names: set[str], kind: str = "module") -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Import, ast.ImportFrom)):
-            for target in dict.fromkeys(_targets(child, package, names)):
-                yield Import(target, child.lineno, kind)
-        elif isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            yield from _imports(ast.Module(child.body, []), package, names, "typing")
-            yield from _imports(ast.Module(child.orelse, []), package, names, kind)
-        else:
-            inside = "function" if isinstance(child, DEFS) else kind
-            yield from _imports(child, package, names, inside)
-
-
-def _targets(node: ast.Import | ast.ImportFrom, package: str, names: set[str]) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in names)
-        return
-    above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-    base = ".".join([*above, *([node.module] if node.module else [])])
-    for alias in node.names:
-        full = f"{base}.{alias.name}"
-        if full in names or base in names:
-            yield full if full in names else base
-
-
-def components(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the strongly connected components of a graph: each after all that it points to (Tarjan, 1972)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(node: str) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for target in sorted(graph[node]):
-            if target not in index:
-                visit(target)
-                low[node] = min(low[node], low[target])
-            elif target in stack:
-                low[node] = min(low[node], index[target])
-        if low[node] == index[node]:
-            at = stack.index(node)
-            found.append(sorted(stack[at:]))
-            del stack[at:]
-
-    for node in sorted(graph):
-        if node not in index:
-            visit(node)
-    return found
-
-
-def longest_chains(graph: dict[str, set[str]]) -> dict[str, list[str]]:
-    """Return for each module the longest chain that begins with it. A cycle counts with all of its modules."""
-    chains: dict[str, list[str]] = {}
-    for group in components(graph):
-        below = [chains[target] for node in group for target in sorted(graph[node]) if target not in group]
-        tail = max(below, key=len, default=[])
-        for node in group:
-            chains[node] = [node, *(other for other in group if other != node), *tail]
-    return chains
 
 
 def percentile(values: Sequence[int], percent: int) -> int:

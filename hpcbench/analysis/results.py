@@ -1,4 +1,4 @@
-"""What a report is made of: the tables of its sweeps, and what they are ranked by."""
+"""The results of a report: the tables of its sweeps, and the quantity that ranks them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.case_table import WORK, ranked_by, work_groups
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.studies.guideline_transfer import Transfer, transfer
-from hpcbench.analysis.studies.threads import Compared, compared
+from hpcbench.analysis.studies.threads import ThreadContext, thread_contexts
 from hpcbench.core.status import COMPLETED
 
 
 @dataclass(frozen=True)
-class Work:
-    """The cases of one kind of work, best first, and by which columns they are told apart."""
+class Workload:
+    """The cases of one workload, best first, and the columns that identify them."""
 
     title: str
     short_title: str  # what tells it from the others
@@ -30,10 +30,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Results:
-    """`cases` are ranked by `quantity`, and have their speedups; `shown` are the columns that tell them apart.
+    """The tables of a report. `cases` are ranked by `quantity` and have speedups; `shown` identify them.
 
-    Those of `searches` were measured as a search went on, most of them briefly: ways of setting threads are not
-    compared by them, for that is what the search itself has found out.
+    The sweeps in `searches` are tuning searches, whose cases were mostly measured briefly: their thread modes are not
+    compared.
     """
 
     repetitions: pd.DataFrame
@@ -47,38 +47,38 @@ class Results:
     searches: Collection[str] = ()  # names of sweeps
 
     @cached_property
-    def works(self) -> list[Work]:
-        """The kinds of work that were measured, in the order of the ranking."""
+    def workloads(self) -> list[Workload]:
+        """Return the workloads that were measured, in the order of the ranking."""
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
         return [
-            Work(labels.title(alike), short_title, alike, self._telling(alike))
+            Workload(labels.title(alike), short_title, alike, self._telling(alike))
             for alike, short_title in zip(found, labels.short_titles(found), strict=True)
         ]
 
     def _telling(self, alike: pd.DataFrame) -> list[str]:
-        """What tells cases of equal work apart; a single one from those of other work, as far as its title does not."""
+        """Return the columns that identify cases within a workload; for a single case, those that its title lacks."""
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))
         return [name for name in self.shown if name not in WORK and alike[name].notna().all()]
 
-    def ranked_by(self, work: Work) -> Quantity:
-        """The quantity, or what stands for it where these cases have none of it."""
+    def ranked_by(self, work: Workload) -> Quantity:
+        """Return the quantity that ranks a workload (see case_table.ranked_by)."""
         return ranked_by(work.cases, self.quantity, self.metrics.values())
 
     @cached_property
-    def thread_contexts(self) -> list[Compared]:
-        """The contexts in which threads were set in several ways."""
-        return compared(self._as_planned(self.cases), self.replicates)
+    def thread_contexts(self) -> list[ThreadContext]:
+        """Return the contexts in which threads were set in several modes."""
+        return thread_contexts(self._as_planned(self.cases), self.replicates)
 
     @cached_property
     def guideline_test(self) -> Transfer | None:
-        """How rules for threads do on networks that they were not mined on, where threads were set in several ways."""
+        """Return how guidelines for threads do on networks they were not mined on; None without thread contexts."""
         return transfer(self._as_planned(self.cases)) if self.thread_contexts else None
 
     @property
     def planned_repetitions(self) -> pd.DataFrame:
-        """Those of sweeps that measured all that they had planned, and were no searches."""
+        """Return the repetitions of sweeps that are not searches."""
         return self._as_planned(self.repetitions)
 
     def _as_planned(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -86,15 +86,17 @@ class Results:
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The cases of which some repetition did not complete."""
+        """Return the cases with a repetition that did not complete."""
         return self.cases[self.cases["status"] != COMPLETED]
 
     def label(self, case: pd.Series[Any]) -> str:
-        """A case in words: by what tells it from others of its work; one that was not measured, from all."""
+        """Return the label of a case: the columns that identify it in its workload, or all if it was not measured."""
         return labels.label(case, self._told.get((case["sweep"], case["case"]), list(self.shown)))
 
     @cached_property
     def _told(self) -> dict[tuple[str, str], list[str]]:
         return {
-            key: work.shown for work in self.works for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
+            key: work.shown
+            for work in self.workloads
+            for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
         }

@@ -54,8 +54,8 @@ class SlurmOptions(Model):
     )
     follow_on: bool = Field(
         default=False,
-        description="submit what does not fit into the queue now by a small job that starts when there is room; "
-        "otherwise `hpcbench resume` does",
+        description="submit what does not fit into the queue by a small job that starts when there is room; otherwise, "
+        "run `hpcbench resume`",
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="any other sbatch option by its long name; true for a bare flag"

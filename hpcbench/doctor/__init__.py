@@ -1,1 +1,1 @@
-"""What hpcbench doctor finds out from the login node: Slurm, its limits, and, by small jobs, its nodes."""
+"""Checks of `hpcbench doctor`: Slurm, environments, this machine and, by small jobs, nodes."""

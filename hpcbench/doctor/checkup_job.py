@@ -1,4 +1,4 @@
-"""The small job that looks at a node of a partition: what it asks for, its script, and what it found."""
+"""The small job that checks a node of a partition: its resources, its script and its results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import hpcbench
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import PROBLEM, Finding
+from hpcbench.core.check_result import PROBLEM, CheckResult
 from hpcbench.doctor import peaks
-from hpcbench.doctor.checked_place import Place, machine_in_words
-from hpcbench.doctor.cpu_binding import Task, judge
+from hpcbench.doctor.checked_host import CheckedHost, describe_machine, partition_host
+from hpcbench.doctor.cpu_binding import Task, check_binding
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Resources
 from hpcbench.store.workspace import Workspace
@@ -23,20 +23,19 @@ from hpcbench.submit.template import Template, quoted
 
 TEMPLATE = "doctor.sh.j2"
 NAME = "hpcbench-doctor"
-LIMIT = "00:10:00"  # several of these may share a node, and take turns there
+LIMIT = "00:10:00"  # several of these jobs may share a node, and take turns there
 _TASKS = 2
 _LAST_LINES = 5
 NODE, BINDING = "node", "binding"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How to look at each node: for how long at its noise floor, whether at all of its CPUs, and its peaks by which
-    Pythons beside that of the checkup; None: they are not measured."""
+class CheckupOptions:
+    """The options of the checks on a node."""
 
-    seconds: int
+    seconds: int  # duration of the noise measurement
     whole_node: bool = False
-    peaks_by: tuple[str, ...] | None = None
+    peaks_by: tuple[str, ...] | None = None  # Pythons that may measure peaks, next to the checkup's; None: no peaks
 
 
 @dataclass(frozen=True)
@@ -46,28 +45,31 @@ class Checkup:
     partition: str
     folder: Path
     number: int
-    asked: Resources
-    wanted: Wanted
+    resources: Resources
+    options: CheckupOptions
 
     @property
     def name(self) -> str:
+        """Return the name of the job, which begins the names of its files."""
         return f"job-{self.number}"
 
     @property
     def script(self) -> Path:
+        """Return the path of the script."""
         return self.folder / f"{self.name}.sh"
 
     @property
     def log(self) -> Path:
+        """Return the path of the log."""
         return self.folder / f"{self.name}.log"
 
     def write(self, workspace: Workspace, site: Site) -> None:
-        """Write the script. Raises UserError where the template of the workspace cannot be used."""
+        """Write the script. Raise UserError if the workspace's template cannot be used."""
         options = [
             f"job-name={NAME}",
             f"output={self.log}",
             "no-requeue",
-            *resource_options(self.asked, self.asked.slurm.time),
+            *resource_options(self.resources, self.resources.slurm.time),
         ]
         try:
             text = Template.find(workspace, TEMPLATE).render(
@@ -76,51 +78,49 @@ class Checkup:
                 folder=self.folder,
                 name=self.name,
                 outside=sys.executable,
-                srun=" ".join(map(quoted, srun_command(self.asked, site))),
-                seconds=self.wanted.seconds,
-                peaks=self.wanted.peaks_by is not None,
-                pythons=self.wanted.peaks_by or (),
+                srun=" ".join(map(quoted, srun_command(self.resources, site))),
+                seconds=self.options.seconds,
+                peaks=self.options.peaks_by is not None,
+                pythons=self.options.peaks_by or (),
             )
         except ValueError as error:
             raise UserError(f"the script cannot be written: {error}", where=str(self.script)) from error
         self.script.write_text(text, encoding="utf-8")
 
-    def read(self) -> Place:
-        """What the job found on its node, after its end."""
-        place = of_partition(self.partition)
-        tasks = [Task.read(told) for told in _lines(self.folder / f"{self.name}.tasks")]
+    def read(self) -> CheckedHost:
+        """Return the results of a job that has ended."""
+        host = partition_host(self.partition)
+        tasks = [Task.from_json(line) for line in _lines(self.folder / f"{self.name}.tasks")]
         node, *found = _lines(self.folder / f"{self.name}.found") or [{}]
         if node:
-            place.facts = machine_in_words({**node, "hostname": tasks[0].host if tasks else node["hostname"]})
-        place.add(BINDING, judge(self.asked, sorted(tasks, key=lambda task: task.rank)))
-        for told in found:
-            place.add(told.pop("group"), [Finding(**told)])
+            host.facts = describe_machine({**node, "hostname": tasks[0].host if tasks else node["hostname"]})
+        host.add(BINDING, check_binding(self.resources, sorted(tasks, key=lambda task: task.rank)))
+        for line in found:
+            host.add(line.pop("group"), [CheckResult(**line)])
         if not found:
-            place.add(NODE, [self._failed()])
-        elif self.wanted.peaks_by is not None:
+            host.add(NODE, [self._failed()])
+        elif self.options.peaks_by is not None:
             measured = _lines(self.folder / f"{self.name}.peaks")
-            peaks.add(place, measured[-1] if measured else {})
-        return place
+            peaks.add_peaks(host, measured[-1] if measured else {})
+        return host
 
-    def _failed(self) -> Finding:
+    def _failed(self) -> CheckResult:
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             lines = []
-        said = " / ".join(line.strip() for line in lines[-_LAST_LINES:] if line.strip())
-        means = "Nothing is known of the nodes, and sweeps may fail there in the same way."
-        mend = "Do the nodes see the workspace, and have they a Python 3.8 or newer?"
-        return Finding("job", PROBLEM, f"it ended without a result: {said or 'it printed nothing'}", means, mend)
+        printed = " / ".join(line.strip() for line in lines[-_LAST_LINES:] if line.strip())
+        means = "The state of the nodes is unknown, and sweeps may fail in the same way."
+        action = "Check that the nodes see the workspace and have Python 3.8 or newer."
+        found = f"the job ended without a result: {printed or 'it printed nothing'}"
+        return CheckResult("job", PROBLEM, found, means, action)
 
 
-def of_partition(name: str) -> Place:
-    return Place(name, f"partition {name}")
+def resources_for(site: Site, name: str, partition: Partition, whole_node: bool = False) -> Resources:
+    """Return the resources of the checkup job: two tasks with two CPUs, and one GPU if the nodes have GPUs, each.
 
-
-def what_to_ask(site: Site, name: str, partition: Partition, whole_node: bool = False) -> Resources:
-    """Two tasks with two CPUs each, less where a node has less or tells nothing; for each a GPU where it has some.
-
-    Of a whole node, the tasks have no more, but all CPUs are the job's.
+    Request fewer tasks and CPUs if a node has fewer, or if their number is unknown. With `whole_node`, the tasks get no
+    more, but the job has all CPUs.
     """
     cpus, gpus = partition.cpus_per_node or _TASKS, partition.gpus_per_node or 0
     tasks = min(_TASKS, cpus, gpus or _TASKS)
@@ -132,7 +132,7 @@ def what_to_ask(site: Site, name: str, partition: Partition, whole_node: bool = 
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
-    """The lines of JSON in a file; what a job printed between them, or left unfinished, is left out."""
+    """Return the JSON objects in a file, one per line, without other output of the job and incomplete lines."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError:
@@ -140,9 +140,9 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     found = []
     for line in text.splitlines():
         try:
-            told = json.loads(line)
+            value = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict):
-            found.append(told)
+        if isinstance(value, dict):
+            found.append(value)
     return found

@@ -1,4 +1,4 @@
-"""What env check does: a sweep of one tiny case, by the very scripts of any other, and what became of it."""
+"""Check environments: train one step of a small network in each, with the script of a sweep."""
 
 from __future__ import annotations
 
@@ -21,40 +21,42 @@ from hpcbench.util.console import err, out
 
 HOROVOD = "horovod-"
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
-LAST_LINES = 8  # of what a framework said
+LAST_LINES = 8  # of the output of a framework
 TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
 
 
 def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None) -> int:
-    """Check these environments of a site on this machine; return 0 where all work. Raises UserError for a mistake."""
+    """Check these environments of a site on this machine; return the exit status, 0 if all work.
+
+    Raise UserError for an unknown environment or framework, before the first check.
+    """
     local = site.model_copy(update={"scheduler": "local"})
-    # A mistake in the last name is told before the first one runs.
     warnings = [resolve(local, name, workspace).warning for name in names]
-    meanings = [framework_and_strategy(name, framework) for name in names]
+    frameworks = [framework_and_strategy(name, framework) for name in names]
     for warning in filter(None, warnings):
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}")
-    works = [_check(workspace, local, name, *of) for name, of in zip(names, meanings, strict=True)]
+    works = [_check(workspace, local, name, *of) for name, of in zip(names, frameworks, strict=True)]
     return int(not all(works))
 
 
 def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
-    """Framework and strategy that an environment of this name is for: `horovod-pytorch-x` is for pytorch, horovod.
+    """Return the framework and the strategy of an environment by its name: pytorch, horovod for `horovod-pytorch-x`.
 
-    The framework is the one with the longest name that the environment's begins with, unless one is given. Raises
-    UserError where there is none.
+    The framework is the one with the longest name that begins the name of the environment, unless `framework` is given.
+    Raise UserError if there is no such framework.
     """
     strategy = "horovod" if name.startswith(HOROVOD) else "single"
     if framework is not None:
         if framework not in FRAMEWORKS:
             hint = nearest(framework, FRAMEWORKS)
-            raise UserError(f"no framework is called '{framework}'", where="--framework", hint=hint)
+            raise UserError(f"framework '{framework}' not found", where="--framework", hint=hint)
         return framework, strategy
     own = name.removeprefix(HOROVOD)
     found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
     if found is None:
-        known = ", ".join(FRAMEWORKS)
-        what = f"the name of the environment '{name}' does not tell its framework"
-        raise UserError(what, hint=f"say which: --framework, one of {known}")
+        known = ",".join(FRAMEWORKS)
+        what = f"'{name}' does not begin with the name of a framework"
+        raise UserError(what, hint=f"add --framework {{{known}}}")
     return found, strategy
 
 
@@ -67,9 +69,9 @@ def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy
         record, _ = trial(workspace, site, _experiment(name, framework, strategy))
     seconds = time.monotonic() - start
     if record.status != status.COMPLETED:
-        _complain(name, record)
+        _print_failure(name, record)
         return False
-    out.print(f"{name}: works: {_summary(record, framework)}; {seconds:.1f} s in all", markup=False, soft_wrap=True)
+    out.print(f"{name}: works: {_summary(record, framework)}; total {seconds:.1f} s", markup=False, soft_wrap=True)
     return True
 
 
@@ -80,14 +82,14 @@ def _summary(record: Record, framework: str) -> str:
         f"Python {record.python}",
         *([f"{len(record.ranks)} tasks"] if len(record.ranks) > 1 else []),
         f"threads {(threads and threads.intra_op) or '?'} intra-op, {(threads and threads.inter_op) or '?'} inter-op",
-        f"a step of {min(time_s for time_s in times if time_s is not None) * 1000:.3g} ms",
+        f"step time {min(time_s for time_s in times if time_s is not None) * 1000:.3g} ms",
     ]
     return ", ".join(parts)
 
 
-def _complain(name: str, record: Record) -> None:
-    said = f"{name}: does not work: {record.status}: {record.error_message}"
-    err.print(said, style="red", markup=False, soft_wrap=True)
+def _print_failure(name: str, record: Record) -> None:
+    message = f"{name}: does not work: {record.status}: {record.error_message}"
+    err.print(message, style="red", markup=False, soft_wrap=True)
     for line in (record.error.last_lines if record.error else ())[-LAST_LINES:]:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 

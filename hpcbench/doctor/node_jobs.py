@@ -1,4 +1,4 @@
-"""Looking at the nodes of a cluster: one small job on each partition, submitted together and awaited for a while."""
+"""Check the nodes of a cluster: submit one small job per partition, and wait for the jobs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import walltime_s
-from hpcbench.core.finding import PROBLEM, WARNING, Finding, Progress
-from hpcbench.doctor.checked_place import Place
-from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, Wanted, of_partition, what_to_ask
+from hpcbench.core.check_result import PROBLEM, WARNING, CheckResult, Progress
+from hpcbench.doctor.checked_host import CheckedHost, partition_host
+from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, CheckupOptions, resources_for
 from hpcbench.errors import UserError
 from hpcbench.slurm import states
-from hpcbench.slurm.client import answer
+from hpcbench.slurm.client import output_of
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.zipapp import node_zipapp
 
 POLL_S = 2.0
-OVERDUE_S = 60.0  # for what its time limit should have ended
-SETTLE_S = 10.0  # until files of another node are seen here
+OVERDUE_S = 60.0  # allowed beyond the time limit of a job
+SETTLE_S = 10.0  # until files from another node are visible here
 
 
 @dataclass
 class _Submitted:
-    """A job on its way."""
+    """A job in the queue."""
 
     checkup: Checkup
     slurm_id: str
@@ -41,117 +41,116 @@ class _Submitted:
         return f"{self.checkup.partition}: {phase}" + (f", {self.reason}" if phase == "waiting" and self.reason else "")
 
 
-def look(
+def check_nodes(
     workspace: Workspace,
     site: Site,
     partitions: Mapping[str, Partition],
     folder: Path,
-    wanted: Wanted,
-    patience_s: float,
+    options: CheckupOptions,
+    timeout_s: float,
     progress: Progress,
-) -> list[Place]:
-    """What a job on each of these partitions finds; one that has not started after `patience_s` is cancelled.
+) -> list[CheckedHost]:
+    """Return the results of a job on each of these partitions. Cancel jobs that have not started after `timeout_s`.
 
-    `folder` is one that the nodes see. Raises UserError where the workspace's own template cannot be used.
+    The nodes must see `folder`. Raise UserError if the workspace's template cannot be used.
     """
     (folder / "node.pyz").write_bytes(node_zipapp())
-    places: dict[str, Place] = {}
+    hosts: dict[str, CheckedHost] = {}
     jobs: list[_Submitted] = []
     with _cancelled_at_the_end(jobs):
         for number, (name, partition) in enumerate(partitions.items()):
-            asked = what_to_ask(site, name, partition, wanted.whole_node)
-            checkup = Checkup(name, folder, number, asked, wanted)
+            resources = resources_for(site, name, partition, options.whole_node)
+            checkup = Checkup(name, folder, number, resources, options)
             checkup.write(workspace, site)
             try:
                 jobs.append(_Submitted(checkup, _sbatch(checkup.script)))
             except UserError as error:
-                places[name] = _refused(name, error)
-        _wait(jobs, patience_s, progress)
+                hosts[name] = _refused(name, error)
+        _wait(jobs, timeout_s, progress)
         for job in jobs:
-            places[job.checkup.partition] = _seen(job.checkup) if job.ended else _late(job, patience_s)
-    return [places[name] for name in partitions]
+            hosts[job.checkup.partition] = _read(job.checkup) if job.ended else _late(job, timeout_s)
+    return [hosts[name] for name in partitions]
 
 
-def _wait(jobs: list[_Submitted], patience_s: float, progress: Progress) -> None:
-    """Until all have ended, or what has not started by now need not start, or what runs is overdue."""
+def _wait(jobs: list[_Submitted], timeout_s: float, progress: Progress) -> None:
+    """Wait until all jobs have ended, have not started in time, or are overdue."""
     start = time.monotonic()
     while True:
-        _ask([job for job in jobs if not job.ended])
+        _update([job for job in jobs if not job.ended])
         progress("; ".join(job.in_words() for job in jobs), "")
         waited_s = time.monotonic() - start
-        overdue = waited_s > patience_s + walltime_s(LIMIT) + OVERDUE_S
-        if overdue or all(job.ended or (not job.started and waited_s > patience_s) for job in jobs):
+        overdue = waited_s > timeout_s + walltime_s(LIMIT) + OVERDUE_S
+        if overdue or all(job.ended or (not job.started and waited_s > timeout_s) for job in jobs):
             return
         time.sleep(POLL_S)
 
 
-def _ask(jobs: list[_Submitted]) -> None:
-    """Where these jobs are, by one question for all."""
+def _update(jobs: list[_Submitted]) -> None:
+    """Update the states of jobs with one squeue."""
     if not jobs:
         return
     ids = ",".join(job.slurm_id for job in jobs)
     try:
-        lines = answer(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
+        lines = output_of(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
     except UserError as error:
-        if "Invalid job id" not in error.what:  # Slurm has forgotten it; anything else may pass
+        if "Invalid job id" not in error.what:  # slurmctld has removed the job; other errors may be temporary
             return
         lines = []
-    told = {slurm_id: rest for slurm_id, *rest in (line.split("|", 3) for line in lines)}
+    found = {slurm_id: rest for slurm_id, *rest in (line.split("|", 3) for line in lines)}
     for job in jobs:
-        state, reason, job.host = told.get(job.slurm_id, ("COMPLETED", "", ""))
+        state, reason, job.host = found.get(job.slurm_id, ("COMPLETED", "", ""))
         job.ended = states.outcome_of(state) is not None
         job.started = job.started or states.phase_of(state) == states.RUNNING
         job.reason = states.in_words(reason)
 
 
 def _sbatch(script: Path) -> str:
-    """Submit a script; return the id. Raises UserError with sbatch's own words."""
-    lines = answer(["sbatch", "--parsable", str(script)])
-    slurm_id = (lines or [""])[-1].partition(";")[0]  # `123;cluster`; sites print greetings before it
+    """Submit a script; return the id. Raise UserError with the message of sbatch."""
+    lines = output_of(["sbatch", "--parsable", str(script)])
+    slurm_id = (lines or [""])[-1].partition(";")[0]  # `123;cluster`; some sites print a greeting before it
     if not slurm_id.isdigit():
-        raise UserError(f"sbatch answered {' '.join(lines)!r}, which has no job id")
+        raise UserError(f"sbatch printed {' '.join(lines)!r}, which has no job id")
     return slurm_id
 
 
 @contextmanager
 def _cancelled_at_the_end(jobs: list[_Submitted]) -> Iterator[None]:
-    """Nothing of ours stays in the queue, however this ends."""
+    """Cancel all jobs that have not ended, even after an exception."""
     try:
         yield
     finally:
         for job in jobs:
             if not job.ended:
                 with contextlib.suppress(UserError):
-                    answer(["scancel", job.slurm_id])
+                    output_of(["scancel", job.slurm_id])
 
 
-def _seen(checkup: Checkup) -> Place:
-    """Its findings, as soon as they are seen here: file systems that nodes share may be late."""
+def _read(checkup: Checkup) -> CheckedHost:
+    """Return the results of a job as soon as they are visible: shared file systems may delay them."""
     deadline = time.monotonic() + SETTLE_S
     while True:
-        place = checkup.read()
-        complete = NODE not in place.groups and (checkup.wanted.peaks_by is None or place.peaks is not None)
+        host = checkup.read()
+        complete = NODE not in host.groups and (checkup.options.peaks_by is None or host.peaks is not None)
         if complete or time.monotonic() > deadline:
-            return place
+            return host
         time.sleep(POLL_S)
 
 
-def _late(job: _Submitted, patience_s: float) -> Place:
-    place = of_partition(job.checkup.partition)
+def _late(job: _Submitted, timeout_s: float) -> CheckedHost:
+    host = partition_host(job.checkup.partition)
     if job.started:
-        what = f"it did not end in time on {job.host}, and is cancelled"
+        found = f"the job on {job.host} exceeded its time limit; cancelled"
     else:
-        what = f"it did not start in {patience_s:.0f} s, and is cancelled" + (f": {job.reason}" if job.reason else "")
-    means = "Nothing is known of the nodes of this partition."
-    place.add(
-        NODE, [Finding("job", WARNING, what, means, "Wait longer (--wait SECONDS), or look again at a quieter time.")]
-    )
-    return place
+        found = f"the job did not start in {timeout_s:.0f} s; cancelled" + (f": {job.reason}" if job.reason else "")
+    means = "The state of the nodes of this partition is unknown."
+    action = "Wait longer (--wait SECONDS), or try again when the cluster is less busy."
+    host.add(NODE, [CheckResult("job", WARNING, found, means, action)])
+    return host
 
 
-def _refused(partition: str, error: UserError) -> Place:
-    place = of_partition(partition)
-    means = "A sweep on this partition is refused in the same way."
-    mend = "Correct `slurm:` and `partitions:` in the site file, or ask why; --partition leaves others out."
-    place.add(NODE, [Finding("job", PROBLEM, " ".join(error.what.split()), means, mend)])
-    return place
+def _refused(partition: str, error: UserError) -> CheckedHost:
+    host = partition_host(partition)
+    means = "Slurm refuses sweeps on this partition in the same way."
+    action = "Correct `slurm:` and `partitions:` in the site file, or choose other partitions with --partition."
+    host.add(NODE, [CheckResult("job", PROBLEM, " ".join(error.what.split()), means, action)])
+    return host

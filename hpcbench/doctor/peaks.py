@@ -1,12 +1,12 @@
-"""Peaks of machines: which Pythons may measure them, what a job has measured, and that they are kept."""
+"""Peak performance of machines: the Pythons that may measure it, the results of a job, and where they are saved."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import HARDWARE, NOTE, OK, Finding
-from hpcbench.doctor.checked_place import Place
+from hpcbench.core.check_result import HARDWARE, NOTE, OK, CheckResult
+from hpcbench.doctor.checked_host import CheckedHost
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
 from hpcbench.store.machine_peaks import keep_peaks, machine_peaks
@@ -16,9 +16,12 @@ PYTORCH = "pytorch"
 _SUBJECT = "peaks"
 
 
-def pythons(workspace: Workspace, site: Site) -> tuple[str, ...]:
-    """Who else than the Python of the checkup may have numpy or torch: that of the environment `pytorch`, where it is
-    built or named. One that modules, lines of shell or a container bring does not start by itself."""
+def candidate_pythons(workspace: Workspace, site: Site) -> tuple[str, ...]:
+    """Return the Pythons that may have numpy or torch if the checkup's Python does not.
+
+    This is the Python of the environment `pytorch`, if that is built or named by the site. A Python from modules, shell
+    lines or a container is left out, because it does not start by itself.
+    """
     if brings_python(site.environment(PYTORCH)):
         return ()
     try:
@@ -27,26 +30,26 @@ def pythons(workspace: Workspace, site: Site) -> tuple[str, ...]:
         return ()
 
 
-def add(place: Place, told: dict[str, Any]) -> None:
-    """What a job tells of its node, as node.pyz peaks prints it."""
+def add_peaks(host: CheckedHost, output: dict[str, Any]) -> None:
+    """Add the peak performance in the output of `node.pyz peaks` to a host."""
     try:
-        place.peaks = machine_peaks(told["machine"])
-        place.add(HARDWARE, [Finding(**finding) for finding in told["findings"]])
+        host.peaks = machine_peaks(output["machine"])
+        host.add(HARDWARE, [CheckResult(**result) for result in output["findings"]])
     except (KeyError, TypeError, ValueError):
-        means = "What runs there has no roofline."
-        mend = "Look again; where the workspace has a template doctor.sh.j2 of its own, bring that up to date."
-        place.add(HARDWARE, [Finding(_SUBJECT, NOTE, "not measured: the job has left none", means, mend)])
+        means = "Cases on this machine have no roofline."
+        action = "Run doctor again. If the workspace has its own doctor.sh.j2, update it first."
+        host.add(HARDWARE, [CheckResult(_SUBJECT, NOTE, "not measured (no result from the job)", means, action)])
 
 
-def keep(workspace: Workspace, place: Place) -> None:
-    """Write down what was measured at this place, and tell where."""
-    if place.peaks is None or not place.peaks.measurements:
+def save_peaks(workspace: Workspace, host: CheckedHost) -> None:
+    """Save the measured peak performance of a host in the workspace, and add the path to its results."""
+    if host.peaks is None or not host.peaks.measurements:
         return
     try:
-        path = keep_peaks(workspace, place.peaks)
+        path = keep_peaks(workspace, host.peaks)
     except OSError as error:
-        means = "Reports draw no roofline of what runs there."
-        mend = "Run this in a workspace that you may write to."
-        place.add(HARDWARE, [Finding(_SUBJECT, NOTE, f"not kept: {error}", means, mend)])
+        means = "Reports have no roofline for cases on this machine."
+        action = "Run doctor in a workspace with write permission."
+        host.add(HARDWARE, [CheckResult(_SUBJECT, NOTE, f"not saved: {error}", means, action)])
         return
-    place.add(HARDWARE, [Finding(_SUBJECT, OK, f"kept in {path.relative_to(workspace.root)}")])
+    host.add(HARDWARE, [CheckResult(_SUBJECT, OK, f"saved in {path.relative_to(workspace.root)}")])

@@ -1,4 +1,4 @@
-"""One repetition of one case on this machine, by the very scripts of any other sweep, which leaves nothing behind."""
+"""Run one case once on this machine, with the script of a sweep, and leave no files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from hpcbench.util.signals import ended_like_ctrl_c
 
 
 def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple[Record, str]:
-    """The record of the one repetition that `experiment` asks for, and what it printed.
+    """Run an experiment that has one run; return its record and its output.
 
-    It runs in a hidden folder of the workspace, which containers mount.
+    It runs in a hidden folder of the workspace, which containers mount. Raise UserError if it cannot be planned.
     """
     check_root(workspace.root, "local")
     with hidden_folder(workspace) as folder, ended_like_ctrl_c():
@@ -45,7 +45,7 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
 
 @contextmanager
 def hidden_folder(workspace: Workspace) -> Iterator[Path]:
-    """A folder under jobs/, which the nodes of a cluster see, too; removed at the end."""
+    """Create a folder under jobs/, which nodes of a cluster see, and remove it at the end of the `with` block."""
     jobs = workspace.root / "jobs"
     jobs.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".trial-", dir=jobs))

@@ -28,7 +28,7 @@ from hpcbench.environments.build_state import (
     write_marker,
 )
 from hpcbench.environments.interpreters import Python
-from hpcbench.environments.locations import Place
+from hpcbench.environments.locations import EnvironmentDir
 from hpcbench.errors import UserError
 
 Report = Callable[[int, int, str], None]  # number of the step, how many there are, what it does now
@@ -43,7 +43,7 @@ print(json.dumps({"packages": packages, "tag": tag, "include": include}))
 """
 
 
-def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
+def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
     """Build an environment, or go on with a build that was interrupted; one that is whole and up to date stays.
 
     `fresh` builds anew in any case, and compiles anew. Raises UserError where it cannot be built; the steps that are
@@ -64,7 +64,7 @@ def build(place: Place, recipe: Recipe, python: Python, report: Report, *, fresh
         ) from error
 
 
-def remove(place: Place) -> int:
+def remove(place: EnvironmentDir) -> int:
     """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
     _check_ours(place)  # before the lock, which would leave a file behind
     with place.locked():
@@ -74,14 +74,14 @@ def remove(place: Place) -> int:
         return freed
 
 
-def _check_ours(place: Place) -> None:
+def _check_ours(place: EnvironmentDir) -> None:
     if not place.exists:
         what = "was not made by hpcbench" if place.folder.exists() else "is not built"
         hint = "hpcbench env list shows what there is"
         raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
 
 
-def _remove_folder(place: Place) -> None:
+def _remove_folder(place: EnvironmentDir) -> None:
     """Half removed is not whole, has no step done, and is still known as ours. A link stays, to an empty folder."""
     write_json(place.progress, {})
     place.marker.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def _remove_folder(place: Place) -> None:
 
 @dataclass
 class _Builder:
-    place: Place
+    place: EnvironmentDir
     recipe: Recipe
     python: Python
     programs: Programs

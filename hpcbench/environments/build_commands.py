@@ -61,7 +61,7 @@ class ProgramError(UserError):
 
     @property
     def lacks_a_package(self) -> bool:
-        """Whether pip found no fitting version of something."""
+        """Return whether pip found no matching version of a package."""
         return bool(_NO_MATCH.search(self.output))
 
 
@@ -106,13 +106,13 @@ class Programs:
 
 
 def clean_variables(added: Mapping[str, str]) -> dict[str, str]:
-    """The variables of this process, without those that would lead pip astray, and with `added`."""
+    """Return the variables of this process, without those that mislead pip, and with `added`."""
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     return {**kept, **_OWN, **added}
 
 
 def _cause(output: str) -> tuple[str, str]:
-    """Why a program failed, and what to do about it, as far as its output tells."""
+    """Return why a program failed and what to do, from its output."""
     for pattern, cause, hint in _CAUSES:
         if re.search(pattern, output):
             return cause, hint

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hpcbench.config.recipe import Recipe
 from hpcbench.core.files import no_link
-from hpcbench.environments.locations import Place
+from hpcbench.environments.locations import EnvironmentDir
 
 SCHEMA = 1
 BUILT, OUTDATED, INCOMPLETE, NOT_BUILT = "built", "outdated", "incomplete", "not built"
@@ -30,8 +30,8 @@ class Built:
     hpcbench_version: str
 
 
-def read_marker(place: Place) -> Built | None:
-    """The marker of an environment; None where it is not whole, or was built by another version's rules."""
+def read_marker(place: EnvironmentDir) -> Built | None:
+    """Return the marker of an environment; None if it is incomplete, or was built by another version's rules."""
     try:
         content = json.loads(place.marker.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -44,14 +44,14 @@ def read_marker(place: Place) -> Built | None:
         return None
 
 
-def write_marker(place: Place, built: Built) -> None:
-    """Declare an environment whole: the last thing that a build does."""
+def write_marker(place: EnvironmentDir, built: Built) -> None:
+    """Declare an environment complete, as the last step of a build."""
     write_json(place.marker, {"schema": SCHEMA, **dataclasses.asdict(built)})
     place.progress.unlink(missing_ok=True)
 
 
 def write_json(file: Path, content: dict[str, object]) -> None:
-    """Written whole or not at all."""
+    """Write JSON completely or not at all."""
     unfinished = file.with_name(f".{file.name}.part")
     with open(unfinished, "w", encoding="utf-8", opener=no_link) as stream:
         stream.write(json.dumps(content, indent=1) + "\n")
@@ -60,8 +60,8 @@ def write_json(file: Path, content: dict[str, object]) -> None:
     unfinished.rename(file)
 
 
-def state_of(place: Place, recipe: Recipe | None) -> str:
-    """How far an environment is, and whether its recipe has changed since. One without a recipe is never outdated."""
+def state_of(place: EnvironmentDir, recipe: Recipe | None) -> str:
+    """Return how complete an environment is, and whether its recipe has changed; without one it is never outdated."""
     built = read_marker(place)
     if built is None or not place.python.exists():  # its base Python may be gone
         return INCOMPLETE if place.exists else NOT_BUILT
@@ -69,7 +69,7 @@ def state_of(place: Place, recipe: Recipe | None) -> str:
 
 
 def size_bytes(folder: Path) -> int:
-    """What the files under a folder take on the disk."""
+    """Return the disk usage of the files in a folder."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -25,9 +25,9 @@ class Python:
 
 
 def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
-    """A Python that the recipe called `name` works with; `given` is one that the user names.
+    """Return a Python that satisfies the recipe `name`; `given` is one that the user names.
 
-    Raises UserError where there is none, or where it cannot make virtual environments.
+    Raise UserError if there is none, or if it cannot create virtual environments.
     """
     if given is not None:
         python = probe(given)
@@ -59,7 +59,7 @@ def _first_that_fits(name: str, recipe: Recipe) -> Python:
 
 
 def probe(given: str) -> Python:
-    """A Python that the user names. Raises UserError where it does not run."""
+    """Return the Python that the user names. Raise UserError if it does not run."""
     python = _probed(given)
     if python is None:
         hint = "name a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
@@ -81,7 +81,7 @@ def _probed(name: str) -> Python | None:
 
 
 def _output(python: str, code: str) -> str | None:
-    """What a line of Python prints; None where it fails."""
+    """Return the output of a line of Python; None if it fails."""
     try:
         done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):

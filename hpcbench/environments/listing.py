@@ -1,4 +1,4 @@
-"""What env list prints."""
+"""The output of env list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hpcbench.config.site import Environment, Site
 from hpcbench.environments.build_state import NOT_BUILT, read_marker, size_bytes, state_of
-from hpcbench.environments.locations import place, places
+from hpcbench.environments.locations import environment_dir, environment_dirs
 from hpcbench.environments.recipes import RecipeFile, recipe_files
 from hpcbench.environments.resolve import brings_python, is_beside_hpcbench
 from hpcbench.errors import UserError
@@ -35,9 +35,9 @@ class Row:
 
 
 def rows(workspace: Workspace, site: Site | None) -> list[Row]:
-    """Every environment that a site, a recipe or a folder knows of, by name."""
+    """Return every environment of the site, the recipes and the folders, by name."""
     files = recipe_files(workspace)
-    built = {each.name: each for each in places(workspace)}
+    built = {each.name: each for each in environment_dirs(workspace)}
     named = {name: each for name, each in site.environments.items() if _says_where(each)} if site else {}
     found = []
     for name in sorted({*files, *built, *named}):
@@ -51,7 +51,7 @@ def rows(workspace: Workspace, site: Site | None) -> list[Row]:
 def _row(workspace: Workspace, name: str, file: RecipeFile | None) -> Row:
     source = None if file is None else "shipped" if file.shipped else "workspace"
     try:
-        there = place(workspace, name)
+        there = environment_dir(workspace, name)
         recipe = file.read() if file else None
     except UserError as error:
         return Row(name, source, BROKEN, problem=str(error))
@@ -77,7 +77,7 @@ def _says_where(environment: Environment) -> bool:
 
 
 def _told_by_site(environment: Environment) -> str:
-    """What a site says about an environment, in few words."""
+    """Return what a site defines of an environment, in a few words."""
     parts = [f"module {name}" for name in environment.modules]
     parts += [environment.python] if environment.python else []
     parts += ["a container"] if environment.container else []
@@ -86,10 +86,12 @@ def _told_by_site(environment: Environment) -> str:
 
 
 def as_data(found: list[Row]) -> str:
+    """Return the rows as JSON."""
     return json.dumps([asdict(row) for row in found], indent=1)
 
 
 def as_table(found: list[Row]) -> Table:
+    """Return the rows as a table for a terminal."""
     table = Table(box=None, pad_edge=False)
     for column in ("environment", "recipe", "state", "size", "Python", "versions"):
         table.add_column(column, justify="right" if column == "size" else "left", no_wrap=column != "versions")
@@ -102,5 +104,5 @@ def as_table(found: list[Row]) -> Table:
 
 
 def size(count: int) -> str:
-    """Bytes as people say them: `1.5 GB`."""
+    """Return bytes as `1.5 GB` or `20 MB`."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"

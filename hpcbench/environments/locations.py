@@ -1,4 +1,4 @@
-"""Where built environments lie: envs/NAME of the workspace, or the folder that HPCBENCH_ENVS names."""
+"""The folders of built environments: envs/NAME of the workspace, or in the folder that HPCBENCH_ENVS names."""
 
 from __future__ import annotations
 
@@ -19,40 +19,42 @@ _ODD = re.compile(r"[\x00-\x1f\x7f:]")  # a colon would end an entry of PATH
 
 
 @dataclass(frozen=True)
-class Place:
-    """The files of one environment. The folder is a virtual environment with three files of ours in it."""
+class EnvironmentDir:
+    """The folder of an environment: a virtual environment with three files of hpcbench in it."""
 
     name: str
     folder: Path
 
     @property
     def python(self) -> Path:
+        """Return the Python of the environment."""
         return self.folder / "bin" / "python"
 
     @property
     def marker(self) -> Path:
-        """Written last: an environment that has it is whole."""
+        """Return the file that is written last: an environment with it is complete."""
         return self.folder / "hpcbench.json"
 
     @property
     def progress(self) -> Path:
-        """The steps that are done, while it is being built."""
+        """Return the file of the finished steps during a build."""
         return self.folder / "hpcbench-building.json"
 
     @property
     def log(self) -> Path:
+        """Return the log of the build."""
         return self.folder / "build.log"
 
     @property
     def exists(self) -> bool:
-        """Whether something of ours lies here, whole or not."""
+        """Return whether there is an environment of hpcbench, complete or not."""
         return self.marker.exists() or self.progress.exists()
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """One build or removal at a time; gives the lock's file descriptor, for the programs of the build.
+        """Hold the lock for one build or removal at a time. Yield its file descriptor, for the programs of the build.
 
-        Raises UserError where another one is under way.
+        Raise UserError if another build or removal holds it.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         taken = UserError(
@@ -65,7 +67,7 @@ class Place:
 
 
 def environments_folder(workspace: Workspace) -> Path:
-    """The folder of all built environments."""
+    """Return the folder of all built environments. Raise UserError if its path cannot be in PATH."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser().absolute() if named else workspace.root / "envs"
     if _ODD.search(str(folder)):
@@ -77,16 +79,16 @@ def environments_folder(workspace: Workspace) -> Path:
     return folder
 
 
-def place(workspace: Workspace, name: str) -> Place:
-    """Where the environment called `name` lies, or would. Raises UserError for what is no name."""
+def environment_dir(workspace: Workspace, name: str) -> EnvironmentDir:
+    """Return the folder of the environment `name`, which need not exist. Raise UserError for an invalid name."""
     try:
         check_name(name)
     except ValueError as error:
         raise UserError(str(error), where=name) from error
-    return Place(name, environments_folder(workspace) / name)
+    return EnvironmentDir(name, environments_folder(workspace) / name)
 
 
-def places(workspace: Workspace) -> list[Place]:
-    """Every environment that is there, whole or not, by name."""
-    found = [Place(path.name, path) for path in sorted(environments_folder(workspace).glob("[!.]*"))]
+def environment_dirs(workspace: Workspace) -> list[EnvironmentDir]:
+    """Return every environment that exists, complete or not, by name."""
+    found = [EnvironmentDir(path.name, path) for path in sorted(environments_folder(workspace).glob("[!.]*"))]
     return [each for each in found if each.exists]

@@ -29,7 +29,7 @@ Packages = dict[str, Any]  # as core/packages.py tells them
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
-    """What is installed, by the name of the environment, where that can be told from here within seconds."""
+    """Return the installed packages by environment, if they can be read from here within seconds."""
     here = {name: found for name, found in environments.items() if not brings_python(found.environment)}
     questions = [(found.python, _variables(name, found)) for name, found in here.items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -46,7 +46,7 @@ def keep(paths: SweepPaths, told: Mapping[str, Packages]) -> None:
 
 
 def read(paths: SweepPaths, environment: str) -> Packages | None:
-    """What an environment of a sweep had installed; None where nothing has told it."""
+    """Return the packages of an environment of a sweep; None if they were not recorded."""
     try:
         told = decoded(content(paths.packages(environment)))
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def read(paths: SweepPaths, environment: str) -> Packages | None:
 
 
 def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
-    """Those that a job script would give it: see `foreign` in submit/script.py."""
+    """Return the variables that a job script sets for an environment: see `foreign` in submit/script.py."""
     foreign = () if name == COMMAND else ("PYTHONPATH", "PYTHONHOME")
     kept = {variable: value for variable, value in os.environ.items() if variable not in foreign}
     return tuple({**kept, **found.environment.env}.items())

@@ -21,12 +21,12 @@ class RecipeFile:
     shipped: bool
 
     def read(self) -> Recipe:
-        """The checked recipe. Raises UserError for what is wrong with it."""
+        """Return the checked recipe. Raise UserError if it is not valid."""
         return load_recipe(load_yaml(self.file))
 
 
 def recipe_files(workspace: Workspace) -> dict[str, RecipeFile]:
-    """Every recipe by name; one of the workspace hides the shipped one of the same name."""
+    """Return every recipe by name; one in the workspace overrides the shipped one of the same name."""
     ours = shipped("configs") / "environments"
     folders = (ours, workspace.root / "configs" / "environments")
     found = {
@@ -38,7 +38,7 @@ def recipe_files(workspace: Workspace) -> dict[str, RecipeFile]:
 
 
 def recipe_file(workspace: Workspace, name: str) -> RecipeFile:
-    """The recipe called `name`. Raises UserError where there is none."""
+    """Return the recipe `name`. Raise UserError if it is not found."""
     known = recipe_files(workspace)
     if name not in known:
         hint = nearest(name, known)

@@ -13,7 +13,7 @@ from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Environment, Site
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.build_state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, state_of
-from hpcbench.environments.locations import Place, place
+from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.errors import UserError, nearest
 from hpcbench.store.workspace import Workspace
@@ -22,7 +22,7 @@ from hpcbench.store.workspace import Workspace
 class NotBuiltError(UserError):
     """An environment that a recipe describes and nobody has built yet; `python` is where its Python will be."""
 
-    def __init__(self, what: str, there: Place, hint: str) -> None:
+    def __init__(self, what: str, there: EnvironmentDir, hint: str) -> None:
         super().__init__(what, where=str(there.folder), hint=hint)
         self.name = there.name
         self.python = str(there.python)
@@ -38,15 +38,15 @@ class Resolved:
 
 
 def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
-    """The environment called `name`. Raises UserError where there is none, NotBuiltError for one not built.
+    """Return the environment `name`. Raise UserError if it is not found, NotBuiltError if it is not built.
 
-    In this order: what the site names; what `hpcbench env build` built; the Python that runs hpcbench, where it has
-    what the recipe's own would have.
+    In this order: the one of the site; the one that `hpcbench env build` built; the Python that runs hpcbench, if it
+    has the packages of the recipe.
     """
     environment = site.environment(name)
     if environment.python is not None:
         return Resolved(environment, _named_python(environment, name, workspace))
-    there = place(workspace, name)
+    there = environment_dir(workspace, name)
     if brings_python(environment):
         return Resolved(environment, "python3", _unused(environment, there))
     file = recipe_files(workspace).get(name)
@@ -64,8 +64,8 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
 
 
 def check_still_there(site: Site, name: str, python: str, workspace: Workspace) -> None:
-    """Raises UserError where `python`, which `resolve` gave for an environment, can be seen to be gone since."""
-    there = place(workspace, name)
+    """Raise UserError if `python`, a result of `resolve`, has visibly gone."""
+    there = environment_dir(workspace, name)
     if python == str(there.python):
         state = state_of(there, None)
         if state == INCOMPLETE:
@@ -82,16 +82,16 @@ def check_still_there(site: Site, name: str, python: str, workspace: Workspace) 
 
 
 def brings_python(environment: Environment) -> bool:
-    """Whether modules, lines of shell or a container bring the Python, on the node."""
+    """Return whether modules, shell lines or a container provide the Python on the node."""
     return bool(environment.modules or environment.setup or environment.container)
 
 
 def is_beside_hpcbench(recipe: Recipe) -> bool:
-    """Whether the Python that runs hpcbench has what an environment of this recipe would have."""
+    """Return whether the Python that runs hpcbench has the packages of this recipe."""
     return all(importlib.util.find_spec(module.partition(".")[0]) for module in recipe.imports)
 
 
-def _unused(environment: Environment, there: Place) -> str:
+def _unused(environment: Environment, there: EnvironmentDir) -> str:
     if environment.container or state_of(there, None) != BUILT:
         return ""
     return (
@@ -104,14 +104,14 @@ def _outdated(name: str) -> str:
     return f"the recipe of '{name}' has changed since it was built; to build it anew: hpcbench env build {name}"
 
 
-def _half_built(there: Place, dispensable: bool) -> NotBuiltError:
+def _half_built(there: EnvironmentDir, dispensable: bool) -> NotBuiltError:
     hint = f"build it: hpcbench env build {there.name}"
     if dispensable:
         hint += f"; or do without it: hpcbench env remove {there.name}"
     return NotBuiltError(f"the environment '{there.name}' is only half built", there, hint)
 
 
-def _not_there(name: str, there: Place, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
+def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
         what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
@@ -121,7 +121,7 @@ def _not_there(name: str, there: Place, recipe: Recipe | None, site: Site, works
 
 
 def _named_python(environment: Environment, name: str, workspace: Workspace) -> str:
-    """The interpreter that a site names. Raises UserError where it can be seen from here that it is not there."""
+    """Return the interpreter of a site. Raise UserError if it visibly does not exist."""
     python = environment.python or ""
     if "/" in python and not environment.container:
         python = os.path.normpath(workspace.root / _expanded(python))
@@ -134,7 +134,7 @@ def _named_python(environment: Environment, name: str, workspace: Workspace) -> 
 
 
 def _expanded(path: str) -> Path:
-    """`~` as the home; the path as it is where there is no such user."""
+    """Return a path with `~` expanded, or unchanged if there is no such user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

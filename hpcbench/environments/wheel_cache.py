@@ -39,18 +39,18 @@ class Target:
 
 
 def cache_folder() -> Path:
-    """`~/.cache/hpcbench/wheels`, or under XDG_CACHE_HOME."""
+    """Return `~/.cache/hpcbench/wheels`, or the same under XDG_CACHE_HOME."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser().absolute() / "hpcbench" / "wheels"
 
 
 def compiler() -> str:
-    """The C++ compiler that the user's environment names, else g++."""
+    """Return the user's C++ compiler, otherwise g++."""
     return os.environ.get("CXX") or "g++"
 
 
 def ingredients(step: Step, target: Target) -> dict[str, object]:
-    """Everything that decides what comes out of compiling a step here."""
+    """Return everything that determines the result of compiling a step here."""
     names = tuple(f"{name.upper().replace('-', '_')}_" for name in step.packages)
     variables = {name: value for name, value in os.environ.items() if _COMPILING.match(name) or name.startswith(names)}
     return {
@@ -64,7 +64,7 @@ def ingredients(step: Step, target: Target) -> dict[str, object]:
 
 
 def kept_wheels(key: Mapping[str, object]) -> list[Path]:
-    """The wheels of an earlier build of the same; none where there was none."""
+    """Return the wheels of an earlier build of the same ingredients; none if there was none."""
     wheels = sorted(_folder(key).glob("*.whl"))
     return wheels if all(map(zipfile.is_zipfile, wheels)) else []
 
@@ -88,7 +88,7 @@ def keep(wheels: Path, key: Mapping[str, object], *, replace: bool) -> None:
 
 
 def check_needs(step: Step, include: Path) -> None:
-    """Raises UserError where a program or a header that compiling needs is not there; `include` is of the Python."""
+    """Raise UserError if a program or header for compiling is missing; `include` is that of the Python."""
     missing = [need for need in step.compile.needs if not _present(need, include)] if step.compile else []
     if missing:
         minor = include.name.removeprefix("python")
@@ -101,7 +101,7 @@ def check_needs(step: Step, include: Path) -> None:
 
 @contextmanager
 def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder to compile in, and the variables that make pip use its tools and its compiler."""
+    """Yield a folder to compile in, and the variables that make pip use its tools and compiler."""
     with tempfile.TemporaryDirectory(prefix="hpcbench-") as name:
         folder = Path(name)
         tools = folder / "tools"
@@ -138,7 +138,7 @@ def _present(need: str, include: Path) -> bool:
 
 
 def _version(program: str) -> str:
-    """The first line of what a compiler says about itself."""
+    """Return the first line of a compiler's version."""
     try:
         done = subprocess.run([*program.split(), "--version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -2,16 +2,15 @@
 
 from typing import Any, Dict, List, Tuple
 
+from .blocks import Branches, EncoderLayer, Residual
 from .layers import (
     Attention,
     AvgPool,
     BatchNorm,
-    Branches,
     Conv,
     Dense,
     Dropout,
     Embedding,
-    EncoderLayer,
     Flatten,
     GlobalAvgPool,
     Layer,
@@ -20,7 +19,6 @@ from .layers import (
     MaxPool,
     Pair,
     Relu,
-    Residual,
     TakeStep,
     Tanh,
 )

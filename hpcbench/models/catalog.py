@@ -7,7 +7,7 @@ language models", section 2.1).
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from . import architectures, layers
+from . import architectures, blocks
 from .layers import Layer, Shape
 
 Options = Dict[str, Any]
@@ -63,7 +63,7 @@ def flops_per_item(model: str, options: Options, task: str) -> int:
 
 def flops_of(chain: List[Layer], shape: Shape, task: str) -> int:
     """Return the FLOPs for one item of one step of a list of layers; training counts three forward passes."""
-    forward = layers.total_flops(chain, shape)
+    forward = blocks.total_flops(chain, shape)
     return forward if task == "inference" else 3 * forward
 
 
@@ -112,7 +112,7 @@ MODELS: Dict[str, Model] = {
         architectures.lstm,
     ),
     "lstm_stack": Model(
-        "LSTM layers of hidden_size and narrow_size in turn, self-attention where asked for, the last step classified",
+        "LSTM layers of hidden_size and narrow_size in turn, optional self-attention, the last step classified",
         {
             "input_size": 128,
             "hidden_size": 512,

@@ -7,21 +7,8 @@ within a layer, all data do.
 import math
 from functools import singledispatch
 
-from .layers import (
-    Attention,
-    Branches,
-    Dropout,
-    Embedding,
-    EncoderLayer,
-    Flatten,
-    Layer,
-    Layers,
-    Lstm,
-    Residual,
-    Shape,
-    TakeStep,
-    bodies,
-)
+from .blocks import Branches, EncoderLayer, Residual, bodies
+from .layers import Attention, Dropout, Embedding, Flatten, Layer, Layers, Lstm, Shape, TakeStep
 
 
 @singledispatch

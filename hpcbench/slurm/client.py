@@ -8,6 +8,7 @@ import subprocess
 from hpcbench.errors import UserError
 
 TIMEOUT_S = 60
+QUERY_TIMEOUT_S = 10  # for facts that hpcbench can do without
 
 
 class NoAnswerError(UserError):
@@ -20,9 +21,9 @@ def sacct(arguments: list[str]) -> list[str]:
     Raise UserError if sacct fails for another reason.
     """
     try:
-        return answer(["sacct", "--noheader", "--parsable2", *arguments])
+        return output_of(["sacct", "--noheader", "--parsable2", *arguments])
     except UserError as error:
-        if "accounting storage is disabled" in error.what or "was not found" in error.what:
+        if "accounting storage is disabled" in error.what or error.what == "sacct not found":
             return []
         raise
 
@@ -35,11 +36,11 @@ def client_environment() -> dict[str, str]:
     """
     dropped = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_")
     kept = ("SLURM_CONF", "SLURM_JWT")
-    told = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
-    return {**told, "SLURM_BITSTR_LEN": "0"}  # otherwise long lists of array indices are cut off
+    passed = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
+    return {**passed, "SLURM_BITSTR_LEN": "0"}  # otherwise long lists of array indices are cut off
 
 
-def answer(command: list[str], timeout_s: float | None = None) -> list[str]:
+def output_of(command: list[str], timeout_s: float | None = None) -> list[str]:
     """Return the lines that a Slurm command prints, without empty ones.
 
     Raise UserError if the command is not found or cannot be started. Raise NoAnswerError, with the message of Slurm,
@@ -51,13 +52,23 @@ def answer(command: list[str], timeout_s: float | None = None) -> list[str]:
             command, capture_output=True, text=True, timeout=timeout_s, check=True, env=client_environment()
         )
     except FileNotFoundError as error:
-        raise UserError(f"{command[0]} was not found", hint="run this where the Slurm commands are") from error
+        raise UserError(
+            f"{command[0]} not found", hint="run hpcbench on a machine that has the Slurm commands, e.g. a login node"
+        ) from error
     except OSError as error:
         raise UserError(f"{command[0]} cannot be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise NoAnswerError(
-            f"{command[0]} gave no answer in {timeout_s} s", hint="is slurmctld up? try again"
+            f"{command[0]} did not respond within {timeout_s} s", hint="check `scontrol ping`, then try again"
         ) from error
     except subprocess.CalledProcessError as error:
         raise NoAnswerError(f"{command[0]} failed: {error.stderr.strip()}") from error
     return [line for line in done.stdout.splitlines() if line.strip()]
+
+
+def output_or_none(command: list[str]) -> list[str] | None:
+    """Return the lines that a Slurm command prints, or None if it fails, is not found or exceeds QUERY_TIMEOUT_S."""
+    try:
+        return output_of(command, QUERY_TIMEOUT_S)
+    except UserError:
+        return None

@@ -1,19 +1,25 @@
-"""Query a cluster with sinfo, scontrol and sacctmgr, and describe it as a site."""
+"""Query a cluster with sinfo, scontrol, sacctmgr and sacct, and describe it as a site."""
 
 from __future__ import annotations
 
 import getpass
 import os
+import pwd
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hpcbench.config.site import Site
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import answer
+from hpcbench.slurm.client import output_or_none
 
-TIMEOUT_S = 10
+# States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
+# power saving; an asterisk marks a node that does not respond.
+_ACCEPTS_JOBS = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
+_SACCTMGR = ["sacctmgr", "--noheader", "--parsable2", "show"]
 
 
 @dataclass
@@ -24,7 +30,47 @@ class Probe:
     unknown: list[str] = field(default_factory=list)
 
 
-def slurm_answers() -> bool:
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a partition, and how jobs share their CPUs: NO, YES:4, FORCE:4 or EXCLUSIVE."""
+
+    total: int = 0
+    usable: int = 0
+    sharing: str = ""
+
+
+@dataclass(frozen=True)
+class Association:
+    """An account of this user, with its QOS and its limit on submitted jobs."""
+
+    account: str
+    default_qos: str
+    qos: tuple[str, ...]
+    max_submit_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster whose slurmctld responds."""
+
+    config: Mapping[str, str]
+    site: Site  # as `hpcbench init` writes it
+    nodes: Mapping[str, Nodes] = field(default_factory=dict)
+    associations: tuple[Association, ...] | None = None  # None if sacctmgr fails
+    qos_limits: Mapping[str, int] = field(default_factory=dict)  # MaxSubmitJobsPerUser by QOS
+    sacct_responds: bool = False
+
+    @property
+    def has_accounting(self) -> bool:
+        """Return whether the cluster stores accounting data (AccountingStorageType)."""
+        return _has_accounting(self.config)
+
+    def enforces(self, *any_of: str) -> bool:
+        """Return whether AccountingStorageEnforce, slurm.conf(5), has one of these words or "all"."""
+        return bool({*any_of, "all"} & set(self.config.get("AccountingStorageEnforce", "").split(",")))
+
+
+def slurm_responds() -> bool:
     """Return whether a Slurm cluster is configured here and responds.
 
     Raise UserError if it is configured and does not respond: hpcbench must not run jobs on its login node instead.
@@ -32,51 +78,106 @@ def slurm_answers() -> bool:
     if shutil.which("scontrol") is None:
         return False
     # ping reports immediately that slurmctld is down; sinfo would try again for a long time.
-    replies = ask(["scontrol", "ping"])
+    replies = output_or_none(["scontrol", "ping"])
     if any("is UP" in line for line in replies or []):
         return True
     if "SLURM_CONF" not in os.environ and not Path("/etc/slurm/slurm.conf").exists():
         return False  # the commands are installed, but no cluster is configured
     raise UserError(
-        "Slurm is set up here and does not answer" + (f": {' '.join(replies)}" if replies else ""),
-        hint="--local runs on this machine; --site laptop too",
+        "Slurm is configured here, but does not respond" + (f": {' '.join(replies)}" if replies else ""),
+        hint="--local, or --site laptop, runs on this machine",
+    )
+
+
+def query_cluster() -> Cluster:
+    """Return the cluster that the Slurm commands reach. A fact that cannot be queried is empty."""
+    config = query_config()
+    accounting = _has_accounting(config)
+    associations = query_associations(config) if accounting else None
+    return Cluster(
+        config,
+        Site.model_validate(_describe(config, associations).site),
+        _query_nodes(),
+        associations,
+        _query_qos_limits() if accounting else {},
+        accounting and output_or_none(["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]) is not None,
     )
 
 
 def probe() -> Probe:
-    """Return the cluster that the Slurm commands reach. A fact that cannot be queried is listed in `unknown`."""
-    told = config()
-    result = Probe(
-        {
-            "name": _plain(told.get("ClusterName", "")),
-            "scheduler": "slurm",
-            "partitions": {},
-            "limits": {},
-            "environments": {},
-        }
+    """Return the cluster that the Slurm commands reach as a site. A fact that cannot be queried is in `unknown`."""
+    config = query_config()
+    return _describe(config, query_associations(config) if _has_accounting(config) else None)
+
+
+def cluster_name() -> str | None:
+    """Return the name of the cluster that the Slurm commands reach, or None if Slurm does not respond."""
+    name = query_config().get("ClusterName")
+    return None if name is None else _plain(name)
+
+
+def query_config() -> dict[str, str]:
+    """Return the options that `scontrol show config` prints, or an empty dict if it fails."""
+    pairs = (line.partition("=") for line in output_or_none(["scontrol", "show", "config"]) or [])
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | None:
+    """Return this user's associations on the cluster, or None if sacctmgr fails."""
+    chosen = [f"user={_user_name()}", *([f"cluster={config['ClusterName']}"] if "ClusterName" in config else [])]
+    lines = output_or_none([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"])
+    if lines is None:
+        return None
+    rows = (line.split("|") for line in lines)
+    return tuple(
+        Association(account, default, tuple(filter(None, qos.split(","))), _number(limit))
+        for account, default, qos, limit in rows
     )
-    if not told:
-        result.unknown.append("limits of the cluster: scontrol show config gave no answer")
-    _limits(told, result)
-    _partitions(result)
-    _associations(told, result)
-    result.unknown.append("prices and electricity: cost and carbon are not known to Slurm")
+
+
+def _query_qos_limits() -> dict[str, int]:
+    rows = (line.split("|") for line in output_or_none([*_SACCTMGR, "qos", "format=name,maxsubmitjobsperuser"]) or [])
+    return {name: int(limit) for name, limit in rows if limit.isdigit()}
+
+
+def _query_nodes() -> dict[str, Nodes]:
+    found: dict[str, Nodes] = {}
+    for line in output_or_none(["sinfo", "--noheader", "--format=%P|%T|%D|%h"]) or []:
+        partition, state, count, sharing = line.split("|")
+        before = found.get(partition.rstrip("*"), Nodes())
+        usable = int(count) if state.startswith(_ACCEPTS_JOBS) and "*" not in state else 0
+        found[partition.rstrip("*")] = Nodes(before.total + int(count), before.usable + usable, sharing)
+    return found
+
+
+def _describe(config: Mapping[str, str], associations: tuple[Association, ...] | None) -> Probe:
+    name = _plain(config.get("ClusterName", ""))
+    result = Probe({"name": name, "scheduler": "slurm", "partitions": {}, "limits": {}, "environments": {}})
+    if not config:
+        result.unknown.append("limits of the cluster: scontrol show config failed")
+    _add_array_limit(config, result)
+    _add_partitions(result)
+    if _has_accounting(config):
+        _add_associations(associations, result)
+    else:
+        result.unknown.append("accounts and QOS: this cluster has no accounting")
+    result.unknown.append("prices and electricity: Slurm has no data on cost and carbon")
     return result
 
 
-def _limits(config: dict[str, str], result: Probe) -> None:
+def _add_array_limit(config: Mapping[str, str], result: Probe) -> None:
     size = config.get("MaxArraySize", "")
-    most = re.search(r"\bmax_array_tasks=(\d+)", config.get("SchedulerParameters", ""))  # a smaller limit, if set
+    tasks = re.search(r"\bmax_array_tasks=(\d+)", config.get("SchedulerParameters", ""))  # a smaller limit, if set
     if size.isdigit() and int(size) > 0:
-        result.site["limits"]["max_array_size"] = min(int(size), int(most[1]) if most else int(size))
+        result.site["limits"]["max_array_size"] = min(int(size), int(tasks[1]) if tasks else int(size))
     else:
-        result.unknown.append("limits.max_array_size: taken as Slurm's default, 1001")
+        result.unknown.append("limits.max_array_size: hpcbench uses Slurm's default, 1001")
 
 
-def _partitions(result: Probe) -> None:
-    lines = ask(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
+def _add_partitions(result: Probe) -> None:
+    lines = output_or_none(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
     if lines is None:
-        result.unknown.append("partitions: sinfo gave no answer")
+        result.unknown.append("partitions: sinfo failed")
         return
     for line in lines:
         name, max_time, nodes, cpus, memory, gres, size = line.split("|")
@@ -87,53 +188,30 @@ def _partitions(result: Probe) -> None:
             partition["default"] = True
         if re.match(r"[\d:-]*[1-9][\d:-]*\Z", max_time):
             partition["max_time"] = max_time
-        _keep(partition, "max_nodes", _number(size.rpartition("-")[2]))
+        _store_largest(partition, "max_nodes", _number(size.rpartition("-")[2]))
         # A line is one kind of node: a case fits if the largest kind is large enough.
-        _keep(partition, "cpus_per_node", _number(cpus))
-        _keep(partition, "memory_mb_per_node", _number(memory))
-        _keep(partition, "gpus_per_node", _gpus(gres))
+        _store_largest(partition, "cpus_per_node", _number(cpus))
+        _store_largest(partition, "memory_mb_per_node", _number(memory))
+        _store_largest(partition, "gpus_per_node", _gpus(gres))
 
 
-def _associations(config: dict[str, str], result: Probe) -> None:
-    if config.get("AccountingStorageType", "").endswith("none"):
-        result.unknown.append("accounts and QOS: this cluster keeps no accounting")
+def _add_associations(associations: tuple[Association, ...] | None, result: Probe) -> None:
+    if not associations:
+        result.unknown.append("accounts and QOS: sacctmgr shows no association of this user")
         return
-    command = ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={getpass.getuser()}"]
-    lines = ask([*command, "format=account,maxsubmitjobs"])
-    if not lines:
-        result.unknown.append("accounts and QOS: sacctmgr knows no association of yours")
-        return
-    accounts = list(dict.fromkeys(line.split("|")[0] for line in lines))
+    accounts = list(dict.fromkeys(each.account for each in associations))
     if len(accounts) > 1:
-        result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; Slurm's default is taken")
-    limits = [value for line in lines if (value := _number(line.split("|")[1]))]
+        result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; hpcbench uses Slurm's default")
+    limits = [each.max_submit_jobs for each in associations if each.max_submit_jobs]
     if limits:
         result.site["limits"]["max_submit_jobs"] = min(limits)
 
 
-def cluster_name() -> str | None:
-    """Return the name of the cluster that the Slurm commands reach, or None if Slurm does not respond."""
-    name = config().get("ClusterName")
-    return None if name is None else _plain(name)
+def _has_accounting(config: Mapping[str, str]) -> bool:
+    return not config.get("AccountingStorageType", "").endswith("none")
 
 
-def config() -> dict[str, str]:
-    """Return the options that `scontrol show config` prints, or an empty dict if it fails."""
-    lines = ask(["scontrol", "show", "config"]) or []
-    pairs = (line.partition("=") for line in lines)
-    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
-
-
-def ask(command: list[str]) -> list[str] | None:
-    """Return the lines that a command prints, or None if it fails or is not found."""
-    try:
-        return answer(command, TIMEOUT_S)
-    except UserError:
-        return None
-
-
-def _keep(partition: dict[str, Any], key: str, value: int | None) -> None:
-    """Store the largest value."""
+def _store_largest(partition: dict[str, Any], key: str, value: int | None) -> None:
     if value is not None:
         partition[key] = max(partition.get(key, value), value)
 
@@ -151,3 +229,11 @@ def _gpus(gres: str) -> int:
 def _plain(name: str) -> str:
     """Return the name with characters that a file name can have."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", name).lstrip("-_") or "cluster"
+
+
+def _user_name() -> str:
+    """Return the user's name in Slurm. After su, USER and LOGNAME may name another user."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return getpass.getuser()

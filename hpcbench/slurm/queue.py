@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import answer, sacct
+from hpcbench.slurm.client import output_of, sacct
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
@@ -87,7 +87,7 @@ class Queue:
         return [(array, index) for index in sorted(indices)[-count:]]
 
 
-def ask(sweep: str, jobs: list[str], journal: Journal) -> Queue:
+def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
     """Return the elements of a sweep's arrays that slurmctld knows, with one squeue for all arrays.
 
     A job of a bare sbatch has the name of its script. Raise UserError if squeue fails: a failure must not be taken
@@ -118,7 +118,7 @@ def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
 
     Raise UserError if squeue fails.
     """
-    entries = ask(sweep, [SEARCH], journal).entries
+    entries = query(sweep, [SEARCH], journal).entries
     return {array: entry for (array, _), entry in entries.items() if not entry.ended and entry.state != COMPLETING}
 
 
@@ -170,7 +170,7 @@ def _indices(text: str) -> tuple[int, ...]:
 
 def _squeue(arguments: list[str]) -> list[str]:
     try:
-        return answer(["squeue", "--noheader", "--states=all", *arguments])
+        return output_of(["squeue", "--noheader", "--states=all", *arguments])
     except UserError as error:
         if "Invalid job id" in error.what:  # a single job that Slurm has removed
             return []

@@ -42,14 +42,14 @@ def hint(words: str) -> str:
     return known.to_do if known else ""
 
 
-_WAIT = "wait; `squeue --start` tells when Slurm expects to start it"
-_SMALLER = "ask for less in the experiment, or for another partition: start a new sweep"
+_WAIT = "wait; `squeue --start` shows when Slurm expects to start it"
+_SMALLER = "request less in the experiment, or for another partition: start a new sweep"
 _RELEASE = "`scontrol release JOBID` lets it go"
 _WHY_DOWN = "`sinfo -R` lists the nodes that are down or drained, and why"
 _NOT_YOURS = "wait, or ask the site's support"
 _ACCOUNT = "check slurm.account: `sacctmgr show associations user=$USER` lists yours"
 _QOS = "check slurm.qos: `sacctmgr show associations user=$USER` lists yours"
-_AGAIN = "look into its log; `hpcbench cancel`, then `hpcbench resume` submits it anew"
+_AGAIN = "check its log; `hpcbench cancel`, then `hpcbench resume` submits it again"
 _RESERVATION = "check slurm.reservation: `scontrol show reservation` lists them"
 
 _REASONS = {
@@ -57,9 +57,9 @@ _REASONS = {
     "AccountingPolicy": Reason("a limit of the account or the QOS is reached", _WAIT),
     "AssociationJobLimit": Reason("the account's limit of jobs is reached", "it starts when others of them end"),
     "AssociationResourceLimit": Reason("a limit of the account is reached", "it starts when others of its jobs end"),
-    "AssociationTimeLimit": Reason("the account's limit of time is reached", "ask for a shorter slurm.time"),
+    "AssociationTimeLimit": Reason("the account's limit of time is reached", "request a shorter slurm.time"),
     "BadConstraints": Reason(
-        "no node has the features asked for", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
+        "no node has the requested features", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
     ),
     "BeginTime": Reason("it may not start yet, or it is waiting after a requeue", "wait: a requeued job rests minutes"),
     "BlockFreeAction": Reason("a block of nodes is being freed", _WAIT),
@@ -68,10 +68,8 @@ _REASONS = {
     "BurstBufferResources": Reason("it waits for room in the burst buffer", _WAIT),
     "BurstBufferStageIn": Reason("its data are being copied into the burst buffer", "wait"),
     "Cleaning": Reason("its earlier run is still being cleaned up", "wait"),
-    "Constraints": Reason(
-        "nodes with the features asked for are not there just now", "wait, or check slurm.constraint"
-    ),
-    "DeadLine": Reason("it cannot end before its deadline", "ask for a later deadline or a shorter slurm.time"),
+    "Constraints": Reason("nodes with the requested features are not available now", "wait, or check slurm.constraint"),
+    "DeadLine": Reason("it cannot end before its deadline", "request a later deadline or a shorter slurm.time"),
     "Dependency": Reason("it waits for another job", "wait"),
     "DependencyNeverSatisfied": Reason(
         "it waits for a job that failed: it will never start", "`hpcbench cancel`, then `hpcbench resume`", never=True
@@ -84,26 +82,26 @@ _REASONS = {
     "JobArrayTaskLimit": Reason("slurm.max_running of this array is reached", "wait: the next starts when one ends"),
     "JobHeldAdmin": Reason("an administrator holds it", "ask the site's support why", never=True),
     "JobHeldUser": Reason("it is held", _RELEASE, never=True),
-    "JobHoldMaxRequeue": Reason("it was requeued too often, and is held", f"look into its log; {_RELEASE}", never=True),
+    "JobHoldMaxRequeue": Reason("it was requeued too often, and is held", f"check its log; {_RELEASE}", never=True),
     "JobLaunchFailure": Reason("it could not be launched", _AGAIN),
-    "Licenses": Reason("it waits for a licence", "wait; `scontrol show licenses` tells how many are free"),
-    "MaxMemPerLimit": Reason("it asks for more memory per CPU or node than is allowed", "check slurm.mem", never=True),
+    "Licenses": Reason("it waits for a licence", "wait; `scontrol show licenses` shows how many are free"),
+    "MaxMemPerLimit": Reason("it requests more memory per CPU or node than is allowed", "check slurm.mem", never=True),
     "MaxPoweredUpNodes": Reason("as many nodes are switched on as may be", _WAIT),
     "MpiPortsBusy": Reason("the ports for its MPI are taken", "wait"),
     "NodeDown": Reason("a node it needs is down", f"wait, or check slurm.nodelist; {_WHY_DOWN}"),
     "NonZeroExitCode": Reason("its earlier run failed", _AGAIN),
     "NvidiaImexChannels": Reason("no IMEX channel of NVIDIA's is free", _WAIT),
-    "OutOfMemory": Reason("its earlier run was out of memory", "ask for more slurm.mem: start a new sweep"),
-    "PartitionConfig": Reason("it asks for more than the partition allows: it will not start", _SMALLER, never=True),
+    "OutOfMemory": Reason("its earlier run was out of memory", "request more slurm.mem: start a new sweep"),
+    "PartitionConfig": Reason("it exceeds a limit of the partition: it will not start", _SMALLER, never=True),
     "PartitionDown": Reason("the partition is down", "wait, or see `sinfo` for another partition"),
     "PartitionInactive": Reason("the partition starts no jobs", "wait, or see `sinfo` for another partition"),
     "PartitionNodeLimit": Reason(
-        "it asks for more nodes than the partition has or allows, or they are down",
-        "see `sinfo`; ask for fewer nodes or another partition",
+        "it requests more nodes than the partition has or allows, or they are down",
+        "see `sinfo`; request fewer nodes or another partition",
     ),
     "PartitionTimeLimit": Reason(
-        "its time is over the partition's limit: it will not start",
-        "ask for a shorter slurm.time: start a new sweep",
+        "it exceeds the time limit of the partition: it will not start",
+        "request a shorter slurm.time: start a new sweep",
         never=True,
     ),
     "PowerNotAvail": Reason("it waits for power", _WAIT),
@@ -115,7 +113,7 @@ _REASONS = {
         "the account or the partition does not allow this QOS: it will not start", _QOS, never=True
     ),
     "QOSResourceLimit": Reason("a limit of the QOS is reached", "it starts when others of its jobs end"),
-    "QOSTimeLimit": Reason("the QOS's limit of time is reached", "ask for a shorter slurm.time"),
+    "QOSTimeLimit": Reason("the QOS's limit of time is reached", "request a shorter slurm.time"),
     "QOSUsageThreshold": Reason("the account has used too much for this QOS", "wait, or check slurm.qos"),
     "RaisedSignal": Reason("its earlier run was ended by a signal", _AGAIN),
     "ReqNodeNotAvail": Reason(
@@ -130,18 +128,18 @@ _REASONS = {
     ),
     "SchedDefer": Reason("Slurm starts nothing at once on this cluster", "wait"),
     "SystemFailure": Reason("Slurm, a file system or the network failed", _NOT_YOURS),
-    "TimeLimit": Reason("its earlier run took too long", "ask for a longer slurm.time: start a new sweep"),
-    "WaitingForScheduling": Reason("Slurm has not looked at it yet", "wait"),
+    "TimeLimit": Reason("its earlier run took too long", "request a longer slurm.time: start a new sweep"),
+    "WaitingForScheduling": Reason("Slurm has not considered it yet", "wait"),
 }
 
 # Messages that Slurm prints instead of a name; older versions with _ for blanks.
 _MESSAGES = {
-    "job requeued in held state": Reason("it was requeued and is held", f"look into its log; {_RELEASE}", never=True),
+    "job requeued in held state": Reason("it was requeued and is held", f"check its log; {_RELEASE}", never=True),
     "launch failed requeued held": Reason(
-        "it could not be launched, and is held", f"look into its log; {_RELEASE}", never=True
+        "it could not be launched, and is held", f"check its log; {_RELEASE}", never=True
     ),
     "nodes required for job are down": Reason(
-        "nodes it needs are down, drained or kept for other partitions", f"{_WAIT}; {_WHY_DOWN}"
+        "nodes it needs are down, drained or reserved for other partitions", f"{_WAIT}; {_WHY_DOWN}"
     ),
 }
 
@@ -164,7 +162,7 @@ _WHAT = {  # the limited resource: in use at one time, and in minutes of use
     "Job": ("running jobs", ""),
     "Wall": ("wall time", ""),
 }
-_LESS = "ask for less in the experiment, or check slurm.account and slurm.qos: start a new sweep"
+_LESS = "request less in the experiment, or check slurm.account and slurm.qos: start a new sweep"
 
 
 def _of_limit(name: str) -> Reason | None:
@@ -177,15 +175,13 @@ def _of_limit(name: str) -> Reason | None:
     what = f"{each} minutes" if found["time"] else at_once
     if found["kind"] == "Min":
         return Reason(
-            f"the {owner} demands more {what} than it asks for: it will not start",
+            f"it requests fewer {what} than the {owner} requires: it will not start",
             _LESS.replace("less", "more"),
             never=True,
         )
     if found["per"] in ("PerJob", "PerNode"):
         place = found["per"].removeprefix("Per").lower()
-        return Reason(
-            f"it asks for more {what} than the {owner} allows a {place}: it will not start", _LESS, never=True
-        )
+        return Reason(f"it exceeds the {owner}'s limit of {what} per {place}: it will not start", _LESS, never=True)
     return _of_many(owner, _whose(found), what, found["time"] or "")
 
 

@@ -1,33 +1,30 @@
-"""How many array tasks can be submitted now, and which limit applies. Each array task is a job for Slurm."""
+"""Limits on the number of submitted jobs: what the site file and slurmctld leave, and how sbatch words a refusal.
+
+Each array task is a job for Slurm. Only slurmctld knows what its limits of associations and QOS leave to a user:
+hpcbench submits, and reads the refusal.
+"""
 
 from __future__ import annotations
 
-import getpass
 import os
-import pwd
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hpcbench.config.site import Site
-from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.slurm import cluster_query, states
-from hpcbench.slurm.accounting import Accounting, Cap, Counter
-from hpcbench.slurm.accounting_query import ask_accounting
-from hpcbench.slurm.client import answer
+from hpcbench.slurm import states
+from hpcbench.slurm.client import output_of
+from hpcbench.slurm.cluster_query import query_config
 
-_CLUSTER: Counter = ("cluster",)  # all jobs that slurmctld keeps: ended ones for MinJobAge seconds
-_USER: Counter = ("user",)
-
-# Messages of sbatch if a job is valid and there are too many jobs. The first ones follow "Job violates accounting/QOS
-# policy", which alone may also mean a time or a size that is never allowed. The others mean MaxJobCount: sbatch tries
-# 15 times in two minutes, then prints the message of EAGAIN or, since Slurm 26.05, the limit.
-_FULL = (
+# What sbatch prints if a job is valid and there are too many jobs, since Slurm 20.11. The names of reasons precede "Job
+# violates accounting/QOS policy", which alone may also mean a time or a size that is never allowed.
+_REASONS = (
     "AssocGrpSubmitJobsLimit",
     "AssocMaxSubmitJobLimit",
     "MaxSubmitJobsPerAccount",
     "QOSGrpSubmitJobsLimit",
     "QOSMaxSubmitJobPerUserLimit",
+)
+# MaxJobCount: sbatch tries 15 times in two minutes, then prints the message of EAGAIN or, since Slurm 26.05, the limit.
+_CLUSTER_FULL = (
     "Batch job submission failed: Resource temporarily unavailable",
     "MaxJobCount limit reached",
     "Slurm job queue full",
@@ -35,88 +32,60 @@ _FULL = (
 )
 
 
-class Room(NamedTuple):
-    """How many more tasks can be submitted (None without a limit), and the limit that applies."""
+PER_USER = ("AssocMaxSubmitJobLimit", "QOSMaxSubmitJobPerUserLimit", "limits.max_submit_jobs")
 
-    tasks: int | None
+
+class Capacity(NamedTuple):
+    """How many more jobs can be submitted (None without a limit), and the limit."""
+
+    jobs: int | None
     limit: str
 
+    def at_most(self, jobs: int) -> int:
+        """Return `jobs`, or the capacity if that is smaller."""
+        return jobs if self.jobs is None else min(jobs, self.jobs)
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits for this user's jobs, and the number of jobs in the queue."""
-
-    everywhere: tuple[Cap, ...] = ()  # for every account, QOS and partition
-    accounting: Accounting = field(default_factory=Accounting)
-    used: Mapping[Counter, int] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, site: Site) -> Limits:
-        """Return the limits of the cluster and of the site.
-
-        Limits of accounts and QOS count only if Slurm enforces them (AccountingStorageEnforce, slurm.conf(5)):
-        otherwise sbatch does not refuse a job for them. Raise UserError if squeue fails: then sbatch would fail, too.
-        """
-        config = cluster_query.config()
-        uid = os.getuid()
-        used = jobs_in(answer(["squeue", "--noheader", "--array", "--states=all", "--format=%U|%T"]), uid)
-        everywhere = tuple(_caps(config, site))
-        if not {"limits", "safe", "all"} & set(config.get("AccountingStorageEnforce", "").split(",")):
-            return cls(everywhere, used=used)
-        told = ask_accounting(config.get("ClusterName", ""), _name_of(uid))
-        # PrivateData may hide jobs from squeue: the cluster has at least as many jobs as slurmctld counts.
-        cluster = max(used[_CLUSTER], *told.used.values(), 0)
-        return cls(everywhere, told.accounting, {**used, **told.used, _CLUSTER: cluster})
-
-    def room(self, options: SlurmOptions) -> Room:
-        """Return how many tasks with these options can be submitted now. The tightest limit is named."""
-        caps = self._caps(options)
-        if not caps:
-            return Room(None, "")
-        tightest = min(caps, key=lambda cap: cap.most - self.used.get(cap.counter, 0))
-        used = self.used.get(tightest.counter, 0)
-        return Room(max(0, tightest.most - used), f"{tightest.words}: {used} of {tightest.most} jobs")
-
-    def most(self, options: SlurmOptions) -> int | None:
-        """Return how many tasks with these options fit in an empty queue, or None without a limit."""
-        return min((cap.most for cap in self._caps(options)), default=None)
-
-    def _caps(self, options: SlurmOptions) -> list[Cap]:
-        return [*self.everywhere, *(cap for each in self.accounting.standings(options) for cap in each.caps())]
-
-    def submitted(self, options: SlurmOptions, tasks: int) -> Limits:
-        """Return the limits after `tasks` more tasks with these options are submitted."""
-        counters = {_CLUSTER, _USER}.union(*(each.counters() for each in self.accounting.standings(options)))
-        return replace(self, used={**self.used, **{each: self.used.get(each, 0) + tasks for each in counters}})
+    def less(self, jobs: int) -> Capacity:
+        """Return the capacity after `jobs` more jobs are submitted."""
+        return self if self.jobs is None else self._replace(jobs=max(0, self.jobs - jobs))
 
 
-def is_full(words: str) -> bool:
-    """Return whether sbatch refused a job only because there are too many jobs. The same job can be submitted later."""
-    return any(reason in words for reason in _FULL)
+def read_capacity(site: Site) -> Capacity:
+    """Return how many more jobs `limits.max_submit_jobs` of the site file and MaxJobCount of the cluster allow.
 
-
-def jobs_in(lines: list[str], uid: int) -> dict[Counter, int]:
-    """Return the number of jobs of all users, and of the jobs of this user that are in the queue.
-
-    The former includes jobs that have ended and that slurmctld still keeps.
+    Jobs of other users that PrivateData hides are not counted: sbatch refuses a job that exceeds MaxJobCount because of
+    them. Raise UserError if squeue fails: then sbatch would fail, too.
     """
-    mine = [line for line in lines if line.startswith(f"{uid}|") and states.outcome_of(line.partition("|")[2]) is None]
-    return {_CLUSTER: len(lines), _USER: len(mine)}
-
-
-def _caps(config: Mapping[str, str], site: Site) -> list[Cap]:
-    caps = []
+    jobs = output_of(["squeue", "--noheader", "--array", "--states=all", "--format=%U|%T"])
+    capacities = []
     if site.limits.max_submit_jobs is not None:
-        caps.append(Cap(_USER, site.limits.max_submit_jobs, "limits.max_submit_jobs of the site file"))
-    if config.get("MaxJobCount", "").isdigit():
-        # Slurm before 25.05 refuses the job that would make the count equal to it.
-        caps.append(Cap(_CLUSTER, int(config["MaxJobCount"]) - 1, "MaxJobCount of the cluster"))
-    return caps
+        used = sum(_is_queued(line, os.getuid()) for line in jobs)
+        capacities.append(_capacity("limits.max_submit_jobs of the site file", used, site.limits.max_submit_jobs))
+    max_job_count = query_config().get("MaxJobCount", "")
+    if max_job_count.isdigit():
+        # slurmctld counts ended jobs, too, for MinJobAge seconds. Slurm before 25.05 refuses the job that would make
+        # the count equal to MaxJobCount.
+        capacities.append(_capacity("MaxJobCount of the cluster", len(jobs), int(max_job_count) - 1))
+    return min(capacities, key=lambda each: each.jobs or 0, default=Capacity(None, ""))
 
 
-def _name_of(uid: int) -> str:
-    """Return the user name as Slurm knows it. After su, USER and LOGNAME may name another user."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return getpass.getuser()
+def exceeded_limit(message: str) -> str:
+    """Return the limit on submitted jobs for which sbatch refused a job, in words.
+
+    Return an empty text if sbatch refused the job for another reason. Otherwise, the same job can be submitted later.
+    """
+    for reason in _REASONS:
+        if reason in message:
+            return states.in_words(reason)
+    if any(text in message for text in _CLUSTER_FULL):
+        return "the cluster has as many jobs as it accepts (MaxJobCount)"
+    return ""
+
+
+def _capacity(limit: str, used: int, allowed: int) -> Capacity:
+    return Capacity(max(0, allowed - used), f"{limit}: {used} of {allowed} jobs")
+
+
+def _is_queued(line: str, uid: int) -> bool:
+    user, _, state = line.partition("|")
+    return user == str(uid) and states.outcome_of(state) is None

@@ -110,7 +110,7 @@ def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
     paths = sweep.paths
     journal = Journal.read(paths)
     on_slurm = sweep.scheduler == "slurm"
-    queued = queue.ask(paths.name, sweep.job_names, journal) if ask_slurm and on_slurm else None
+    queued = queue.query(paths.name, sweep.job_names, journal) if ask_slurm and on_slurm else None
     found = read_records(paths)
     snapshot = Snapshot(
         sweep,

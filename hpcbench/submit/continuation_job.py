@@ -1,6 +1,6 @@
-"""The small job that submits what did not fit into the queue: it waits until there is room, and calls resume.
+"""The continuation job: a small job that runs `hpcbench resume` when the queue has room for the rest of a sweep.
 
-So a sweep goes on while nobody is logged in, and no process of hpcbench stays alive for it.
+With it, a sweep continues without a login session and without a process of hpcbench that stays alive.
 """
 
 from __future__ import annotations
@@ -13,47 +13,36 @@ from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, time_text
 from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import answer
+from hpcbench.slurm.client import output_of
 from hpcbench.slurm.queue import FOLLOW_ON, Element, Queue
-from hpcbench.slurm.submit_limits import is_full
+from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import checked, named_options
-from hpcbench.submit.slurm_executor import ScriptExecutor, without_submitits_words, words_of
+from hpcbench.submit.slurm_executor import QueueFullError, ScriptExecutor, message_of, without_submitit_output
 from hpcbench.submit.template import OF_FOLLOW_ON, script_of_hpcbench
 from hpcbench.util.locking.lease import Lease
 
-_MOST_S = 1800  # of wall time: it tries for a quarter of an hour
-LAST = 3  # elements: whichever ends first, so that one that somebody holds does not hold up the rest
-FEWEST_PLACES = 3  # under a limit: for a job of the sweep, the one that follows on, and its follower
-
-# When it starts, as options of sbatch.
-AT_ONCE: list[str] = []
-LATER = ["--begin=now+10minutes"]  # where the queue is full of other jobs only
+_MAX_S = 1800  # time limit: it tries for a quarter of an hour
+_LATER = "--begin=now+10minutes"
 
 
-def after(elements: list[Element]) -> list[str]:
-    """When any of these has ended."""
-    return [f"--dependency={'?'.join(f'afterany:{array}_{index}' for array, index in elements)}"]
+def own_id(queue: Queue) -> str | None:
+    """Return the id of the sweep's continuation job in which this process runs, or None."""
+    job = os.environ.get("SLURM_JOB_ID")
+    return job if job in queue.follow_on else None
 
 
 def waiting(queue: Queue) -> list[str]:
-    """The ids of a sweep's follow-on jobs that will start, but for the one that this process runs in."""
-    return [job for job, never in queue.follow_on.items() if not never and job != _own_id()]
+    """Return the ids of a sweep's continuation jobs that will start, without the one of this process."""
+    return [job for job, never in queue.follow_on.items() if not never and job != own_id(queue)]
 
 
-def _own_id() -> str | None:
-    return os.environ.get("SLURM_JOB_ID")
+def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, lease: Lease) -> str:
+    """Submit a continuation job that starts in ten minutes; return its id.
 
-
-def submit(
-    sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, start: list[str], queue: Queue, lease: Lease
-) -> str:
-    """Submit one with this start; return its id.
-
-    Where other jobs have left no place for it, the one that this process runs in is requeued: it looks again later.
-
-    Raises UserError, with sbatch's own words, where it says no.
+    Raise QueueFullError if there are too many jobs, and UserError, with the message of sbatch, if sbatch fails for
+    another reason.
     """
     paths = sweep.paths
     script = paths.jobs / f"{FOLLOW_ON}.sh"
@@ -63,23 +52,39 @@ def submit(
     folder = paths.logs(FOLLOW_ON)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with without_submitits_words():
-            return ScriptExecutor(script, folder, start, []).submit_script(lease)
+        with without_submitit_output():
+            return ScriptExecutor(script, folder, [_LATER], []).submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
-        own, words = _own_id(), words_of(error)
-        if own is not None and own in queue.follow_on and is_full(words):
-            answer(["scontrol", "requeue", own])
-            return own
+        message = message_of(error)
+        if limit := exceeded_limit(message):
+            raise QueueFullError("the continuation job", limit, paths) from error
         raise UserError(
-            f"sbatch refused the job that submits the rest: {words}",
+            f"sbatch refused the continuation job: {message}",
             where=str(script),
-            hint=f"when others have ended: hpcbench resume {paths.name} --missing",
+            hint=f"when other jobs have ended, run: hpcbench resume {paths.name} --missing",
         ) from error
 
 
+def start_after(job: str, elements: list[Element]) -> None:
+    """Let a pending continuation job start when any of these elements has ended, or now if there are none.
+
+    Raise UserError if scontrol fails.
+    """
+    dependency = "?".join(f"afterany:{array}_{index}" for array, index in elements)
+    output_of(["scontrol", "update", f"JobId={job}", f"Dependency={dependency}", "StartTime=now"])
+
+
+def requeue(job: str) -> None:
+    """Requeue the continuation job of this process: Slurm starts it again in a few minutes.
+
+    Raise UserError if scontrol fails.
+    """
+    output_of(["scontrol", "requeue", job])
+
+
 def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, site: Site) -> str:
-    """Its script. Raises UserError where the template cannot be rendered."""
-    time_s = min(_MOST_S, site.max_time_s(slurm.partition) or _MOST_S)
+    """Return the script of a continuation job. Raise UserError if its template cannot be rendered."""
+    time_s = min(_MAX_S, site.max_time_s(slurm.partition) or _MAX_S)
     options = [
         f"job-name={paths.name}.{FOLLOW_ON}",
         f"output={paths.logs(FOLLOW_ON) / '%j_0_log.out'}",

@@ -1,4 +1,4 @@
-"""The folder of a sweep: written whole before anything is submitted, and read again by every later command."""
+"""Create the folder of a sweep: it is complete before the first job is submitted, and all later commands read it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def create(
     ask_packages: bool = True,
     tuning: dict[str, Any] | None = None,
 ) -> Sweep:
-    """Write the folder of a new sweep; `template` is for its scripts, in place of the workspace's or the shipped one.
-    To `ask_packages` starts the Pythons of its environments; the first repetition in each tells them, too. That of a
-    search (`tuning`) has no runs yet: add_run adds them.
+    """Create the folder of a new sweep, and return the sweep.
 
-    It is made under another name and renamed, so that a folder with its final name is always complete.
-    Raises UserError where a Python is missing or the disk is full.
+    `template` replaces the script template of the workspace and the shipped one. With `ask_packages`, start the Python
+    of each environment to list its packages; otherwise the first run in each lists them. The sweep of a search
+    (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed, so a folder
+    with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
     """
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
@@ -64,7 +64,7 @@ def create(
         for job in plan.jobs:
             (unfinished / "logs" / job.name).mkdir(parents=True)
         paths.results.parent.mkdir(parents=True, exist_ok=True)
-        ownership.check(paths, shared=False)  # a new sweep: nobody else can have begun it
+        ownership.check(paths, shared=False)  # a new sweep has no other users yet
         paths.results.mkdir(mode=ownership.mode(plan.experiment.shared), exist_ok=True)
         if ask_packages:
             keep(paths, ask(environments))
@@ -82,18 +82,15 @@ def create(
 
 
 def _check_data(plan: Plan, workspace: Workspace) -> None:
-    """Raises UserError for data that are not there, unless a container may bring them."""
+    """Raise UserError if data are missing, unless a container may contain them."""
     for case in plan.cases:
         data = case.parameters.data
         if data is None or plan.site.environment(case.environment).container:
             continue
         path = workspace.root / str(data.npz or data.imagefolder)
-        there = path.is_file() if data.npz else path.is_dir()
-        if not there:
-            wanted = "file" if data.npz else "folder"
-            raise UserError(
-                f"there is no such {wanted} of data", where=str(path), hint="paths of data begin at the workspace"
-            )
+        if not (path.is_file() if data.npz else path.is_dir()):
+            kind = "file" if data.npz else "directory"
+            raise UserError(f"data {kind} not found", where=str(path), hint="give its path relative to the workspace")
 
 
 def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Path) -> None:
@@ -114,9 +111,9 @@ def _write_runs(folder: Path, plan: Plan) -> None:
 
 
 def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> dict[str, Resolved]:
-    """The environments of a plan by name. Raises UserError for one that is not there.
+    """Return the environments of a plan by name. Raise UserError if one is missing or not built.
 
-    For a plan that is `only_shown`, one that is not built yet is a warning.
+    With `only_shown`, an environment that is not built has a warning instead.
     """
     found, missing = {}, []
     for name in sorted({job.resources.environment for job in plan.jobs}):
@@ -131,7 +128,7 @@ def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> d
 
 
 def _not_built(missing: list[NotBuiltError]) -> UserError:
-    """One error that names them all, with one command that builds them."""
+    """Return one error for all environments, with the command that builds them."""
     if len(missing) == 1:
         return missing[0]
     names = [error.name for error in missing]

@@ -1,13 +1,21 @@
-"""Submitting as much of a sweep as the limits of the cluster leave room for, and the job that submits the rest."""
+"""Submit as much of a sweep as the queue accepts, and the continuation job that submits the rest.
+
+Only slurmctld knows what its limits leave free. An array that it refuses for one of them is halved until a part is
+accepted, then until one more job is refused: the accepted arrays fill the queue exactly.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import UserError
 from hpcbench.slurm import queue
-from hpcbench.slurm.submit_limits import Limits
+from hpcbench.slurm.client import output_of
+from hpcbench.slurm.submit_limits import PER_USER, Capacity, read_capacity
 from hpcbench.store.journal import Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -16,87 +24,149 @@ from hpcbench.submit.slurm_executor import Array, QueueFullError, submit
 from hpcbench.util.locking.lease import Lease
 
 Track = Callable[[list[Array]], Iterable[Array]]
+_LAST = 3  # elements that a continuation job waits for: it starts when any has ended, even if a user holds the others
 
 
 @dataclass(frozen=True)
-class Left:
-    """What did not fit into the queue, by which limit, and whether a job can follow on."""
+class Remaining:
+    """The arrays that were not submitted, the limit, and the id of the continuation job or why there is none."""
 
-    arrays: tuple[Array, ...]
-    why: str
-    follows: bool
+    arrays: tuple[Array, ...] = ()
+    limit: str = ""
+    continuation: str | None = None
+    problem: UserError | None = None
 
     @property
     def jobs(self) -> int:
+        """Return the number of jobs that were not submitted."""
         return sum(len(array.packs) for array in self.arrays)
 
 
-def fill(sweep: Sweep, arrays: list[Array], journal: Journal, lease: Lease, track: Track) -> Left:
-    """Submit these arrays, or as much of them as there is room for; `track` gives them one by one.
+def fill(
+    sweep: Sweep, workspace: Workspace, arrays: list[Array], journal: Journal, lease: Lease, track: Track
+) -> Remaining:
+    """Submit these arrays, or as much of them as the queue accepts; `track` yields them one by one.
 
-    Raises UserError, with sbatch's own words, where it says no for another reason.
+    With `slurm.follow_on`, submit a continuation job for the rest: before the queue is full, since it is a job, too.
+    Raise UserError, with the message of sbatch, if sbatch refuses an array for another reason than too many jobs.
     """
-    limits = Limits.read(sweep.site)
-    slurm = sweep.slurm(arrays[0].job)
-    if _follows(slurm, limits) and limits.room(slurm).tasks != 0 and not _all_fit(sweep, arrays, limits):
-        limits = limits.submitted(slurm, 1)  # the place of the job that follows on, before all of them are taken
-    left: list[Array] = []
-    why = ""
-    for array in track(arrays):
-        slurm = sweep.slurm(array.job)
-        now, later = _divided(array, limits.room(slurm).tasks)
+    asked = (sweep.slurm(array.job) for array in arrays)
+    slurm = next((each for each in asked if each.follow_on), None)
+    filling = _Filling(sweep, workspace, journal, lease, slurm, read_capacity(sweep.site))
+    filling.check_capacity(sum(len(array.packs) for array in arrays))
+    try:
+        left = filling.submit(track(arrays))
+    except UserError:
+        with contextlib.suppress(UserError):
+            filling.cancel_continuation()
+        raise
+    if left and filling.waiting is not None:
+        return Remaining(tuple(left), filling.limit, filling.waiting)
+    if left and slurm is not None:
+        return filling.continue_later(left, slurm)
+    filling.cancel_continuation()
+    return Remaining(tuple(left), filling.limit)
+
+
+@dataclass
+class _Filling:
+    """The state while arrays are submitted."""
+
+    sweep: Sweep
+    workspace: Workspace
+    journal: Journal
+    lease: Lease
+    continuation_options: SlurmOptions | None  # None if no continuation job is asked for
+    capacity: Capacity
+    waiting: str | None = None  # a continuation job of an earlier hpcbench
+    continuation: str | None = None  # the continuation job of this one
+    limit: str = ""  # the first one that was exceeded
+    accepted: int = 0  # jobs
+    full: set[tuple[str | None, ...]] = field(default_factory=set)  # partition, account and QOS
+
+    def check_capacity(self, jobs: int) -> None:
+        """Submit the continuation job at once if it is known that not all jobs fit."""
+        if self.capacity.at_most(jobs) < jobs:
+            self._exceeded(self.capacity.limit)
+
+    def submit(self, arrays: Iterable[Array]) -> list[Array]:
+        """Submit as much of these arrays as the queue accepts; return the rest."""
+        return [left for left in map(self._submit_array, arrays) if left.packs]
+
+    def _submit_array(self, array: Array) -> Array:
+        slurm = self.sweep.slurm(array.job)
+        scope = (slurm.partition, slurm.account, slurm.qos)
+        size = 0 if scope in self.full else self.capacity.at_most(len(array.packs))
+        while size:
+            try:
+                submit(self.sweep, replace(array, packs=array.packs[:size]), self.journal, self.lease)
+            except QueueFullError as full:
+                self._exceeded(full.limit)
+            else:
+                array = replace(array, packs=array.packs[size:])
+                self.accepted += size
+                self.capacity = self.capacity.less(size)
+                if slurm.max_running:  # a limit of each array: those of one job must not add up
+                    return array
+            # Fewer than `size` jobs fit now, so that the sizes below it reach every number that may.
+            half = (size + 1) // 2 if size > 1 else 0
+            size = self.capacity.at_most(min(half, len(array.packs)))
+        if array.packs:
+            self.full.add(scope)
+        return array
+
+    def _exceeded(self, limit: str) -> None:
+        """Note the limit. The first time, submit the continuation job while there may be room for it."""
+        first, self.limit = not self.limit, self.limit or limit
+        if not first or self.continuation_options is None:
+            return
+        self.waiting = next(iter(continuation_job.waiting(self._queue())), None)
+        if self.waiting is None:
+            with contextlib.suppress(UserError):  # continue_later() tries again, and reports it
+                self._submit_continuation(self.continuation_options)
+
+    def continue_later(self, left: list[Array], slurm: SlurmOptions) -> Remaining:
+        """Let a continuation job start when the sweep's last jobs end, or in ten minutes if others fill the queue."""
+        queued = self._queue()
+        last = queued.last_of_largest_array(_LAST)
+        if not last and not self.accepted and self._is_alone(queued):
+            # The sweep's jobs have ended meanwhile, or the limit is so low that continuation jobs take all of it.
+            self.cancel_continuation()
+            self.capacity, self.full = read_capacity(self.sweep.site), set()
+            left = self.submit(left)
+            if not left:
+                return Remaining()
+            last = self._queue().last_of_largest_array(_LAST)
         try:
-            if now.packs:
-                submit(sweep, now, journal, lease)
-        except QueueFullError as full:  # somebody else was quicker
-            later, why = array, full.what
-        else:
-            limits = limits.submitted(slurm, len(now.packs))
-        if later.packs:
-            left.append(later)
-            why = why or limits.room(slurm).limit
-    return Left(tuple(left), why, bool(left) and _follows(sweep.slurm(left[0].job), limits))
+            job = self.continuation or self._submit_continuation(slurm)
+        except UserError as error:
+            own = continuation_job.own_id(queued)
+            if own is None or not isinstance(error, QueueFullError):
+                return Remaining(tuple(left), self.limit, problem=error)
+            continuation_job.requeue(own)
+            return Remaining(tuple(left), self.limit, own)
+        if last or self.accepted:
+            with contextlib.suppress(UserError):  # without it, the job starts in ten minutes
+                continuation_job.start_after(job, last)
+        return Remaining(tuple(left), self.limit, job)
 
-
-def follow(sweep: Sweep, workspace: Workspace, left: Left, journal: Journal, lease: Lease) -> str:
-    """The id of the job that submits what is left: one that waits already, or else a new one. Raises UserError."""
-    queued = queue.ask(sweep.paths.name, sweep.job_names, journal)
-    waiting = continuation_job.waiting(queued)
-    if waiting:
-        return waiting[0]
-    slurm = sweep.slurm(left.arrays[0].job)
-    last = queued.last_of_largest_array(continuation_job.LAST)
-    if last:
-        start = continuation_job.after(last)
-    elif _has_emptied(sweep, slurm):
-        start = continuation_job.AT_ONCE
-    else:
-        start = continuation_job.LATER
-    return continuation_job.submit(sweep, workspace, slurm, start, queued, lease)
-
-
-def _has_emptied(sweep: Sweep, slurm: SlurmOptions) -> bool:
-    """Whether there is room by now, for one of its jobs and the one that follows on: others have ended meanwhile."""
-    room = Limits.read(sweep.site).room(slurm).tasks
-    return room is None or room >= continuation_job.FEWEST_PLACES - 1
-
-
-def _follows(slurm: SlurmOptions, limits: Limits) -> bool:
-    """Whether a job submits what does not fit now: that is asked for, and the limits leave places for it."""
-    most = limits.most(slurm)
-    return slurm.follow_on and (most is None or most >= continuation_job.FEWEST_PLACES)
-
-
-def _all_fit(sweep: Sweep, arrays: list[Array], limits: Limits) -> bool:
-    for array in arrays:
-        slurm = sweep.slurm(array.job)
-        tasks = limits.room(slurm).tasks
-        if tasks is not None and tasks < len(array.packs):
+    def _is_alone(self, queued: queue.Queue) -> bool:
+        """Return whether the limit counts only jobs of this user, and these are only this sweep's continuation jobs."""
+        if not any(name in self.limit for name in PER_USER):
             return False
-        limits = limits.submitted(slurm, len(array.packs))
-    return True
+        jobs = output_of(["squeue", "--noheader", "--states=PENDING,RUNNING", f"--user={os.getuid()}", "--format=%F"])
+        return set(jobs) <= queued.follow_on.keys()
 
+    def cancel_continuation(self) -> None:
+        """Cancel the continuation job that this hpcbench has submitted, if any."""
+        if self.continuation is not None:
+            output_of(["scancel", self.continuation])
+            self.continuation = None
 
-def _divided(array: Array, room: int | None) -> tuple[Array, Array]:
-    fitting = len(array.packs) if room is None else room
-    return replace(array, packs=array.packs[:fitting]), replace(array, packs=array.packs[fitting:])
+    def _submit_continuation(self, slurm: SlurmOptions) -> str:
+        self.continuation = continuation_job.submit(self.sweep, self.workspace, slurm, self.lease)
+        self.capacity = self.capacity.less(1)
+        return self.continuation
+
+    def _queue(self) -> queue.Queue:
+        return queue.query(self.sweep.paths.name, self.sweep.job_names, self.journal)

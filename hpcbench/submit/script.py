@@ -1,4 +1,4 @@
-"""From a job to the text of its script: plain bash that runs with a bare `sbatch`, every value quoted."""
+"""Render the script of a job: plain bash that runs with a bare `sbatch`, with every value quoted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.store.workspace import SweepPaths, Workspace
-from hpcbench.submit.container import Needs, Words, words
+from hpcbench.submit.container import ContainerCommand, ContainerNeeds, container_command
 from hpcbench.submit.template import Template
 
 TEMPLATE = "job.sh.j2"
-LOG = "%A_%a_0_log.out"  # as submitit finds it
-# What an #SBATCH line may hold: no blank, quote, backslash or #, by which sbatch would read it as more than one option.
+LOG = "%A_%a_0_log.out"  # the name that submitit expects
+# Valid in an #SBATCH line: with a blank, quote, backslash or #, sbatch would read more than one option.
 _OPTION = re.compile(r"[a-z][a-z0-9-]*(?:=[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]+)?\Z")
-_EVERYBODYS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
+_SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
 
 
 class Launch(NamedTuple):
@@ -38,16 +38,19 @@ class Launch(NamedTuple):
 
 @dataclass(frozen=True)
 class ScriptWriter:
-    """Renders the scripts of one sweep."""
+    """Render the scripts of one sweep."""
 
     workspace: Workspace
     paths: SweepPaths
     site: Site
     experiment: Experiment
-    given: Path | None = None  # a template in place of the workspace's or the shipped one
+    given: Path | None = None  # replaces the template of the workspace and the shipped one
 
     def render(self, job: Job, python: str) -> str:
-        """The script of one job; `python` is the interpreter of its environment."""
+        """Return the script of a job; `python` is the interpreter of its environment.
+
+        Raise UserError if a value cannot be written, or if the template cannot be rendered.
+        """
         environment = self.site.environment(job.resources.environment)
         container = self._container(environment, job.resources)
         launch = self.launch(job, python)
@@ -76,9 +79,9 @@ class ScriptWriter:
             raise UserError(f"the script cannot be written: {error}", where=str(self.paths.script(job.name))) from error
 
     def _programs(self, job: Job, python: str) -> Path | None:
-        """The folder of programs that a command finds first, as after `activate`: that of its environment's Python.
+        """Return the folder of a command's environment, to come first on its PATH, as after `activate`; or None.
 
-        The Python that runs hpcbench, where a command has no environment, is none of its business.
+        The folder of hpcbench's own Python, for commands without an environment, is not on the PATH.
         """
         name = job.resources.environment
         environment = self.site.environment(name)
@@ -86,11 +89,11 @@ class ScriptWriter:
         if not chosen or environment.container or all(run.case.parameters.framework != COMMAND for run in job.runs):
             return None
         folder = Path(python).parent
-        return folder if folder.is_absolute() and str(folder) not in _EVERYBODYS else None
+        return folder if folder.is_absolute() and str(folder) not in _SYSTEM_FOLDERS else None
 
     @cached_property
     def template(self) -> Template:
-        """The template of these scripts."""
+        """Return the template of the scripts."""
         return Template(self.given) if self.given else Template.find(self.workspace, TEMPLATE)
 
     def _options(self, job: Job) -> list[str]:
@@ -105,34 +108,34 @@ class ScriptWriter:
         srun = srun_command(job.resources, self.site, job.width) if self.site.scheduler == "slurm" else []
         return Launch([*srun, *container.srun], [*container.prefix, python])
 
-    def _container(self, environment: Environment, resources: Resources) -> Words:
+    def _container(self, environment: Environment, resources: Resources) -> ContainerCommand:
         if environment.container is None:
-            return Words()
+            return ContainerCommand()
         if environment.container.runtime == "pyxis" and self.site.scheduler == "local":
             raise UserError(
-                f"the environment '{resources.environment}' is a container of pyxis, and that is a part of srun",
+                f"environment '{resources.environment}' is a container of pyxis, which requires srun",
                 where=f"site file of '{self.site.name}'",
-                hint="run it on the cluster, or name another runtime for this machine",
+                hint="run it on the cluster, or choose another container runtime for this machine",
             )
         root = str(self.workspace.root)
-        # jobs/ and results/ may be links to another file system.
+        # jobs/ and results/ may be links to another file system
         reached = (os.path.realpath(folder) for folder in (root, self.paths.jobs.parent, self.paths.results.parent))
-        needs = Needs((root, *dict.fromkeys(reached)), _variables(environment), resources.gpus_per_task > 0)
-        return words(environment.container, needs)
+        needs = ContainerNeeds((root, *dict.fromkeys(reached)), _variables(environment), resources.gpus_per_task > 0)
+        return container_command(environment.container, needs)
 
 
 def _variables(environment: Environment) -> dict[str, str]:
-    """What is exported. Some containers show the user's home, and what pip has put there is not the image's."""
+    """Return the variables to export. Some containers mount the home directory: ignore packages of pip there."""
     return {"PYTHONNOUSERSITE": "1", **environment.env} if environment.container else environment.env
 
 
 def _foreign(environment: Environment, name: str) -> bool:
-    """Whether Python packages of the login shell stay out: modules, lines of shell and users may want them in."""
+    """Return whether to hide Python packages of the login shell; modules and shell lines may need them."""
     return not (environment.modules or environment.setup or name == COMMAND)
 
 
 def checked(options: list[str]) -> list[str]:
-    """The same options. Raises ValueError for one that would not be one option in its #SBATCH line."""
+    """Return the options. Raise ValueError for one that an #SBATCH line cannot carry as one option."""
     for option in options:
         if not _OPTION.match(option):
             raise ValueError(f"an #SBATCH line cannot carry the option {option!r}")
@@ -141,21 +144,21 @@ def checked(options: list[str]) -> list[str]:
 
 
 def sbatch_options(job: Job, paths: SweepPaths, retry: Retry) -> list[str]:
-    """The #SBATCH lines of a job, without the leading dashes."""
+    """Return the #SBATCH options of a job, without the leading dashes."""
     slurm = job.resources.slurm
     throttle = f"%{slurm.max_running}" if slurm.max_running else ""
     return [
         f"job-name={paths.name}.{job.name}",
         f"array=0-{len(job.packs) - 1}{throttle}",
         f"output={paths.logs(job.name) / LOG}",
-        "open-mode=append",  # a job that is started anew goes on in its log
+        "open-mode=append",  # a requeued job continues its log
         "requeue" if retry.by_slurm else "no-requeue",
         *resource_options(job.resources, job.time, job.width),
     ]
 
 
 def resource_options(resources: Resources, time: str, width: int = 1) -> list[str]:
-    """The #SBATCH lines that say what a job asks for, which has room for `width` repetitions side by side."""
+    """Return the #SBATCH options for the resources of a job with `width` concurrent runs."""
     r, slurm = resources, resources.slurm
     options = [
         f"nodes={r.nodes}",
@@ -172,7 +175,7 @@ def resource_options(resources: Resources, time: str, width: int = 1) -> list[st
 
 
 def times_memory(memory: str, width: int) -> str:
-    """`32G` for twice 16G."""
+    """Return a multiple of an amount of memory: `32G` for 16G and 2."""
     number = memory.rstrip("KMGT")
     return f"{width * int(number)}{memory[len(number) :]}"
 
@@ -191,14 +194,15 @@ def _own_options(slurm: SlurmOptions) -> list[str]:
 
 
 def named_options(slurm: SlurmOptions, names: tuple[str, ...]) -> list[str]:
-    """Those of these options that are set."""
+    """Return the named options that are set."""
     return [f"{name}={getattr(slurm, name)}" for name in names if getattr(slurm, name) is not None]
 
 
 def srun_command(resources: Resources, site: Site, width: int = 1) -> list[str]:
-    """Return the words of srun for one run of a job in which `width` run side by side; these get their GPUs by name.
+    """Return the srun command of one run, in a job with `width` concurrent runs.
 
-    srun gets --cpus-per-task itself: since Slurm 22.05 it does not take it from sbatch.
+    Concurrent runs request their GPUs explicitly. --cpus-per-task is repeated, because srun does not take it from
+    sbatch since Slurm 22.05.
     """
     kind = f"{resources.slurm.gpu_type}:" if resources.slurm.gpu_type else ""
     gpus = f"gpu:{kind}{resources.tasks_per_node * resources.gpus_per_task}" if resources.gpus else "none"

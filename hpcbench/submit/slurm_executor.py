@@ -1,4 +1,4 @@
-"""Submitting through submitit, with our own script and without its pickles."""
+"""Submit a sweep's arrays through submitit, with the scripts of the sweep instead of pickles."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from submitit.slurm.slurm import SlurmExecutor
 
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Pack
-from hpcbench.slurm.client import answer, client_environment
+from hpcbench.slurm.client import client_environment, output_of
 from hpcbench.slurm.queue import find_by_name
-from hpcbench.slurm.submit_limits import is_full
+from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.submit.script import LOG
 from hpcbench.util.locking.flock import as_standard_input
 from hpcbench.util.locking.lease import Lease
 
 SBATCH_LIMIT_S = 60
 KILL_AFTER_S = 5
-_OUT_OF_TIME = (124, 128 + 9, -9)  # of timeout(1), which ends itself too where it had to kill
-# After words like these the job may be queued all the same: the intent stays open, and resume looks for it.
+_OUT_OF_TIME = (124, 128 + 9, -9)  # exit status of timeout(1); it kills itself, too, if it had to kill the command
+# After such a message the job may be in the queue: the intent stays open, and resume searches for the job.
 _UNCERTAIN = re.compile(r"contact|timed? ?out|connect|communicat|zero bytes|no answer|no job id|killed", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Array:
-    """What one sbatch submits: packs of one job, and the wall time of each where it is not that of the script."""
+    """The job bundles of one sbatch, and the time limit of each if it differs from that of the script."""
 
     job: str
     packs: tuple[Pack, ...]
@@ -45,7 +46,7 @@ class Array:
 
 
 class ScriptExecutor(SlurmExecutor):
-    """submitit's executor for a script that is already written: no function, no pickle, no parameters."""
+    """submitit's executor for a script that exists already: without function, pickle and parameters."""
 
     def __init__(self, script: Path, folder: Path, options: list[str], arguments: list[str]) -> None:
         super().__init__(folder)
@@ -54,17 +55,17 @@ class ScriptExecutor(SlurmExecutor):
         self._arguments = arguments
 
     def submit_script(self, lease: Lease) -> str:
-        """Run sbatch; return the array's id. Raises submitit's errors where sbatch says no.
+        """Run sbatch; return the id of the array. Raise FailedJobError or FailedSubmissionError if sbatch fails.
 
-        An sbatch that outlives this process holds the sweep's lock until it has its answer: whoever looks for its job
-        before that would find none, and submit it again. submitit lets a program inherit no descriptor but these three.
+        An sbatch that outlives this process holds the sweep's lock until it ends. Otherwise another hpcbench would not
+        find its job, and submit it again. submitit passes only the standard streams on, so the lock is one of them.
         """
         try:
             with as_standard_input(lease.fileno()):
                 return str(self._submit_command("").job_id)
         finally:
             for link in Path(self.folder).glob(".submission_file_*.sh"):
-                link.unlink()  # submitit's temporary name for the script that it keeps beside the logs
+                link.unlink()  # submitit's temporary name for its copy of the script
 
     def _make_submission_file_text(self, command: str, uid: str) -> str:
         return self._script.read_text()
@@ -75,37 +76,49 @@ class ScriptExecutor(SlurmExecutor):
 
     @staticmethod
     def _get_job_id_from_submission_command(string: bytes | str) -> str:
-        """`123` or `123;cluster`, on the last line: sites print greetings before it."""
+        """Return the id from `123` or `123;cluster` on the last line: some sites print a greeting before it."""
         text = string.decode() if isinstance(string, bytes) else string
         job_id = (text.strip().splitlines() or [""])[-1].partition(";")[0]
         if not job_id.isdigit():
-            raise FailedSubmissionError(f"sbatch answered {text!r}, which has no job id")
+            raise FailedSubmissionError(f"sbatch printed {text!r}, which has no job id")
         return job_id
 
 
 def check_available() -> None:
-    """Raises UserError where there is no Slurm to submit to, or another one than this machine's is asked for."""
+    """Raise UserError if a Slurm command is missing, or if the shell chooses another cluster than this machine's."""
     for command in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(command) is None:
             raise UserError(
-                f"{command} was not found, so nothing can be submitted",
-                hint="run this on a login node, or on this machine alone with --local",
+                f"{command} not found, so hpcbench cannot submit jobs",
+                hint="run hpcbench on a login node, or add --local to use only this machine",
             )
     for variable in ("SLURM_CLUSTERS", "SBATCH_CLUSTERS"):
         if os.environ.get(variable):
             raise UserError(
-                f"is set to {os.environ[variable]}, and hpcbench submits to the cluster of this machine alone",
+                f"set to {os.environ[variable]}, but hpcbench submits only to the cluster of this machine",
                 where=variable,
-                hint=f"unset {variable}, on a login node of that cluster",
+                hint=f"run hpcbench on a login node of that cluster, after: unset {variable}",
             )
 
 
 class QueueFullError(UserError):
-    """Slurm has no room for an array now: it may have later."""
+    """sbatch refused a job because there are too many jobs. The same job can be submitted later.
+
+    `limit` describes the limit.
+    """
+
+    def __init__(self, job: str, limit: str, paths: SweepPaths) -> None:
+        hint = f"when other jobs have ended, run: hpcbench resume {paths.name} --missing"
+        super().__init__(f"sbatch refused {job}: {limit}", hint=hint)
+        self.limit = limit
 
 
 def submit(sweep: Sweep, array: Array, journal: Journal, lease: Lease) -> str:
-    """Submit an array; return its id. Raises UserError, with sbatch's own words, where it says no."""
+    """Submit an array; return its id.
+
+    Raise QueueFullError if there are too many jobs. Raise UserError, with the message of sbatch, if sbatch refuses the
+    array for another reason, fails, or exceeds SBATCH_LIMIT_S.
+    """
     paths = sweep.paths
     batch = Batch(paths, f"{array.job}.{secrets.token_hex(4)}")
     packs.write(paths.packs(batch.name), array.packs)
@@ -115,41 +128,52 @@ def submit(sweep: Sweep, array: Array, journal: Journal, lease: Lease) -> str:
     lease.check()
     journal.submitting(batch)
     try:
-        with without_submitits_words():
+        with without_submitit_output():
             slurm_id = executor.submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
-        words = words_of(error)
-        if is_full(words):
-            journal.rejected(batch, words)
-            raise QueueFullError(words) from error
-        if getattr(error.__cause__, "returncode", None) in _OUT_OF_TIME:
-            raise UserError(
-                f"sbatch gave no answer for {array.job} in {SBATCH_LIMIT_S} s",
-                where=str(paths.script(array.job)),
-                hint=f"is slurmctld up? Go on with: hpcbench resume {paths.name}, which looks for the job before it "
-                "submits it again",
-            ) from error
-        if not _UNCERTAIN.search(words):
-            journal.rejected(batch, words)
-        raise UserError(
-            f"sbatch refused {array.job}: {words}",
-            where=str(paths.script(array.job)),
-            hint="if the experiment or the site file is wrong, mend it and start a new sweep; "
-            f"else go on with: hpcbench resume {paths.name}",
-        ) from error
+        limit = exceeded_limit(message_of(error))
+        # An sbatch that timeout(1) ended while it was trying again may have succeeded.
+        found = find_by_name(batch.slurm_name, batch.uid) if limit and _timed_out(error) else None
+        if found is None:
+            raise _refusal(array, batch, journal, error) from error
+        slurm_id = found
     journal.submitted(batch, slurm_id)
     return slurm_id
 
 
+def _refusal(array: Array, batch: Batch, journal: Journal, error: FailedJobError | FailedSubmissionError) -> UserError:
+    """Record in the journal that sbatch refused a batch, if that is certain; return the error for the user."""
+    paths, message = batch.paths, message_of(error)
+    script = str(paths.script(array.job))
+    limit = exceeded_limit(message)
+    if limit:
+        journal.rejected(batch, message)
+        if not _timed_out(error):
+            paths.packs(batch.name).unlink()
+            shutil.rmtree(paths.logs(batch.name), ignore_errors=True)
+        return QueueFullError(array.job, limit, paths)
+    if _timed_out(error):
+        hint = f"check `scontrol ping`, then run: hpcbench resume {paths.name} (it submits no job a second time)"
+        return UserError(f"sbatch did not respond for {array.job} within {SBATCH_LIMIT_S} s", where=script, hint=hint)
+    if not _UNCERTAIN.search(message):
+        journal.rejected(batch, message)
+    hint = f"correct the experiment or the site file and start a new sweep; otherwise run: hpcbench resume {paths.name}"
+    return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
+
+
+def _timed_out(error: Exception) -> bool:
+    return getattr(error.__cause__, "returncode", None) in _OUT_OF_TIME
+
+
 def _limited() -> list[str]:
-    """The words before a command that end it in time, even where hpcbench is gone by then."""
+    """Return the words before a command that end it in time, even if hpcbench is gone by then."""
     if shutil.which("timeout") is None:
         return []
     return ["timeout", "-k", str(KILL_AFTER_S), str(SBATCH_LIMIT_S)]
 
 
 def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
-    """What wins over the #SBATCH lines of the script."""
+    """Return the options that override the #SBATCH lines of the script."""
     throttle = sweep.slurm(array.job).max_running if len(array.packs) > 1 else None
     options = [
         f"--job-name={batch.slurm_name}",
@@ -160,38 +184,38 @@ def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
 
 
 def adopt_orphans(journal: Journal) -> None:
-    """Find the ids of batches with which hpcbench died between sbatch and the journal, by their names in Slurm.
+    """Complete batches whose hpcbench died between sbatch and the journal: find their ids in Slurm by job name.
 
-    Raises UserError where it cannot be known: Slurm may hide the jobs of somebody else.
+    Raise UserError if this is impossible, because Slurm may hide the jobs of other users, or if Slurm does not respond.
     """
     for batch in [batch for batch in journal.accepted if batch.slurm_id is None]:
         slurm_id = find_by_name(batch.slurm_name, batch.uid)
         if slurm_id is None and not batch.ours:
             raise UserError(
-                f"the user with number {batch.uid} was submitting {batch.name} when their hpcbench died, and only they "
-                "can tell whether Slurm has it",
+                f"the hpcbench of the user with uid {batch.uid} died while it submitted {batch.name}; only this user "
+                "can find out whether Slurm accepted it",
                 where=str(batch.paths.journal),
-                hint=f"let them run: hpcbench resume {batch.paths.name}",
+                hint=f"ask this user to run: hpcbench resume {batch.paths.name}",
             )
         if slurm_id is None:
-            journal.rejected(batch, "hpcbench died before Slurm had it")
+            journal.rejected(batch, "hpcbench died before Slurm accepted it")
         else:
             journal.submitted(batch, slurm_id)
 
 
 def cancel(arrays: Iterable[str], journal: Journal) -> None:
-    """Cancel whole arrays, given by their ids. Raises UserError where scancel fails."""
+    """Cancel complete arrays by their ids. Raise UserError if scancel fails."""
     for slurm_id in arrays:
-        answer(["scancel", slurm_id])
+        output_of(["scancel", slurm_id])
         journal.cancelled(slurm_id)
 
 
-def words_of(error: FailedJobError | FailedSubmissionError) -> str:
-    """sbatch's own words on one line."""
+def message_of(error: FailedJobError | FailedSubmissionError) -> str:
+    """Return the message of sbatch on one line."""
     lines = str(error).splitlines()
     return " ".join(line.removeprefix("sbatch: error: ").strip() for line in lines) or "no reason given"
 
 
-def without_submitits_words() -> AbstractContextManager[object]:
-    """submitit prints on stderr what its error says again."""
+def without_submitit_output() -> AbstractContextManager[object]:
+    """Suppress what submitit prints on standard error: its exception has the same message."""
     return contextlib.redirect_stderr(io.StringIO())

@@ -1,4 +1,4 @@
-"""The Jinja templates of scripts. A workspace may have its own, which gets plain data, little time and memory."""
+"""Render the Jinja templates of scripts. Templates of a workspace get plain data, and limited time and memory."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hpcbench.util.package_data import shipped
 OF_FOLLOW_ON = "follow-on.sh.j2"
 OF_SEARCH = "search.sh.j2"
 MAX_S = 10.0
-MAX_TEXT = 4 * 2**20  # Slurm's own limit of a script (max_script_size in slurm.conf(5))
+MAX_TEXT = 4 * 2**20  # Slurm's limit of a script (max_script_size in slurm.conf(5))
 MAX_MEMORY = 256 * 2**20
 
 
 def quoted(value: object) -> str:
-    """One shell word, whatever is in it. Raises ValueError for what no script line can carry."""
+    """Return a value as one shell word. Raise ValueError if it contains a NUL character."""
     text = str(value)
     if "\0" in text:
         raise ValueError("a value contains a NUL character")
@@ -38,23 +38,23 @@ def quoted(value: object) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """A template whose values the filter `sh` makes shell words."""
+    """A template of a script. Its filter `sh` turns a value into one shell word."""
 
     file: Path
 
     @classmethod
     def find(cls, workspace: Workspace, name: str) -> Template:
-        """The workspace's own template where it has one, else the shipped one."""
+        """Return the workspace's template with this name, or the shipped one if the workspace has none."""
         own = workspace.root / "templates" / name
         return cls(own if own.is_file() else shipped("templates") / name)
 
     @property
     def is_own(self) -> bool:
-        """Whether it is not the shipped one."""
+        """Return whether the template is not a shipped one."""
         return self.file.parent != shipped("templates")
 
     def render(self, **values: Any) -> str:
-        """The script. Raises UserError, which names the template, where it fails or has no end."""
+        """Return the script. Raise UserError if rendering fails or exceeds a limit of time or size."""
         parts, size = [], 0
         try:
             with limits.deadline(MAX_S), limits.memory(MAX_MEMORY):
@@ -65,8 +65,8 @@ class Template:
                     parts.append(part)
         except UserError:
             raise
-        except Exception as error:  # a template of the workspace can raise anything
-            why = "it takes too much memory" if isinstance(error, MemoryError) else error
+        except Exception as error:  # a workspace's template can raise any exception
+            why = "it exceeds the memory limit" if isinstance(error, MemoryError) else error
             raise UserError(f"the template cannot be rendered: {why}", where=str(self.file)) from error
         script = "".join(parts)
         refuse_secrets(script, str(self.file))
@@ -90,7 +90,7 @@ class Template:
 
 
 def script_of_hpcbench(name: str, paths: SweepPaths, options: Sequence[str], workspace: Workspace) -> str:
-    """The script of a job in which hpcbench itself runs, from a template. Raises UserError where it has mistakes."""
+    """Return the script of a job that runs hpcbench. Raise UserError if its template cannot be rendered."""
     return Template.find(workspace, name).render(
         version=hpcbench.__version__,
         options=options,
@@ -101,7 +101,7 @@ def script_of_hpcbench(name: str, paths: SweepPaths, options: Sequence[str], wor
 
 
 def _plain(value: Any) -> Any:
-    """Data without methods that do something: a path could write files."""
+    """Return a value without methods that have effects: a path could write files."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     return str(value) if isinstance(value, Path) else value

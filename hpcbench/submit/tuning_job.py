@@ -1,4 +1,4 @@
-"""The job of a search: one allocation, in which hpcbench itself runs setting after setting."""
+"""Submit the job of a search: one allocation in which hpcbench runs one configuration after another."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from hpcbench.util.locking.lease import Lease
 def submit_search(
     sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, journal: Journal, lease: Lease
 ) -> str:
-    """Submit the job of a search of so many `measurements` at most; its id. Raises UserError, with sbatch's own words,
-    where it says no."""
+    """Submit the job of a search with at most `measurements` measurements; return its id.
+
+    Raise UserError, with the message of sbatch, if sbatch refuses it, or if the script cannot be written.
+    """
     content = render(plan, measurements, sweep.paths, workspace)
     try:
-        sweep.paths.logs(SEARCH).mkdir(parents=True, exist_ok=True)  # of a bare sbatch
+        sweep.paths.logs(SEARCH).mkdir(parents=True, exist_ok=True)  # for a bare sbatch
         with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
             file.write(content)
     except OSError as error:
@@ -35,7 +37,7 @@ def submit_search(
 
 
 def render(plan: Plan, measurements: int, paths: SweepPaths, workspace: Workspace) -> str:
-    """Its script. Raises UserError where the template cannot be rendered."""
+    """Return the script of the job. Raise UserError if the template cannot be rendered."""
     options = [
         f"job-name={paths.name}.{SEARCH}",
         "array=0-0",
@@ -48,14 +50,14 @@ def render(plan: Plan, measurements: int, paths: SweepPaths, workspace: Workspac
 
 
 def job_of(plan: Plan, measurements: int) -> Job:
-    """The job as a plan has jobs: one node for its wall time, however many repetitions there will be in it."""
+    """Return the search as a job of a plan: its nodes for its time limit, whatever the number of runs."""
     first = plan.jobs[0]
     slurm = first.resources.slurm.model_copy(update={"time": _time(plan, measurements)})
     return Job(SEARCH, replace(first.resources, slurm=slurm), (first.runs[:1],))
 
 
 def _time(plan: Plan, measurements: int) -> str:
-    """`slurm.pack_walltime`, else what so many measurements may take, as far as the partition allows."""
+    """Return `slurm.pack_walltime`, or the time limit of all measurements within that of the partition."""
     resources = plan.jobs[0].resources
     if resources.slurm.pack_walltime:
         return resources.slurm.pack_walltime

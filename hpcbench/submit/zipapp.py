@@ -1,7 +1,7 @@
-"""What runs on nodes, as one zipapp file: in any environment, and one file to open on a parallel file system.
+"""Pack the code for compute nodes into one zipapp file, which is one file to open on a parallel file system.
 
-A zipapp keeps no bytecode, and each run starts Python at least once, which would compile all that it imports. So
-the file carries the bytecode for hpcbench's own Python, too: one of another version compiles the source in its place.
+Python saves no bytecode for a zipapp, so each start of Python would compile all imported modules. The file therefore
+has the bytecode for hpcbench's own Python, too; other versions compile the source.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 from hpcbench.util.package_data import PACKAGE
 
-CARRIED = "hpcbench_carried"  # no name that could stand for the installed package
+CARRIED = "hpcbench_carried"  # not the name of the installed package
 PARTS = ("core", "models", "node")
-# They load a framework, which takes seconds anyway, and some frameworks look for the source of what they compile.
+# Without bytecode: loading a framework takes seconds, and some frameworks need the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
-# Read by whatever Python starts it: the words of Python 3.6 and older, too.
+# Must parse on any Python, including 3.6 and older.
 _MAIN = f"""import sys
 
 if sys.version_info < (3, 8):
@@ -38,7 +38,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own: equal code gives an equal file
 
 @lru_cache(maxsize=1)
 def node_zipapp() -> bytes:
-    """The content of node.pyz, the same bytes for the same code."""
+    """Return the content of node.pyz: the same bytes for the same code."""
     buffer = io.BytesIO()
     files = {"__main__.py": _MAIN.encode(), f"{CARRIED}/__init__.py": b""}
     for path in _sources():
@@ -51,7 +51,7 @@ def node_zipapp() -> bytes:
 
 
 def is_of_this_code(file: Path) -> bool:
-    """Whether a node.pyz carries the same sources as this hpcbench, with the bytecode of whichever Python."""
+    """Return whether a node.pyz has the same sources as this hpcbench; the bytecode may differ."""
     try:
         return _checksums(file) == _checksums(io.BytesIO(node_zipapp()))
     except zipfile.BadZipFile:
@@ -68,9 +68,9 @@ def _sources() -> list[Path]:
 
 
 def _bytecode(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """For each source its bytecode, valid whatever the time of the source: https://peps.python.org/pep-0552/.
+    """Return the bytecode of each source, valid for any modification time: https://peps.python.org/pep-0552/.
 
-    A new process makes the same of the same code; one that has run for a while does not.
+    A new process compiles it, because its bytecode is reproducible; that of a long-running process is not.
     """
     with tempfile.TemporaryDirectory() as folder:
         for name, source in sources.items():

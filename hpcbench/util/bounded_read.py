@@ -7,30 +7,30 @@ from pathlib import Path
 from typing import IO
 
 # Limit of a whole file, and of a line. A record with the largest number of samples has about 2 MB.
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 def content(path: Path) -> bytes:
     """Return the content of a file.
 
-    Raise ValueError if the file is larger than MOST_BYTES, and OSError if it cannot be read.
+    Raise ValueError if the file is larger than MAX_BYTES, and OSError if it cannot be read.
     """
     with path.open("rb") as file:
-        found = file.read(MOST_BYTES + 1)
-    if len(found) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES // 2**20} MB")
+        found = file.read(MAX_BYTES + 1)
+    if len(found) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MB")
     return found
 
 
 def lines(file: IO[bytes], *, whole: bool = False) -> Iterator[bytes]:
     """Yield the lines of an open file from its current position, without line ends.
 
-    A line longer than MOST_BYTES is cut there; the cut line is not valid JSON. With `whole`, a last line without a
+    A line longer than MAX_BYTES is cut there; the cut line is not valid JSON. With `whole`, a last line without a
     line end is left out: another process may still be writing it.
     """
-    while line := file.readline(MOST_BYTES):
-        if whole and not line.endswith(b"\n") and len(line) < MOST_BYTES:
+    while line := file.readline(MAX_BYTES):
+        if whole and not line.endswith(b"\n") and len(line) < MAX_BYTES:
             return
         yield line.rstrip(b"\r\n")
-        while len(line) == MOST_BYTES and not line.endswith(b"\n"):  # skip the rest of a cut line
-            line = file.readline(MOST_BYTES)
+        while len(line) == MAX_BYTES and not line.endswith(b"\n"):  # skip the rest of a cut line
+            line = file.readline(MAX_BYTES)

@@ -32,25 +32,25 @@ def test_a_cluster_is_told_from_its_login_node(cluster):
     found = places(cluster, expect=0)
     site, machine = found["site"], found["this machine"]
     assert "cluster accounting" in site["Slurm"]["found"]
-    assert site["nodes that take jobs"]["found"] == "cpu 4 of 4, gpu 2 of 2, debug 4 of 4, low 4 of 4"
-    assert site["accounting"]["found"].startswith("sacct answers")
+    assert site["usable nodes"]["found"] == "cpu 4 of 4, gpu 2 of 2, debug 4 of 4, low 4 of 4"
+    assert site["accounting"]["found"].startswith("sacct responds")
     assert site["MaxArraySize"]["found"] == "10001"
     assert level(site, "shared nodes") == "note"
     assert level(site, "mine") == "ok"
-    assert "--on-node looks at a node" in machine["login node"]["mend"]
+    assert "--on-node` checks a node" in machine["login node"]["action"]
 
 
 def test_a_site_file_that_disagrees_with_the_cluster_is_a_problem(cluster):
     sections = {"limits": {"max_array_size": 50000}, "partitions": {"fat": {}}}
     site = places(cluster, expect=1, **sections)["site"]
     assert site["MaxArraySize"]["found"] == "10001, and 50000 in the site file"
-    assert site["partitions"]["found"] == "Slurm has no 'fat', which the site names"
+    assert site["partitions"]["found"] == "the site names 'fat', which Slurm does not have"
 
 
 def test_a_cluster_without_accounting_is_told(bare_cluster):
     site = places(bare_cluster, expect=0)["site"]
     assert (level(site, "accounting"), site["accounting"]["found"]) == ("note", "none")
-    assert site["MaxSubmitJobs"]["found"] == "not told: no accounting"
+    assert site["MaxSubmitJobs"]["found"] == "unknown (no accounting)"
 
 
 @several_cpus
@@ -66,7 +66,7 @@ def test_a_node_of_each_partition_is_looked_at_by_a_small_job(cluster, slurm):
         assert {"timer", "governor", "SMT", "CPU quota", "background load", "noise floor"} <= set(node)
     assert "GPU binding" not in found["debug"]
     assert level(found["gpu"], "GPU binding") == "problem"
-    assert "asked: 2 GPUs; given: 0,1 and 0,1; the driver shows 0 GPUs" in found["gpu"]["GPU binding"]["found"]
+    assert "requested: 2 GPUs; given: 0,1 and 0,1; the driver shows 0 GPUs" in found["gpu"]["GPU binding"]["found"]
     assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""
     assert not (cluster.workspace / "jobs").exists()
 
@@ -78,7 +78,7 @@ def test_a_job_measures_what_its_node_can_do_at_most(cluster):
     (machine,) = read_peaks(Workspace(cluster.workspace), pytest.fail)
     numbers = {f"cpu_{peak.cpus}_float32_flops_per_s": peak.flops_per_s for peak in machine.measurements}
     assert numbers.items() <= found["CPU peaks"]["numbers"].items()
-    assert found["peaks"]["found"].startswith("kept in results/.machines/")
+    assert found["peaks"]["found"].startswith("saved in results/.machines/")
 
 
 @several_cpus
@@ -93,7 +93,7 @@ def test_a_job_that_does_not_start_is_told_and_cancelled(cluster, slurm):
     sections = {"slurm": {"options": {"begin": "now+1hour"}}}
     found = places(cluster, "--on-node", "--partition", "debug", "--wait", "2", expect=0, **sections)
     assert level(found["debug"], "job") == "warning"
-    assert "it did not start in 2 s, and is cancelled" in found["debug"]["job"]["found"]
+    assert "the job did not start in 2 s; cancelled" in found["debug"]["job"]["found"]
     assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""
 
 
@@ -105,5 +105,5 @@ def test_a_job_that_is_refused_is_a_problem(cluster):
 
 def test_a_partition_that_is_not_there_is_a_mistake(cluster):
     done = cluster("doctor", "--on-node", "--partition", "gpus", expect=2)
-    assert "no partition is called 'gpus'" in done.stderr
+    assert "partition 'gpus' not found" in done.stderr
     assert "did you mean 'gpu'?" in done.stderr

@@ -1,36 +1,35 @@
-"""How many jobs fit under a limit of a real Slurm: as many as are computed, and not one more."""
+"""Limits that a real Slurm enforces: how sbatch words a refusal, and how many jobs of a sweep are submitted."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+from collections import Counter
 
 import pytest
 
-from hpcbench.config.site import Site
-from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.slurm.submit_limits import Limits, Room, is_full
+from hpcbench.slurm.submit_limits import exceeded_limit
 
-SITE = Site(name="cluster", scheduler="slurm")
-OTHER = "nobody"  # jobs of somebody else
+OTHER = "nobody"  # the user of other jobs
 
 
 @pytest.fixture
-def submit(accounting_cluster, slurm, monkeypatch):
+def submit(slurm, cluster):
     """Submit held jobs as one array, in a cluster with limits; they and the limits are gone afterwards."""
-    monkeypatch.setenv("SLURM_CONF", accounting_cluster["SLURM_CONF"])
     slurm("sacctmgr", "-i", "add", "qos", "few", "set", "MaxSubmitJobsPerUser=5")
     slurm("sacctmgr", "-i", "add", "qos", "short", "set", "MaxWall=1", "Flags=DenyOnLimit", "GrpSubmitJobs=9")
+    slurm("sacctmgr", "-i", "add", "qos", "single", "set", "MaxSubmitJobsPerAccount=4")
     slurm("sacctmgr", "-i", "add", "account", "department", "set", "GrpSubmitJobs=12")
     slurm("sacctmgr", "-i", "add", "account", "laboratory", "parent=department", "set", "MaxSubmitJobs=7")
     for user in ("root", OTHER):
-        slurm("sacctmgr", "-i", "add", "user", user, "account=laboratory", "set", "qos=normal,few,short")
-    slurm("sacctmgr", "-i", "modify", "user", "root", "where", "account=root", "set", "qos+=few,short")
+        slurm("sacctmgr", "-i", "add", "user", user, "account=laboratory", "set", "qos=normal,few,short,single")
+    slurm("sacctmgr", "-i", "modify", "user", "root", "where", "account=root", "set", "qos+=few,short,single")
 
     def submitted(tasks, *options, user="root", **asked):
         words = [f"--{name}={value}" for name, value in asked.items()]
         words += [f"--array=0-{tasks - 1}", "--hold", "--job-name=limits", "--chdir=/tmp", "--output=/dev/null"]
         command = ["sbatch", "--parsable", f"--uid={user}", *words, *options, "--wrap=true"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=cluster.variables, capture_output=True, text=True, timeout=60)
 
     yield submitted
     slurm("scancel", "--name=limits")
@@ -38,71 +37,78 @@ def submit(accounting_cluster, slurm, monkeypatch):
     for user in ("root", OTHER):
         slurm("sacctmgr", "-i", "remove", "user", user, "where", "account=laboratory")
     slurm("sacctmgr", "-i", "delete", "account", "laboratory,department")
-    slurm("sacctmgr", "-i", "delete", "qos", "few,short")
+    slurm("sacctmgr", "-i", "delete", "qos", "few,short,single")
 
 
-def room(**asked: str) -> Room:
-    return Limits.read(SITE).room(SlurmOptions.model_validate(asked))
-
-
-def test_a_qos_takes_as_many_jobs_of_a_user_as_are_computed_and_not_one_more(submit):
-    assert room(qos="few") == Room(5, "MaxSubmitJobsPerUser of QOS few: 0 of 5 jobs")
-    assert submit(3, qos="few").returncode == 0
-    assert room(qos="few") == Room(2, "MaxSubmitJobsPerUser of QOS few: 3 of 5 jobs")
-    refused = submit(3, qos="few")
-    assert "QOSMaxSubmitJobPerUserLimit" in refused.stderr
-    assert is_full(refused.stderr)
-    assert submit(2, qos="few").returncode == 0
-    assert room(qos="few").tasks == 0
-
-
-def test_jobs_of_others_count_for_the_account_above(submit):
-    mine = SlurmOptions(account="laboratory")
-    limits = Limits.read(SITE)
-    words = "MaxSubmitJobs of user root under account laboratory: 0 of 7 jobs"
-    assert limits.room(mine) == Room(7, words)
-    done = submit(6, account="laboratory", user=OTHER)
-    assert done.returncode == 0, done.stderr
-    assert room(account="laboratory") == Room(6, "GrpSubmitJobs of account department: 6 of 12 jobs")
-    refused = submit(7, account="laboratory")
-    assert "AssocGrpSubmitJobsLimit" in refused.stderr
-    assert is_full(refused.stderr)
-    assert submit(6, account="laboratory").returncode == 0
-    assert room(account="laboratory").tasks == 0
-
-
-def test_what_was_submitted_is_counted_as_slurm_counts_it(submit):
-    asked = SlurmOptions(account="laboratory", qos="few", partition="debug")
-    before = Limits.read(SITE)
-    assert submit(4, account="laboratory", qos="few", partition="debug").returncode == 0
-    counted, told = before.submitted(asked, 4).used, Limits.read(SITE).used
-    changed = {name for name in told if told[name] != before.used.get(name, 0)}
-    assert changed, "the jobs are there"
-    assert {name: counted.get(name) for name in changed} == {name: told[name] for name in changed}
-
-
-def test_a_job_that_will_never_be_taken_is_not_one_too_many(submit):
+def test_refusals_for_too_many_jobs_are_known_from_others(submit):
+    refused = {
+        "QOSMaxSubmitJobPerUserLimit": submit(6, qos="few"),
+        "AssocMaxSubmitJobLimit": submit(8, account="laboratory"),
+        "QOSGrpSubmitJobsLimit": submit(10, qos="short", time="1"),
+        "MaxSubmitJobsPerAccount": submit(5, qos="single"),
+    }
+    assert submit(6, account="laboratory", user=OTHER).returncode == 0
+    refused["AssocGrpSubmitJobsLimit"] = submit(7, account="laboratory")
+    for reason, done in refused.items():
+        assert done.returncode
+        assert exceeded_limit(done.stderr).endswith(f"({reason})"), done.stderr
     too_long = submit(1, qos="short", time="10")
     assert "Job violates accounting/QOS policy" in too_long.stderr
-    assert not is_full(too_long.stderr)
-    assert not is_full(submit(1, qos="unheard-of").stderr)
-    assert submit(9, qos="short", time="1").returncode == 0
-    assert is_full(submit(1, qos="short", time="1").stderr)
+    for other in (too_long, submit(1, qos="unknown"), submit(10**6)):
+        assert other.returncode
+        assert exceeded_limit(other.stderr) == "", other.stderr
 
 
-def test_the_limits_hold_while_slurmdbd_is_down(submit, monkeypatch, tmp_path):
-    """An sacctmgr that fails stands for it: the cluster is needed by other tests."""
-    assert submit(3, qos="few").returncode == 0
-    (tmp_path / "sacctmgr").write_text("#!/bin/sh\necho 'Connection refused' >&2\nexit 1\n")
-    (tmp_path / "sacctmgr").chmod(0o755)
-    with monkeypatch.context() as without:
-        without.setenv("PATH", str(tmp_path), prepend=":")
-        assert room(qos="few") == Room(2, "MaxSubmitJobsPerUser of QOS few: 3 of 5 jobs")
+def sweep(cluster, cases, expect=0, **slurm):
+    """Submit a sweep of jobs that wait for a date; return stderr."""
+    content = {
+        "name": "trial",
+        "measure": {"repetitions": 1, "retries": 0},
+        "matrix": {"seed": {"range": [1, cases]}},
+        "parameters": {"framework": "command", "command": "true"},
+        "slurm": {"time": "00:01:00", "mem": "200M", "options": {"begin": "now+1hour"}, **slurm},
+    }
+    (cluster.workspace / "trial.yaml").write_text(json.dumps(content))
+    return cluster("sweep", "trial.yaml", expect=expect).stderr
 
 
-def test_a_cluster_without_accounting_is_limited_by_what_its_controller_keeps(plain_cluster, monkeypatch):
-    monkeypatch.setenv("SLURM_CONF", plain_cluster["SLURM_CONF"])
-    found = room(qos="few", account="laboratory")
-    assert found.limit.startswith("MaxJobCount of the cluster: ")
-    assert found.tasks is not None
-    assert 0 < found.tasks < 50000
+def queued(slurm):
+    """The number of jobs of a sweep's arrays in the queue, and of continuation jobs, with what these wait for."""
+    rows = slurm("squeue", "--noheader", "--array", "--format=%j|%E").splitlines()
+    ours = [row.split("|") for row in rows if row.startswith("trial")]
+    waits = [dependency for name, dependency in ours if name.endswith(".follow-on")]
+    return len(ours) - len(waits), waits
+
+
+@pytest.fixture
+def cleared(cluster, submit):
+    yield
+    cluster("cancel", "latest", expect=None)
+
+
+@pytest.mark.usefixtures("cleared")
+def test_a_qos_is_filled_exactly_and_the_rest_is_left(cluster, submit, slurm):
+    assert submit(1, qos="few").returncode == 0
+    said = sweep(cluster, 9, qos="few")
+    assert "5 jobs of" in said
+    assert "your limit on jobs in the queue in this QOS is reached (QOSMaxSubmitJobPerUserLimit)" in said
+    assert queued(slurm) == (4, [])
+    assert Counter(cluster.states()) == {"pending": 4, "planned": 5}
+
+
+@pytest.mark.usefixtures("cleared")
+def test_jobs_of_other_users_count_for_the_account_and_the_continuation_job_has_a_place(cluster, submit, slurm):
+    assert submit(6, account="laboratory", user=OTHER).returncode == 0
+    said = sweep(cluster, 20, account="laboratory", follow_on=True)
+    assert "15 jobs of" in said
+    assert "continuation job" in said
+    jobs, (dependency,) = queued(slurm)
+    assert jobs == 5
+    assert dependency.count("afterany:") == 3
+
+
+@pytest.mark.usefixtures("cleared")
+def test_another_refusal_is_an_error_that_quotes_slurm(cluster, submit, slurm):
+    said = sweep(cluster, 3, expect=2, qos="short", time="00:10:00")
+    assert "Job violates accounting/QOS policy" in said
+    assert queued(slurm) == (0, [])

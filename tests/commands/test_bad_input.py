@@ -132,7 +132,7 @@ def test_a_wrong_partition_of_the_site_file_is_blamed_on_the_site_file(command_l
 def test_submitting_where_there_is_no_slurm_says_so(command_line):
     site = command_line.site(scheduler="slurm")
     done = command_line("sweep", command_line.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
-    assert "sbatch was not found" in done.stderr
+    assert "sbatch not found" in done.stderr
     assert not (command_line.workspace / "jobs").exists()
 
 
@@ -143,7 +143,7 @@ def test_a_slurm_that_does_not_answer_is_no_reason_to_run_here_with_a_fake_scont
     scontrol.chmod(0o755)
     env = {"PATH": f"{scontrol.parent}:{os.environ['PATH']}", "SLURM_CONF": "/etc/slurm/slurm.conf"}
     done = command_line("sweep", command_line.experiment(), expect=2, env=env)
-    assert "does not answer" in done.stderr
+    assert "does not respond" in done.stderr
     assert "--local" in done.stderr
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.doctor.cluster import Association, Cluster, Nodes
+from hpcbench.slurm.cluster_query import Association, Cluster, Nodes
 
 CONFIG = {
     "ClusterName": "big",
@@ -45,7 +45,7 @@ def cluster() -> Callable[..., Cluster]:
             "site": make_site(),
             "nodes": {"cpu": Nodes(10, 9, "EXCLUSIVE"), "gpu": Nodes(2, 2, "EXCLUSIVE")},
             "associations": (Association("proj1", "normal", ("long", "normal"), 100),),
-            "sacct_answers": True,
+            "sacct_responds": True,
         }
         return Cluster({**CONFIG, **(config or {})}, **{**usual, **fields})
 

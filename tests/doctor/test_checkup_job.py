@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.core.finding import PROBLEM
+from hpcbench.core.check_result import PROBLEM
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
-from hpcbench.doctor.checkup_job import Checkup, Wanted, what_to_ask
+from hpcbench.doctor.checkup_job import Checkup, CheckupOptions, resources_for
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
 
@@ -30,26 +30,26 @@ from hpcbench.store.workspace import Workspace
 def test_the_job_asks_for_little_and_for_no_more_than_a_node_has(
     site, limits: dict[str, Any], expected: tuple[int, int, int]
 ) -> None:
-    asked = what_to_ask(site(), "cpu", Partition(**limits))
+    asked = resources_for(site(), "cpu", Partition(**limits))
     assert (asked.tasks, asked.cpus_per_task, asked.gpus_per_task) == expected
 
 
 @pytest.mark.parametrize(("most", "minutes"), [(None, "10"), ("1-00:00:00", "10"), ("00:05:00", "5"), ("30", "10")])
 def test_the_job_is_short_and_within_the_limit_of_its_partition(site, most: str | None, minutes: str) -> None:
-    assert what_to_ask(site(), "cpu", Partition(max_time=most)).slurm.time == minutes
+    assert resources_for(site(), "cpu", Partition(max_time=most)).slurm.time == minutes
 
 
-USUAL = Wanted(10)
+USUAL = CheckupOptions(10)
 
 
 def test_a_whole_node_is_asked_for_where_all_of_its_cpus_are_to_be_measured(site) -> None:
-    asked, whole = (what_to_ask(site(), "cpu", Partition(cpus_per_node=64), each) for each in (False, True))
+    asked, whole = (resources_for(site(), "cpu", Partition(cpus_per_node=64), each) for each in (False, True))
     assert (asked.slurm.exclusive, whole.slurm.exclusive) == (False, True)
     assert (whole.tasks, whole.cpus_per_task) == (asked.tasks, asked.cpus_per_task)
 
 
-def checkup(site: Any, folder: Path, wanted: Wanted = USUAL, **sections: Any) -> Checkup:
-    asked = what_to_ask(site(**sections), "gpu", Partition(cpus_per_node=8, gpus_per_node=2))
+def checkup(site: Any, folder: Path, wanted: CheckupOptions = USUAL, **sections: Any) -> Checkup:
+    asked = resources_for(site(**sections), "gpu", Partition(cpus_per_node=8, gpus_per_node=2))
     return Checkup("gpu", folder, 0, asked, wanted)
 
 
@@ -96,7 +96,7 @@ FINDING = {
     "level": "ok",
     "found": "none",
     "means": "",
-    "mend": "",
+    "action": "",
     "numbers": None,
 }
 NODE = {"hostname": "vm", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 16e9, "kernel": "6.1"}
@@ -111,24 +111,24 @@ def write_lines(file: Path, *lines: Any) -> None:
 
 
 def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
-    job = Checkup("cpu", tmp_path, 3, what_to_ask(site(), "cpu", Partition()), Wanted(10))
+    job = Checkup("cpu", tmp_path, 3, resources_for(site(), "cpu", Partition()), CheckupOptions(10))
     write_lines(tmp_path / "job-3.tasks", told(1), told(0))
     write_lines(tmp_path / "job-3.found", NODE, FINDING)
     with (tmp_path / "job-3.found").open("a") as file:
         file.write("a greeting of the site\n[1]\n")
-    place = job.read()
-    assert place.facts == "n7: a CPU, 8 CPUs, 16 GB, Linux 6.1"
-    assert [finding.found for finding in place.groups["disturbance"]] == ["none"]
-    assert place.groups["binding"][0].found.endswith("given: 0 and 1, each its own")
-    assert "node" not in place.groups
+    host = job.read()
+    assert host.facts == "n7: a CPU, 8 CPUs, 16 GB, Linux 6.1"
+    assert [finding.found for finding in host.groups["disturbance"]] == ["none"]
+    assert host.groups["binding"][0].found.endswith("given: 0 and 1, each its own")
+    assert "node" not in host.groups
 
 
 def test_a_job_that_found_nothing_is_a_problem_with_what_it_printed(site, tmp_path: Path) -> None:
-    job = Checkup("cpu", tmp_path, 0, what_to_ask(site(), "cpu", Partition()), Wanted(10))
+    job = Checkup("cpu", tmp_path, 0, resources_for(site(), "cpu", Partition()), CheckupOptions(10))
     job.log.write_text("one\n\nsrun: error: no such thing\n")
     (finding,) = job.read().groups["node"]
     assert finding.level == PROBLEM
-    assert finding.found == "it ended without a result: one / srun: error: no such thing"
+    assert finding.found == "the job ended without a result: one / srun: error: no such thing"
     job.log.unlink()
     assert "it printed nothing" in job.read().groups["node"][0].found
 
@@ -140,10 +140,10 @@ del PEAKS["findings"][0]["group"]
 
 def test_peaks_are_measured_in_the_job_by_these_pythons_too(site, tmp_path: Path) -> None:
     for wanted, expected in (
-        (Wanted(10), ""),
-        (Wanted(10, peaks_by=()), '"${node[@]}" peaks --turns "$folder" > "$folder/job-0.peaks"'),
+        (CheckupOptions(10), ""),
+        (CheckupOptions(10, peaks_by=()), '"${node[@]}" peaks --turns "$folder" > "$folder/job-0.peaks"'),
         (
-            Wanted(10, peaks_by=("/a b/python",)),
+            CheckupOptions(10, peaks_by=("/a b/python",)),
             '"${node[@]}" peaks --turns "$folder" --python \'/a b/python\' > "$folder/job-0.peaks"',
         ),
     ):
@@ -159,16 +159,16 @@ def test_peaks_are_measured_in_the_job_by_these_pythons_too(site, tmp_path: Path
     ("lines", "peaks", "words"),
     [
         ([PEAKS], MEASURED, ("CPU peaks", "none")),
-        ([], None, ("peaks", "not measured: the job has left none")),
-        ([{**PEAKS, "machine": {"cpu_model": 1}}], None, ("peaks", "not measured: the job has left none")),
+        ([], None, ("peaks", "not measured (no result from the job)")),
+        ([{**PEAKS, "machine": {"cpu_model": 1}}], None, ("peaks", "not measured (no result from the job)")),
     ],
 )
 def test_what_a_job_measured_is_read(
     site, tmp_path: Path, lines: list[Any], peaks: MachinePeaks | None, words: tuple[str, str]
 ) -> None:
-    job = checkup(site, tmp_path, Wanted(10, peaks_by=()))
+    job = checkup(site, tmp_path, CheckupOptions(10, peaks_by=()))
     write_lines(tmp_path / "job-0.found", NODE, FINDING)
     write_lines(tmp_path / "job-0.peaks", *lines)
-    place = job.read()
-    assert place.peaks == peaks
-    assert [(finding.subject, finding.found) for finding in place.groups["CPUs and memory"]] == [words]
+    host = job.read()
+    assert host.peaks == peaks
+    assert [(finding.subject, finding.found) for finding in host.groups["CPUs and memory"]] == [words]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING
-from hpcbench.doctor.cpu_binding import Task, judge
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING
+from hpcbench.doctor.cpu_binding import Task, check_binding
 from hpcbench.plan.packing import Resources
 
 
@@ -16,7 +16,7 @@ def task(rank: int, cpus: list[int], threads: int = 1, gpus: str | None = None, 
     """A task with these CPUs of a machine of eight cores; CPU n and n + 8 are hyperthreads of one core."""
     cores = {str(cpu % 8) if threads == 1 else f"{cpu % 8},{cpu % 8 + 8}" for cpu in cpus}
     told = {"rank": rank, "host": "n1", "cpus": cpus, "cores": sorted(cores), "visible_gpus": gpus, "gpus": list(seen)}
-    return Task.read(told)
+    return Task.from_json(told)
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,21 @@ def task(rank: int, cpus: list[int], threads: int = 1, gpus: str | None = None, 
 def test_the_cpus_of_two_tasks_are_judged(
     first: list[int], second: list[int], threads: int, level: str, words: str
 ) -> None:
-    (finding,) = judge(asked(), [task(0, first, threads), task(1, second, threads)])
+    (finding,) = check_binding(asked(), [task(0, first, threads), task(1, second, threads)])
     assert finding.level == level
     assert words in finding.means
-    assert bool(finding.mend) == (level != OK)
+    assert bool(finding.action) == (level != OK)
 
 
 def test_what_was_asked_for_and_given_is_told() -> None:
-    (finding,) = judge(asked(), [task(0, [0, 1]), task(1, [4, 6])])
-    assert finding.found == "asked: 2 tasks with 2 CPUs each; given: 0-1 and 4,6, each its own"
+    (finding,) = check_binding(asked(), [task(0, [0, 1]), task(1, [4, 6])])
+    assert finding.found == "requested: 2 tasks with 2 CPUs each; given: 0-1 and 4,6, each its own"
 
 
 def test_a_task_that_does_not_answer_is_a_problem() -> None:
-    (finding,) = judge(asked(gpus=1), [task(0, [0, 1])])
+    (finding,) = check_binding(asked(gpus=1), [task(0, [0, 1])])
     assert (finding.level, finding.subject) == (PROBLEM, "CPU binding")
-    assert "1 task answered" in finding.found
+    assert "1 task responded" in finding.found
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_task_that_does_not_answer_is_a_problem() -> None:
         (("a",), ("a",), PROBLEM, "share a GPU"),
         ((), (), PROBLEM, "finds no GPU"),
         (("a",), (), PROBLEM, "finds no GPU"),
-        (("a", "b", "c", "d"), ("a", "b", "c", "d"), WARNING, "GPUs of others"),
+        (("a", "b", "c", "d"), ("a", "b", "c", "d"), WARNING, "GPUs of other jobs"),
     ],
     ids=["both see both", "one each", "the same for both", "none", "none for one", "those of others, too"],
 )
@@ -80,12 +80,12 @@ def test_the_gpus_of_two_tasks_are_judged(
     first: tuple[str, ...], second: tuple[str, ...], level: str, words: str
 ) -> None:
     tasks = [task(0, [0, 1], gpus="0,1", seen=first), task(1, [2, 3], gpus="0,1", seen=second)]
-    cpus, gpus = judge(asked(gpus=1), tasks)
+    cpus, gpus = check_binding(asked(gpus=1), tasks)
     assert cpus.level == OK
     assert (gpus.subject, gpus.level) == ("GPU binding", level)
     assert words in gpus.means
 
 
 def test_one_task_with_one_gpu_is_judged_alone() -> None:
-    cpus, gpus = judge(asked(tasks=1, gpus=1), [task(0, [0, 1], gpus="0", seen=("a",))])
+    cpus, gpus = check_binding(asked(tasks=1, gpus=1), [task(0, [0, 1], gpus="0", seen=("a",))])
     assert (cpus.level, gpus.level) == (OK, OK)

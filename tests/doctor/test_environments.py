@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.core.finding import Finding, silent
+from hpcbench.core.check_result import CheckResult, silent
 from hpcbench.doctor import environments as doctor_environments
 from hpcbench.environments import listing
 from hpcbench.environments.locations import VARIABLE
@@ -21,13 +21,15 @@ def none_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-def look(root: Path, **environments: Any) -> dict[str, Finding]:
+def look(root: Path, **environments: Any) -> dict[str, CheckResult]:
     """What is found, by subject, in this workspace and on a site with these environments."""
     site = Site.model_validate({"name": "here", "scheduler": "slurm", "environments": environments})
-    return {finding.subject: finding for finding in doctor_environments.look(Workspace(root), site, silent)}
+    return {
+        finding.subject: finding for finding in doctor_environments.check_environments(Workspace(root), site, silent)
+    }
 
 
-def told(finding: Finding) -> tuple[str, str]:
+def told(finding: CheckResult) -> tuple[str, str]:
     return finding.level, finding.found
 
 
@@ -49,14 +51,14 @@ def test_a_python_without_its_framework_is_a_problem(tmp_path: Path) -> None:
     python.chmod(0o755)
     found = look(tmp_path, **{"pytorch-bare": {"python": str(python)}})["pytorch-bare"]
     assert found.level == "problem"
-    assert found.found.endswith("; no module torch")
-    assert "hpcbench env check pytorch-bare" in found.mend
+    assert found.found.endswith("; missing module torch")
+    assert "hpcbench env check pytorch-bare" in found.action
 
 
 def test_a_python_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     found = look(tmp_path, pytorch={"python": "/nowhere/bin/python"})["pytorch"]
     assert told(found) == ("problem", "the Python of environment 'pytorch' does not exist: /nowhere/bin/python")
-    assert "correct `environments`" in found.mend
+    assert "correct `environments`" in found.action
 
 
 def test_a_set_up_that_fails_is_a_problem(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_an_environment_whose_name_tells_no_framework_need_only_start(tmp_path: 
 def test_an_environment_that_is_only_half_built_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "envs" / "jax").mkdir(parents=True)
     (tmp_path / "envs" / "jax" / "hpcbench-building.json").write_text("{}")
-    assert told(look(tmp_path, mine={"python": sys.executable})["jax"]) == ("warning", "only half built")
+    assert told(look(tmp_path, mine={"python": sys.executable})["jax"]) == ("warning", "incomplete")
 
 
 def test_a_recipe_that_is_none_is_a_problem(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_a_recipe_that_is_none_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_container_that_srun_starts_is_not_tried_here(tmp_path: Path) -> None:
     found = look(tmp_path, pytorch={"container": {"runtime": "pyxis", "image": "a"}})["pytorch"]
-    assert told(found) == ("note", "a container of pyxis, which only srun starts")
+    assert told(found) == ("note", "a container of pyxis, which only srun can start")
 
 
 def test_what_is_not_built_is_named(tmp_path: Path) -> None:
@@ -99,4 +101,4 @@ def test_a_machine_without_any_environment_is_a_warning(tmp_path: Path, monkeypa
     monkeypatch.setattr(listing, "is_beside_hpcbench", lambda recipe: False)
     (found,) = look(tmp_path).values()
     assert told(found) == ("warning", "none")
-    assert "hpcbench env build pytorch" in found.mend
+    assert "hpcbench env build pytorch" in found.action

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.core.finding import PROBLEM, WARNING
+from hpcbench.core.check_result import PROBLEM, WARNING
 from hpcbench.doctor import node_jobs
-from hpcbench.doctor.checked_place import Place
-from hpcbench.doctor.checkup_job import Wanted
+from hpcbench.doctor.checked_host import CheckedHost
+from hpcbench.doctor.checkup_job import CheckupOptions
 from hpcbench.store.workspace import Workspace
 
 ONE = {"cpu": Partition()}
@@ -24,14 +24,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def looked_at(
-    tmp_path: Path, site: Any, partitions: dict[str, Partition] = ONE, patience_s: float = 0.3
-) -> list[Place]:
+    tmp_path: Path, site: Any, partitions: dict[str, Partition] = ONE, timeout_s: float = 0.3
+) -> list[CheckedHost]:
     said: list[str] = []
     folder = tmp_path / "shared"
     folder.mkdir()
     workspace = Workspace(tmp_path)
-    return node_jobs.look(
-        workspace, site(), partitions, folder, Wanted(3), patience_s, lambda what, how_far: said.append(what)
+    return node_jobs.check_nodes(
+        workspace, site(), partitions, folder, CheckupOptions(3), timeout_s, lambda what, how_far: said.append(what)
     )
 
 
@@ -39,8 +39,8 @@ def test_a_job_that_is_refused_is_a_problem_with_sbatchs_words_with_fake_slurm_c
     fake_commands, tmp_path: Path, site
 ) -> None:
     fake_commands(sbatch="echo 'sbatch: error: Invalid account' >&2; exit 1")
-    (place,) = looked_at(tmp_path, site)
-    (finding,) = place.findings
+    (host,) = looked_at(tmp_path, site)
+    (finding,) = host.results
     assert finding.level == PROBLEM
     assert "Invalid account" in finding.found
 
@@ -49,26 +49,26 @@ def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_command
     fake_commands, tmp_path: Path, site
 ) -> None:
     commands = fake_commands(sbatch="echo 'Hello!'; echo '71;big'", squeue="echo '71|PENDING|Resources|'", scancel="")
-    (place,) = looked_at(tmp_path, site)
-    (finding,) = place.findings
+    (host,) = looked_at(tmp_path, site)
+    (finding,) = host.results
     assert finding.level == WARNING
-    assert finding.found.startswith("it did not start in 0 s, and is cancelled: it waits for free nodes")
+    assert finding.found.startswith("the job did not start in 0 s; cancelled: it waits for free nodes")
     assert (commands / "scancel.called").read_text() == "71\n"
 
 
 def test_a_job_that_ended_is_not_cancelled_with_fake_slurm_commands(fake_commands, tmp_path: Path, site) -> None:
     """What it found is not there, and that is a problem."""
     commands = fake_commands(sbatch="echo 71", squeue="echo '71|FAILED|None|n1'", scancel="")
-    (place,) = looked_at(tmp_path, site)
-    assert [finding.level for finding in place.groups["node"]] == [PROBLEM]
+    (host,) = looked_at(tmp_path, site)
+    assert [finding.level for finding in host.groups["node"]] == [PROBLEM]
     assert not (commands / "scancel.called").exists()
 
 
 def test_a_job_that_slurm_has_forgotten_has_ended_with_fake_slurm_commands(fake_commands, tmp_path: Path, site) -> None:
     forgotten = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"
     fake_commands(sbatch="echo 71", squeue=forgotten, scancel="exit 1")
-    (place,) = looked_at(tmp_path, site)
-    assert "ended without a result" in place.groups["node"][0].found
+    (host,) = looked_at(tmp_path, site)
+    assert "ended without a result" in host.groups["node"][0].found
 
 
 def test_a_queue_that_gives_no_answer_is_asked_again_with_fake_slurm_commands(
@@ -76,8 +76,8 @@ def test_a_queue_that_gives_no_answer_is_asked_again_with_fake_slurm_commands(
 ) -> None:
     answers = '[ -e asked ] && { echo "71|COMPLETED|None|n1"; exit; }; : > asked; echo "timed out" >&2; exit 1'
     commands = fake_commands(sbatch="echo 71", squeue=answers, scancel="exit 1")
-    (place,) = looked_at(tmp_path, site, patience_s=30)
-    assert "ended without a result" in place.groups["node"][0].found
+    (host,) = looked_at(tmp_path, site, timeout_s=30)
+    assert "ended without a result" in host.groups["node"][0].found
     assert (commands / "squeue.called").read_text().count("--noheader") == 2
 
 
@@ -87,7 +87,7 @@ def test_one_partition_that_refuses_leaves_the_others_with_fake_slurm_commands(
     refuses = 'case "$(cat "$2")" in *partition=gpu*) echo no >&2; exit 1;; esac; echo 71'
     fake_commands(sbatch=refuses, squeue="echo '71|PENDING|Priority|'", scancel="")
     gpu, cpu = looked_at(tmp_path, site, {"gpu": Partition(), "cpu": Partition()})
-    assert [(place.name, place.findings[0].level) for place in (gpu, cpu)] == [("gpu", PROBLEM), ("cpu", WARNING)]
+    assert [(host.name, host.results[0].level) for host in (gpu, cpu)] == [("gpu", PROBLEM), ("cpu", WARNING)]
 
 
 def test_what_interrupts_the_waiting_cancels_the_jobs_with_fake_slurm_commands(
@@ -101,5 +101,5 @@ def test_what_interrupts_the_waiting_cancels_the_jobs_with_fake_slurm_commands(
     folder = tmp_path / "shared"
     folder.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        node_jobs.look(Workspace(tmp_path), site(), ONE, folder, Wanted(3), 30, interrupt)
+        node_jobs.check_nodes(Workspace(tmp_path), site(), ONE, folder, CheckupOptions(3), 30, interrupt)
     assert (commands / "scancel.called").read_text() == "71\n"

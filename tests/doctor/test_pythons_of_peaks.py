@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.doctor.peaks import pythons
+from hpcbench.doctor.peaks import candidate_pythons
 from hpcbench.environments.locations import VARIABLE
 from hpcbench.store.workspace import Workspace
 
@@ -19,7 +19,7 @@ def none_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_that_of_the_environment_pytorch(site, tmp_path: Path) -> None:
     named = site(environments={"pytorch": {"python": sys.executable}})
-    assert pythons(Workspace(tmp_path), named) == (sys.executable,)
+    assert candidate_pythons(Workspace(tmp_path), named) == (sys.executable,)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_that_of_the_environment_pytorch(site, tmp_path: Path) -> None:
     ],
 )
 def test_none_that_does_not_start_by_itself(site, tmp_path: Path, pytorch: dict[str, object]) -> None:
-    assert pythons(Workspace(tmp_path), site(environments={"pytorch": pytorch})) == ()
+    assert candidate_pythons(Workspace(tmp_path), site(environments={"pytorch": pytorch})) == ()

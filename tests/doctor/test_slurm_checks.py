@@ -4,28 +4,28 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from hpcbench.doctor import slurm_checks
-from hpcbench.doctor.cluster import Association, Nodes
+from hpcbench.slurm.cluster_query import Association, Nodes
 
 FREE = (Association("proj1", "", (), None), Association("proj2", "", (), None))
 SHARED = {"cpu": Nodes(4, 4, "NO"), "gpu": Nodes(2, 2, "EXCLUSIVE")}
 
 
-def bad(found: list[Finding]) -> list[tuple[str, str]]:
+def bad(found: list[CheckResult]) -> list[tuple[str, str]]:
     return [(finding.subject, finding.level) for finding in found if finding.level != OK]
 
 
 def test_a_cluster_that_agrees_with_its_site_file_is_ok(cluster, site) -> None:
-    found = slurm_checks.look(cluster(), site())
+    found = slurm_checks.check_slurm(cluster(), site())
     assert bad(found) == []
     told = {finding.subject: finding.found for finding in found}
-    assert told["Slurm"] == "24.05.1 answers, cluster big"
-    assert told["nodes that take jobs"] == "cpu 9 of 10, gpu 2 of 2"
-    assert told["accounting"] == "sacct answers; your account: proj1"
+    assert told["Slurm"] == "version 24.05.1, cluster big"
+    assert told["usable nodes"] == "cpu 9 of 10, gpu 2 of 2"
+    assert told["accounting"] == "sacct responds; your account: proj1"
     assert (told["MaxArraySize"], told["MaxSubmitJobs"]) == ("1001", "100")
     assert told["shared nodes"] == "none: each job has its nodes for itself"
-    assert told["energy counter"] == "ipmi, every 30 s, by node: valid for whole nodes only"
+    assert told["energy counter"] == "ipmi, every 30 s, per node: valid only for whole nodes"
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_a_cluster_that_agrees_with_its_site_file_is_ok(cluster, site) -> None:
     [
         ({"MaxArraySize": "500"}, ("MaxArraySize", PROBLEM), "500, and 1001 in the site file"),
         ({"TaskPlugin": "task/none"}, ("TaskPlugin", WARNING), "task/none"),
-        ({"AcctGatherEnergyType": "acct_gather_energy/none"}, ("energy counter", NOTE), "Slurm keeps none"),
+        ({"AcctGatherEnergyType": "acct_gather_energy/none"}, ("energy counter", NOTE), "none in Slurm"),
         ({"AcctGatherNodeFreq": "0 sec"}, ("energy counter", WARNING), "ipmi, AcctGatherNodeFreq=0"),
     ],
 )
 def test_a_setting_of_slurm_is_judged(cluster, site, config: dict[str, str], expected: Any, words: str) -> None:
-    found = slurm_checks.look(cluster(config), site())
+    found = slurm_checks.check_slurm(cluster(config), site())
     assert bad(found) == [expected]
     assert any(words in finding.found for finding in found)
 
@@ -46,10 +46,10 @@ def test_a_setting_of_slurm_is_judged(cluster, site, config: dict[str, str], exp
 @pytest.mark.parametrize(
     ("fields", "expected", "words"),
     [
-        ({"nodes": {"cpu": Nodes(4, 0, "EXCLUSIVE")}}, ("nodes that take jobs", WARNING), "cpu 0 of 4"),
+        ({"nodes": {"cpu": Nodes(4, 0, "EXCLUSIVE")}}, ("usable nodes", WARNING), "cpu 0 of 4"),
         ({"nodes": SHARED}, ("shared nodes", NOTE), "in cpu"),
         ({"nodes": {"cpu": Nodes(4, 4, "FORCE:4")}}, ("shared CPUs", WARNING), "in cpu"),
-        ({"sacct_answers": False}, ("accounting", WARNING), "sacct gives no answer"),
+        ({"sacct_responds": False}, ("accounting", WARNING), "sacct fails"),
         ({"qos_limits": {"normal": 20}}, ("MaxSubmitJobs", WARNING), "20, and 100 in the site file"),
         (
             {"associations": (Association("proj1", "", (), 7), Association("proj2", "", (), 50))},
@@ -61,7 +61,7 @@ def test_a_setting_of_slurm_is_judged(cluster, site, config: dict[str, str], exp
 def test_what_slurm_says_of_nodes_and_users_is_judged(
     cluster, site, fields: dict[str, Any], expected: Any, words: str
 ) -> None:
-    found = slurm_checks.look(cluster(**fields), site())
+    found = slurm_checks.check_slurm(cluster(**fields), site())
     assert bad(found) == [expected]
     assert any(words in finding.found for finding in found)
 
@@ -69,8 +69,8 @@ def test_what_slurm_says_of_nodes_and_users_is_judged(
 @pytest.mark.parametrize(
     ("sections", "expected", "words"),
     [
-        ({"partitions": {"cpus": {}}}, ("partitions", PROBLEM), "Slurm has no 'cpus'"),
-        ({"slurm": {"partition": "fat"}}, ("partitions", PROBLEM), "Slurm has no 'fat'"),
+        ({"partitions": {"cpus": {}}}, ("partitions", PROBLEM), "'cpus', which Slurm does not have"),
+        ({"slurm": {"partition": "fat"}}, ("partitions", PROBLEM), "'fat', which Slurm does not have"),
         (
             {"partitions": {"cpu": {"max_time": "2-00:00:00"}}},
             ("partitions", WARNING),
@@ -84,25 +84,25 @@ def test_what_slurm_says_of_nodes_and_users_is_judged(
 def test_a_site_file_that_disagrees_with_slurm_is_told(
     cluster, site, sections: dict[str, Any], expected: Any, words: str
 ) -> None:
-    found = slurm_checks.look(cluster(), site(**sections))
+    found = slurm_checks.check_slurm(cluster(), site(**sections))
     assert bad(found) == [expected]
     assert any(words in finding.found for finding in found)
-    assert all(finding.means and finding.mend for finding in found if finding.level != OK)
+    assert all(finding.means and finding.action for finding in found if finding.level != OK)
 
 
-def test_the_mend_of_a_mistyped_partition_names_the_right_one(cluster, site) -> None:
-    found = slurm_checks.look(cluster(), site(partitions={"cpus": {}}))
-    assert any("did you mean 'cpu'?" in finding.mend for finding in found)
+def test_the_action_for_a_mistyped_partition_names_the_right_one(cluster, site) -> None:
+    found = slurm_checks.check_slurm(cluster(), site(partitions={"cpus": {}}))
+    assert any("did you mean 'cpu'?" in finding.action for finding in found)
 
 
 def test_whole_nodes_are_not_shared(cluster, site) -> None:
-    assert bad(slurm_checks.look(cluster(nodes=SHARED), site(slurm={"exclusive": True}))) == []
-    assert bad(slurm_checks.look(cluster({"SelectType": "select/linear"}, nodes=SHARED), site())) == []
+    assert bad(slurm_checks.check_slurm(cluster(nodes=SHARED), site(slurm={"exclusive": True}))) == []
+    assert bad(slurm_checks.check_slurm(cluster({"SelectType": "select/linear"}, nodes=SHARED), site())) == []
 
 
 def test_a_qos_that_the_site_names_gives_the_limit(cluster, site) -> None:
     limits = {"normal": 5, "long": 200}
-    found = slurm_checks.look(cluster(qos_limits=limits), site(slurm={"qos": "long"}))
+    found = slurm_checks.check_slurm(cluster(qos_limits=limits), site(slurm={"qos": "long"}))
     assert next(finding.found for finding in found if finding.subject == "MaxSubmitJobs") == "100"
 
 
@@ -111,39 +111,41 @@ TWO_ACCOUNTS = (Association("test", "short", ("short",), 10), Association("proj1
 
 def test_only_the_account_that_the_site_names_gives_limits(cluster, site) -> None:
     both = cluster(associations=TWO_ACCOUNTS, qos_limits={"short": 5})
-    assert bad(slurm_checks.look(both, site(slurm={"account": "proj1"}))) == []
-    assert bad(slurm_checks.look(both, site(slurm={"account": "test"}))) == [("MaxSubmitJobs", WARNING)]
-    assert bad(slurm_checks.look(both, site())) == [("MaxSubmitJobs", WARNING)]
+    assert bad(slurm_checks.check_slurm(both, site(slurm={"account": "proj1"}))) == []
+    assert bad(slurm_checks.check_slurm(both, site(slurm={"account": "test"}))) == [("MaxSubmitJobs", WARNING)]
+    assert bad(slurm_checks.check_slurm(both, site())) == [("MaxSubmitJobs", WARNING)]
 
 
 def test_a_qos_of_another_account_is_not_one_for_the_account_that_the_site_names(cluster, site) -> None:
-    found = slurm_checks.look(cluster(associations=TWO_ACCOUNTS), site(slurm={"account": "proj1", "qos": "short"}))
+    found = slurm_checks.check_slurm(
+        cluster(associations=TWO_ACCOUNTS), site(slurm={"account": "proj1", "qos": "short"})
+    )
     assert bad(found) == [("qos", PROBLEM)]
 
 
 def test_a_cluster_without_accounting_is_a_note(cluster, site) -> None:
     none = {"AccountingStorageType": "accounting_storage/none"}
-    found = slurm_checks.look(cluster(none, associations=None, sacct_answers=False), site())
+    found = slurm_checks.check_slurm(cluster(none, associations=None, sacct_responds=False), site())
     assert bad(found) == [("accounting", NOTE)]
 
 
 def test_a_user_without_limits_has_none(cluster, site) -> None:
-    found = slurm_checks.look(cluster(associations=FREE), site())
+    found = slurm_checks.check_slurm(cluster(associations=FREE), site())
     assert bad(found) == []
     told = {finding.subject: finding.found for finding in found}
     assert told["MaxSubmitJobs"] == "no limit"
-    assert told["accounting"] == "sacct answers; your accounts: proj1, proj2"
+    assert told["accounting"] == "sacct responds; your accounts: proj1, proj2"
 
 
 def test_a_slurm_that_shows_no_configuration_is_told(cluster, site) -> None:
     empty = slurm_checks.Cluster({}, site(partitions={}))
-    assert ("Slurm", WARNING) in bad(slurm_checks.look(empty, site()))
+    assert ("Slurm", WARNING) in bad(slurm_checks.check_slurm(empty, site()))
 
 
 def test_what_slurm_does_not_enforce_is_no_limit(cluster, site) -> None:
     lenient = {"AccountingStorageEnforce": "none"}
-    assert bad(slurm_checks.look(cluster(lenient), site(slurm={"account": "proj9", "qos": "fast"}))) == []
-    found = slurm_checks.look(cluster(lenient), site(limits={}))
+    assert bad(slurm_checks.check_slurm(cluster(lenient), site(slurm={"account": "proj9", "qos": "fast"}))) == []
+    found = slurm_checks.check_slurm(cluster(lenient), site(limits={}))
     assert bad(found) == []
     told = {finding.subject: finding.found for finding in found}
     assert told["MaxSubmitJobs"] == "no limit; 100 is not enforced"

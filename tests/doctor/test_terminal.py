@@ -4,29 +4,29 @@ import io
 
 from rich.console import Console
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
-from hpcbench.doctor.checked_place import Place, counts
-from hpcbench.doctor.terminal import print_places
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
+from hpcbench.doctor.checked_host import CheckedHost, counts
+from hpcbench.doctor.terminal import print_hosts
 
-SITE = Place("site", "site big", "", {"Slurm": [Finding("Slurm", OK, "24.05.1 answers")]})
-QUIET = Finding("background load", OK, "0.01 of 2 usable CPUs busy")
-
-
-def loud(cpus: float) -> Finding:
-    return Finding("background load", WARNING, f"{cpus} CPUs busy", "Times are longer.", "Stop it.")
+SITE = CheckedHost("site", "site big", "", {"Slurm": [CheckResult("Slurm", OK, "24.05.1 answers")]})
+QUIET = CheckResult("background load", OK, "0.01 of 2 usable CPUs busy")
 
 
-def printed(machines: list[Place], width: int = 80, *, colours: bool = False) -> str:
+def loud(cpus: float) -> CheckResult:
+    return CheckResult("background load", WARNING, f"{cpus} CPUs busy", "Times are longer.", "Stop it.")
+
+
+def printed(machines: list[CheckedHost], width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=colours, highlight=False)
-    print_places(SITE, machines, console)
+    print_hosts(SITE, machines, console)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def machine(name: str, *findings: Finding) -> Place:
-    return Place(name, f"partition {name}", "n1: a CPU", {"disturbance": list(findings)})
+def machine(name: str, *findings: CheckResult) -> CheckedHost:
+    return CheckedHost(name, f"partition {name}", "n1: a CPU", {"disturbance": list(findings)})
 
 
-TURBO = Finding("turbo", NOTE, "on", "The clock changes.", "Ask.")
+TURBO = CheckResult("turbo", NOTE, "on", "The clock changes.", "Ask.")
 
 
 def test_what_is_ok_is_one_line_and_all_else_says_what_it_means_and_what_to_do() -> None:
@@ -64,7 +64,7 @@ def test_of_several_machines_what_is_the_same_is_said_once() -> None:
 
 
 def test_nothing_is_wider_than_the_terminal_and_nothing_ends_in_blanks() -> None:
-    long = Finding("noise", PROBLEM, "word " * 60, "mean " * 60, "mend " * 60)
+    long = CheckResult("noise", PROBLEM, "word " * 60, "mean " * 60, "action " * 60)
     lines = printed([machine("cpu", long)], 60).splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line == line.rstrip() for line in lines)
@@ -77,7 +77,7 @@ def test_a_terminal_gets_colours_and_a_pipe_none() -> None:
 
 
 def test_brackets_are_no_markup() -> None:
-    assert "[/bold] [red]x" in printed([machine("cpu", Finding("odd", OK, "[/bold] [red]x"))])
+    assert "[/bold] [red]x" in printed([machine("cpu", CheckResult("odd", OK, "[/bold] [red]x"))])
 
 
 def test_places_become_data() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from hpcbench.environments.build import build as build_environment
 from hpcbench.environments.interpreters import choose_python
-from hpcbench.environments.locations import Place, place
+from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import recipe_file
 from hpcbench.store.workspace import Workspace
 
@@ -87,8 +87,8 @@ class Bench:
     def read(self, name: str) -> Any:
         return recipe_file(self.workspace, name).read()
 
-    def place(self, name: str) -> Place:
-        return place(self.workspace, name)
+    def place(self, name: str) -> EnvironmentDir:
+        return environment_dir(self.workspace, name)
 
     @property
     def built(self) -> list[str]:

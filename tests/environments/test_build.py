@@ -12,7 +12,7 @@ import pytest
 from hpcbench.environments.build import remove
 from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.build_state import BUILT, INCOMPLETE, NOT_BUILT, OUTDATED, read_marker, state_of
-from hpcbench.environments.locations import places
+from hpcbench.environments.locations import environment_dirs
 from hpcbench.errors import UserError
 
 TINY = {"install": ["tiny==1.0"]}
@@ -162,10 +162,10 @@ def test_an_environment_whose_python_is_gone_is_not_whole(bench, build):
 def test_removing_frees_what_was_built(bench, build):
     bench.recipe("demo", TINY)
     built = build("demo")
-    assert [each.name for each in places(bench.workspace)] == ["demo"]
+    assert [each.name for each in environment_dirs(bench.workspace)] == ["demo"]
     assert remove(bench.place("demo")) >= built.size_bytes
     assert not bench.place("demo").folder.exists()
-    assert places(bench.workspace) == []
+    assert environment_dirs(bench.workspace) == []
     with pytest.raises(UserError, match="is not built"):
         remove(bench.place("demo"))
 

@@ -36,7 +36,7 @@ def test_building_tells_its_steps_and_what_came_of_them(cli, bench):
         assert line in told
     assert "demo: built in" in told
     assert "tiny 1.0" in told
-    assert "is built; --force builds it anew" in cli.build("demo").stderr
+    assert "already built; --force rebuilds it" in cli.build("demo").stderr
     anew = cli.build("demo", "--force").stderr
     assert f"demo 1/3: removing the earlier {bench.place('demo').folder}" in anew
     assert "demo 2/3: installing" in anew
@@ -45,7 +45,7 @@ def test_building_tells_its_steps_and_what_came_of_them(cli, bench):
 def test_an_environment_for_no_framework_is_built_and_not_checked(cli, bench, quick_python):
     bench.recipe("tool", TINY)
     told = cli("env", "build", "tool", "--python", quick_python).stderr
-    assert "tool: not checked, because the name of the environment 'tool' does not tell its framework" in told
+    assert "tool: not checked: 'tool' does not begin with the name of a framework" in told
 
 
 def test_list_shows_every_state(cli, bench):
@@ -91,7 +91,7 @@ def test_a_failing_build_shows_the_last_lines_of_its_log_and_the_others_are_buil
     assert "build.log: installing tiny==1.0 failed" in told
     assert "| " in told
     assert "the backend was told to fail" in told
-    assert "not built, or not working: bad" in told
+    assert "failed: bad" in told
     assert listed(cli)["good"]["state"] == "built"
 
 
@@ -115,8 +115,8 @@ def test_what_is_built_with_another_python_is_not_taken_for_what_is_asked(cli, b
     other.write_text("#!/bin/sh\necho 3.9.1\n")
     other.chmod(0o755)
     told = cli("env", "build", "demo", "--python", str(other), expect=1).stderr
-    assert "'demo' is built, with Python 3." in told
-    assert "--force builds it anew" in told
+    assert "'demo' is already built with Python 3." in told
+    assert "--force to rebuild it" in told
 
 
 def test_a_name_that_is_none_does_not_hide_the_others(cli, bench):
@@ -135,11 +135,11 @@ def test_a_python_that_does_not_fit_is_refused(cli, bench):
 
 
 MISTAKES = {
-    "nothing to build": (["build"], "name environments, or give --all"),
-    "names and all": (["build", "demo", "--all"], "name environments, or give --all"),
+    "nothing to build": (["build"], "give either names or --all"),
+    "names and all": (["build", "demo", "--all"], "give either names or --all"),
     "unknown recipe": (["build", "pytorh"], "did you mean 'pytorch'?"),
     "unknown environment": (["check", "pytorh"], "did you mean 'pytorch'?"),
-    "which framework": (["check", "beside"], "the environment 'beside' does not tell its framework"),
+    "which framework": (["check", "beside"], "'beside' does not begin with the name of a framework"),
     "unknown framework": (["check", "beside", "--framework", "pytorh"], "did you mean 'pytorch'?"),
     "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
     "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_pip_and_a_later_build_goes_on(cli, bench, quick_python, wai
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "demo cannot be used until it is built: hpcbench env build demo goes on from here" in told
+    assert "demo is incomplete; to continue, run: hpcbench env build demo" in told
     assert processes_in(bench) == []
     (tmp_path / "go").touch()
     cli.build("demo")

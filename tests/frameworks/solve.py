@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy
-from hpcbench_carried.models.layers import Dropout, EncoderLayer
+from hpcbench_carried.models.blocks import EncoderLayer
+from hpcbench_carried.models.layers import Dropout
 from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
-from hpcbench.models import catalog, layers
+from hpcbench.models import blocks, catalog
 from hpcbench.node.launch.environment import for_worker
 from tests.conftest import ENVIRONMENTS
 
@@ -106,7 +106,7 @@ def test_a_framework_reports_the_work_of_the_catalog(solver: Solver, solution: C
     found = solution(solver)
     for name in WHOLE:
         model, options = NETWORKS[name]["model"], catalog.resolved_options(**given(name))
-        count = layers.parameter_count(*catalog.network(model, options))
+        count = blocks.parameter_count(*catalog.network(model, options))
         assert found[f"{name}.parameter_count"] == count, name
         assert found[f"{name}.flops_per_item"] == catalog.flops_per_item(model, options, "inference"), name
 

@@ -17,7 +17,7 @@ from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.core.metrics import MetricError
-from hpcbench.environments.locations import place
+from hpcbench.environments.locations import environment_dir
 from hpcbench.errors import UserError
 from hpcbench.node.results import command_metrics
 from hpcbench.plan.expressions import is_expression
@@ -95,11 +95,11 @@ def test_names_stay_in_their_folders(
         return tmp_path / "jobs" / load_site(document({"name": name, "scheduler": "local"})).name
 
     def environment(name: str) -> Path:
-        return place(workspace, name).folder
+        return environment_dir(workspace, name).folder
 
     def of_the_site(name: str) -> Path:
         told = load_site(document({"name": "here", "scheduler": "local", "environments": {name: {}}}))
-        return place(workspace, next(iter(told.environments))).folder
+        return environment_dir(workspace, next(iter(told.environments))).folder
 
     accepted = 0
     count = tries(250)

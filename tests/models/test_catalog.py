@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import EXECUTIONS, FRAMEWORKS, STRATEGIES
-from hpcbench.models import catalog, layers
+from hpcbench.models import blocks, catalog, layers
 from hpcbench.models.catalog import MODELS, flops_per_item, resolved_options
 
 
@@ -54,7 +54,7 @@ def test_a_stack_of_lstm_layers_is_wide_and_narrow_in_turn() -> None:
     chain, shape = catalog.network("lstm_stack", resolved_options("lstm_stack", given))
     assert chain[:3] == [layers.Lstm(width, 1, False) for width in (8, 2, 8)]
     gates = 4 * 8 * (3 + 8) + 4 * 2 * (8 + 2) + 4 * 8 * (2 + 8)
-    assert layers.total_flops(chain, shape) == 2 * (11 * gates + 8 * 7)
+    assert blocks.total_flops(chain, shape) == 2 * (11 * gates + 8 * 7)
 
 
 def test_attention_in_a_stack_of_lstm_layers_is_over_all_time_steps_of_the_last_one() -> None:
@@ -134,26 +134,26 @@ def test_every_strategy_of_a_framework_is_listed_once() -> None:
 )
 def test_a_network_has_as_many_parameters_as_the_literature_says(model: str, count: int) -> None:
     chain, shape = catalog.network(model, resolved_options(model, {}))
-    assert layers.parameter_count(chain, shape) == count
+    assert blocks.parameter_count(chain, shape) == count
 
 
 def test_the_transformer_has_the_parameters_of_bert_and_a_classifier() -> None:
     """Devlin et al. (2019): BERT-base with its pooler."""
     chain, shape = catalog.network("transformer", resolved_options("transformer", {}))
-    assert layers.parameter_count(chain, shape) == 109_482_240 + 2 * 768 + 2
+    assert blocks.parameter_count(chain, shape) == 109_482_240 + 2 * 768 + 2
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_a_network_gives_one_number_for_each_class(model: str) -> None:
     chain, shape = catalog.network(model, resolved_options(model, {"classes": 7}))
-    assert layers.output_shape(chain, shape) == (7,)
+    assert blocks.output_shape(chain, shape) == (7,)
 
 
 @pytest.mark.parametrize("model", ["alexnet", "vgg16", "resnet50", "inception_v3"])
 def test_the_layers_take_the_smallest_image_that_is_accepted(model: str) -> None:
     smallest = next(size for size in range(1, 300) if _is_accepted(model, size))
     chain, _ = catalog.network(model, resolved_options(model, {"image_size": smallest}))
-    assert layers.output_shape(chain, (3, smallest, smallest)) == (1000,)
+    assert blocks.output_shape(chain, (3, smallest, smallest)) == (1000,)
 
 
 def _is_accepted(model: str, size: int) -> bool:

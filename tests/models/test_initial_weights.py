@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from hpcbench.models import catalog
+from hpcbench.models.blocks import bodies
 from hpcbench.models.initial_weights import InitialWeights, Numbers
-from hpcbench.models.layers import BatchNorm, Conv, Dense, Layers, Lstm, Shape, bodies
+from hpcbench.models.layers import BatchNorm, Conv, Dense, Layers, Lstm, Shape
 
 SMALL: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 20, "hidden_size": 30},

@@ -6,16 +6,15 @@ import math
 
 import pytest
 
+from hpcbench.models.blocks import Branches, EncoderLayer, Residual, bodies, output_shape, parameter_count, total_flops
 from hpcbench.models.layers import (
     Attention,
     AvgPool,
     BatchNorm,
-    Branches,
     Conv,
     Dense,
     Dropout,
     Embedding,
-    EncoderLayer,
     Flatten,
     Gelu,
     GlobalAvgPool,
@@ -24,14 +23,9 @@ from hpcbench.models.layers import (
     Lstm,
     MaxPool,
     Relu,
-    Residual,
     Shape,
     TakeStep,
     Tanh,
-    bodies,
-    output_shape,
-    parameter_count,
-    total_flops,
 )
 
 ONE_BY_ONE = Conv(4, (1, 1))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbench.models.blocks import Branches, EncoderLayer, Residual
 from hpcbench.models.layers import (
     Attention,
     BatchNorm,
-    Branches,
     Conv,
     Dense,
     Dropout,
     Embedding,
-    EncoderLayer,
     Flatten,
     Layer,
     Lstm,
     MaxPool,
     Relu,
-    Residual,
     Shape,
     TakeStep,
 )

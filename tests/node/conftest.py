@@ -17,7 +17,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.monitor.processes import OwnProcesses
-from hpcbench.node.monitor.sources.base import Place, Source
+from hpcbench.node.monitor.sources.base import HostView, Source
 from hpcbench.node.monitor.timeline import Writer, file_name
 
 MEASURE = {
@@ -299,7 +299,7 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.own = OwnProcesses("mark", str(root))
-        self.place = Place(self.own, Files(), str(root))
+        self.host = HostView(self.own, Files(), str(root))
 
     def write(self, path: str, content: object) -> None:
         file = self.root / path

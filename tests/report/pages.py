@@ -8,23 +8,23 @@ from typing import Any
 from hpcbench.report.html.page_model import (
     BEST,
     WITHIN_NOISE,
-    Again,
-    Answer,
     Bar,
     Cell,
     Column,
     Command,
+    DataQuality,
     Fact,
     Failure,
     Figure,
     Heading,
-    Machine,
+    Headline,
     Page,
-    Place,
     Ranking,
+    Reproduction,
     RuleKept,
+    System,
     Table,
-    Trust,
+    TableRow,
 )
 
 COLUMNS = (
@@ -76,24 +76,26 @@ def table(*rows: tuple[Cell, ...], columns: tuple[Column, ...] = COLUMNS) -> Tab
 def page(**changes: Any) -> Page:
     """A page that has something in each section, but for what is changed."""
     places = (
-        Place(("pytorch", "9.06 ms"), Bar(0.9, 0.85, 1.0), BEST),
-        Place(("jax", "10.9 ms"), Bar(0.8, 0.7, 0.9), WITHIN_NOISE),
-        Place(("mxnet", "20 ms"), Bar(0.4)),
+        TableRow(("pytorch", "9.06 ms"), Bar(0.9, 0.85, 1.0), BEST),
+        TableRow(("jax", "10.9 ms"), Bar(0.8, 0.7, 0.9), WITHIN_NOISE),
+        TableRow(("mxnet", "20 ms"), Bar(0.4)),
     )
     given: dict[str, Any] = {
         "title": "study-20261122-022252",
         "created_at": datetime(2026, 11, 22, 2, 40, tzinfo=timezone.utc),
         "table": table(),
         "subtitle": ("4 cases on laptop (AMD EPYC)",),
-        "answers": (Answer("PyTorch is the fastest: 9.06 ms a step.", details=("Of 4 cases.",)),),
+        "headlines": (Headline("PyTorch is the fastest: 9.06 ms a step.", details=("Of 4 cases.",)),),
         "notices": ("Each row stands for 100 cases.",),
         "rankings": (Ranking("mlp training", (Heading("framework", False), Heading("time")), places, "and 1 more"),),
         "figures": (figure(),),
         "failures": (Failure("timeout", "stopped after 60 s", 5, ("nodes=1", "nodes=2"), "jobs/study/12.out"),),
-        "trust": Trust(
+        "trust": DataQuality(
             (Fact("runs", "12"),), (RuleKept(2, "subsets", False, ("1 case did not complete",)),), ("A note",)
         ),
-        "machines": (Machine("n1", (Fact("processor", "AMD EPYC"),)),),
-        "again": Again((Command("hpcbench sweep study.yaml", "The same once more:"),), (Fact("Python", "3.11.2"),)),
+        "machines": (System("n1", (Fact("processor", "AMD EPYC"),)),),
+        "again": Reproduction(
+            (Command("hpcbench sweep study.yaml", "The same once more:"),), (Fact("Python", "3.11.2"),)
+        ),
     }
     return Page(**{**given, **changes})

@@ -22,7 +22,7 @@ from hpcbench.config.parameters import TAG
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts.components import Figure
 from hpcbench.report.charts.figures import chosen
-from hpcbench.report.charts.theme import AS_FILE, Place
+from hpcbench.report.charts.theme import AS_FILE, PlotSize
 from hpcbench.report.export.figure_files import specification
 from tests.analysis.conftest import MEASURED, USUAL, WHOLE
 
@@ -206,7 +206,7 @@ SHAPES: dict[str, Callable[[], Results]] = {
     "weak": _weak,
     "GPUs": _gpus,
     "inference": _inference,
-    "eight kinds of work": _works,
+    "eight workloads": _works,
     "commands": lambda: commands(12.5, 25.0, 26.0),
     "hostile names": hostile,
     "hostile lines": hostile_lines,
@@ -233,6 +233,6 @@ def figures(name: str) -> tuple[Figure, ...]:
 
 
 @functools.cache
-def drawn(name: str, place: Place = AS_FILE) -> tuple[tuple[Figure, dict[str, Any]], ...]:
+def drawn(name: str, place: PlotSize = AS_FILE) -> tuple[tuple[Figure, dict[str, Any]], ...]:
     """Each of those with its specification, which nobody may change."""
     return tuple((each, specification(each, place)) for each in figures(name))

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.slurm import cluster_query
+from hpcbench.slurm import client, cluster_query
+from hpcbench.slurm.cluster_query import Association, Nodes, query_cluster
 
 Fake = Callable[..., Path]
 
@@ -26,7 +27,7 @@ def lines(*text: str) -> str:
 @pytest.fixture
 def cluster(fake_commands: Fake) -> Callable[..., tuple[Site, str]]:
     def probed(**commands: str) -> tuple[Site, str]:
-        answers = {"sinfo": lines(*SINFO), "scontrol": CONFIG, "sacctmgr": lines("mine|100"), **commands}
+        answers = {"sinfo": lines(*SINFO), "scontrol": CONFIG, "sacctmgr": lines("mine|||100"), **commands}
         fake_commands(**answers)
         found = cluster_query.probe()
         return Site.model_validate(found.site), "\n".join(found.unknown)
@@ -44,7 +45,7 @@ def test_a_cluster_is_learnt_with_fake_slurm_commands(cluster: Callable[..., tup
     assert (cpu.max_time, cpu.max_nodes) == ("1-00:00:00", None)
     assert (gpu.gpus_per_node, gpu.max_time, gpu.max_nodes) == (4, None, 2)
     assert (mixed.gpus_per_node, mixed.max_time_s) == (4, 1800)
-    assert unknown == "prices and electricity: cost and carbon are not known to Slurm"
+    assert unknown == "prices and electricity: Slurm has no data on cost and carbon"
 
 
 def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
@@ -58,16 +59,16 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
 @pytest.mark.parametrize(
     ("commands", "words"),
     [
-        ({"sinfo": "exit 1"}, "partitions: sinfo gave no answer"),
-        ({"scontrol": "exit 1"}, "limits of the cluster: scontrol show config gave no answer"),
-        ({"scontrol": "echo ClusterName = x"}, "taken as Slurm's default, 1001"),
-        ({"sacctmgr": "exit 1"}, "sacctmgr knows no association of yours"),
-        ({"sacctmgr": "exit 0"}, "sacctmgr knows no association of yours"),
+        ({"sinfo": "exit 1"}, "partitions: sinfo failed"),
+        ({"scontrol": "exit 1"}, "limits of the cluster: scontrol show config failed"),
+        ({"scontrol": "echo ClusterName = x"}, "hpcbench uses Slurm's default, 1001"),
+        ({"sacctmgr": "exit 1"}, "sacctmgr shows no association of this user"),
+        ({"sacctmgr": "exit 0"}, "sacctmgr shows no association of this user"),
         (
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
-            "accounts and QOS: this cluster keeps no accounting",
+            "accounts and QOS: this cluster has no accounting",
         ),
-        ({"sacctmgr": lines("a|", "b||")}, "you may use a, b"),
+        ({"sacctmgr": lines("a|||", "b|||")}, "you may use a, b"),
     ],
 )
 def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
@@ -82,7 +83,7 @@ def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
         {"sinfo": lines(*SINFO, "empty|infinite|0|0|0|(null)|1-infinite")},
         {"sinfo": lines(*SINFO, "closed|0:00|4|4|1000|(null)|1-infinite")},
         {"sinfo": lines(*SINFO, "closed|infinite|4|4|1000|(null)|0")},
-        {"sacctmgr": lines("mine|0")},
+        {"sacctmgr": lines("mine|||0")},
         {"scontrol": "echo 'ClusterName = _test'"},
     ],
     ids=["a partition without nodes", "without time", "with no job allowed", "MaxSubmitJobs=0", "an odd name"],
@@ -107,12 +108,57 @@ def test_slurm_is_here_if_it_answers_with_fake_slurm_commands(
     ping: str | None, answers: bool, fake_commands: Fake
 ) -> None:
     fake_commands(**({"scontrol": ping} if ping else {}))
-    assert cluster_query.slurm_answers() is answers
+    assert cluster_query.slurm_responds() is answers
 
 
 def test_a_slurm_that_hangs_does_not_answer_with_fake_slurm_commands(
     fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_query, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(client, "QUERY_TIMEOUT_S", 0.3)
     fake_commands(scontrol="exec sleep 10")
-    assert not cluster_query.slurm_answers()
+    assert not cluster_query.slurm_responds()
+
+
+NODES = """
+case "$*" in
+  *%h*) echo 'cpu*|idle|3|NO'; echo 'cpu*|mixed*|1|NO'; echo 'cpu*|drained|2|NO'; echo 'gpu|idle~|4|EXCLUSIVE';;
+  *) echo 'cpu*|1-00:00:00|6|32|128000|(null)|1-infinite'; echo 'gpu|infinite|4|40|512000|gpu:v100:4(S:0-1)|1-2';;
+esac
+"""
+SCONTROL = """
+echo 'ClusterName = big'
+echo 'AccountingStorageType = accounting_storage/{}'
+echo 'MaxArraySize = 2000'
+"""
+SACCTMGR = """
+case "$*" in
+  *qos*format=name*) echo 'normal|50'; echo 'long|';;
+  *defaultqos*) echo 'proj1||normal,long|'; echo 'proj2|long|long|9';;
+esac
+"""
+
+
+def test_a_cluster_is_queried_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    fake_commands(sinfo=NODES, scontrol=SCONTROL.format("slurmdbd"), sacctmgr=SACCTMGR, sacct="exit 0")
+    found = query_cluster()
+    assert found.config["MaxArraySize"] == "2000"
+    assert found.site.partitions["gpu"].gpus_per_node == 4
+    assert found.nodes == {"cpu": Nodes(6, 3, "NO"), "gpu": Nodes(4, 4, "EXCLUSIVE")}
+    first, second = found.associations or ()
+    assert first == Association("proj1", "", ("normal", "long"), None)
+    assert second == Association("proj2", "long", ("long",), 9)
+    assert found.qos_limits == {"normal": 50}
+    assert (found.has_accounting, found.sacct_responds) == (True, True)
+
+
+def test_accounting_is_queried_only_if_the_cluster_has_it_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    folder = fake_commands(sinfo=NODES, scontrol=SCONTROL.format("none"), sacctmgr="exit 1", sacct="exit 1")
+    found = query_cluster()
+    assert (found.has_accounting, found.associations, found.sacct_responds) == (False, None, False)
+    assert not (folder / "sacct.called").exists()
+
+
+def test_facts_whose_commands_fail_are_empty_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    fake_commands(sinfo="exit 1", scontrol="exit 1", sacctmgr="exit 1", sacct="exit 1")
+    found = query_cluster()
+    assert (found.config, found.nodes, found.associations) == ({}, {}, None)

@@ -9,7 +9,7 @@ import pytest
 from hpcbench.errors import UserError
 from hpcbench.slurm import client, queue
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.queue import Queue, QueueEntry, accounted, ask, find_by_name
+from hpcbench.slurm.queue import Queue, QueueEntry, accounted, find_by_name, query
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit import continuation_job
@@ -34,7 +34,7 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def asked(journal: Journal) -> Queue:
-    return ask("study-1", ["job-001", "job-002"], journal)
+    return query("study-1", ["job-001", "job-002"], journal)
 
 
 def test_elements_are_found_in_squeue_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
@@ -157,8 +157,8 @@ def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_comman
     ("squeue", "words"),
     [
         ("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm"),
-        ("exec sleep 10", "gave no answer"),
-        (None, "squeue was not found"),
+        ("exec sleep 10", "did not respond within"),
+        (None, "squeue not found"),
     ],
 )
 def test_no_answer_is_not_taken_for_an_empty_queue_with_fake_slurm_commands(

@@ -132,7 +132,7 @@ NODE = {"ended": True, "nodes": "n7"}
             "never_started",
             "Slurm never started it: it waits",
         ),
-        (QueueEntry(FAILED, True, "BadConstraints"), "never_started", "no node has the features asked for"),
+        (QueueEntry(FAILED, True, "BadConstraints"), "never_started", "no node has the requested features"),
         (
             QueueEntry(FAILED, reason="JobLaunchFailure", **NODE),
             "node_failure",

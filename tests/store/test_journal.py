@@ -60,7 +60,7 @@ def test_an_event_that_is_nested_too_deeply_is_ignored(paths: SweepPaths) -> Non
 
 
 def test_packs_that_are_larger_than_any_are_refused(paths: SweepPaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MAX_BYTES", 10)
     packs.write(paths.packs("job-001"), [(1, 2, 3, 4, 5, 6)])
     with pytest.raises(UserError, match="it is larger than"):
         packs.read(paths.packs("job-001"))

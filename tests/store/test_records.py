@@ -124,7 +124,7 @@ def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
 ) -> None:
     path = paths.local_records("job-1")
     put(path, line(make_record(0)), b"x" * 300_000, line(make_record(1)))
-    monkeypatch.setattr(bounded_read, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(bounded_read, "MAX_BYTES", 100_000)
     monkeypatch.setattr(Path, "read_bytes", None)
     found = read_records(paths)
     assert [record.case_index for record in found.records] == [0, 1]

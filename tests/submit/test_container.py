@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.config.container import Container
 from hpcbench.errors import UserError
-from hpcbench.submit.container import PASSED_BY_PODMAN, Needs, Words, words
+from hpcbench.submit.container import PASSED_BY_PODMAN, ContainerCommand, ContainerNeeds, container_command
 
 WORKSPACE = "/home/me/study"
 
@@ -23,9 +23,9 @@ def rendered(
     folders: tuple[str, ...] = (WORKSPACE,),
     variables: dict[str, str] | None = None,
     **more: list[str],
-) -> Words:
+) -> ContainerCommand:
     container = Container.model_validate({"runtime": runtime, "image": image, **more})
-    return words(container, Needs(folders, variables or {}, gpus))
+    return container_command(container, ContainerNeeds(folders, variables or {}, gpus))
 
 
 @pytest.mark.parametrize("runtime", ["apptainer", "singularity"])
@@ -86,7 +86,7 @@ def test_the_words_of_charliecloud() -> None:
         *("ch-run", "--bind=/data:/mnt/0", f"--bind={WORKSPACE}:{WORKSPACE}", f"--cd={WORKSPACE}"),
         *("--write-fake", "/images/torch", "--"),
     )
-    assert made == Words(made.prefix), "it passes all variables on, and needs no more of srun"
+    assert made == ContainerCommand(made.prefix), "it passes all variables on, and needs no more of srun"
 
 
 def test_the_words_of_podman() -> None:
@@ -156,7 +156,7 @@ def test_the_options_of_srun_for_pyxis_which_is_not_run_here() -> None:
 def test_a_case_with_gpus_gets_the_options_for_them_and_no_other_does_with_no_gpu_here(
     runtime: str, usual: list[str], shown: dict[str, str]
 ) -> None:
-    def options(made: Words) -> list[str]:
+    def options(made: ContainerCommand) -> list[str]:
         return [*made.prefix, *made.srun]
 
     without, given = rendered(runtime), rendered(runtime, gpus=True)

@@ -11,7 +11,6 @@ import pytest
 import hpcbench
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.slurm.queue import Queue
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit import continuation_job
@@ -70,5 +69,5 @@ def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
     held = Lease(paths.jobs / ".lock", "this sweep", 0, None)
     sweep = Sweep(paths, {"site": SITE.model_dump()})
     with pytest.raises(OSError, match="symbolic links"):
-        continuation_job.submit(sweep, workspace, SlurmOptions(), continuation_job.LATER, Queue({}, ()), held)
+        continuation_job.submit(sweep, workspace, SlurmOptions(), held)
     assert (tmp_path / "target").read_text() == "kept"

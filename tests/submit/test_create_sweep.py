@@ -77,7 +77,7 @@ def test_a_description_that_is_larger_than_any_is_refused(
     make_sweep: MakeSweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = make_sweep()
-    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MAX_BYTES", 10)
     with pytest.raises(UserError, match="it is larger than"):
         load(sweep.paths)
 
@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size
         pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
         largest_file(size),
     ):
-        make_sweep("matrix: {seed: {range: [1, 400]}}", root=tmp_path)
+        make_sweep("matrix: {seed: {range: [1, 800]}}", root=tmp_path)
     assert left_in(tmp_path) == []
 
 

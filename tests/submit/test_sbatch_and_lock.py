@@ -38,8 +38,8 @@ def test_an_sbatch_without_an_answer_is_ended_and_leaves_its_intent_with_fake_sl
     sweep = make_sweep()
     with locked(sweep.paths.jobs) as lease, pytest.raises(UserError) as caught:
         submit(sweep, lease)
-    assert caught.value.what == "sbatch gave no answer for job-001 in 1 s"
-    assert "hpcbench resume study-1, which looks for the job before it submits it again" in caught.value.hint
+    assert caught.value.what == "sbatch did not respond for job-001 within 1 s"
+    assert "hpcbench resume study-1 (it submits no job a second time)" in caught.value.hint
     (batch,) = Journal.read(sweep.paths).batches
     assert (batch.slurm_id, batch.rejected) == (None, False)
     assert not (folder / "ended").exists()

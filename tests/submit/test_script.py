@@ -209,7 +209,7 @@ def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep
 
 
 def test_a_container_of_pyxis_needs_slurm(make_sweep: MakeSweep) -> None:
-    with pytest.raises(UserError, match="'pytorch' is a container of pyxis, and that is a part of srun"):
+    with pytest.raises(UserError, match="'pytorch' is a container of pyxis, which requires srun"):
         make_sweep(site="container: {runtime: pyxis, image: x}", scheduler="local")
 
 

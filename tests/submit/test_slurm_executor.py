@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,15 +112,35 @@ def test_after_words_that_leave_it_open_whether_slurm_has_a_job_it_is_still_look
     assert states(sweep) == [("job-001", None, False)]
 
 
-def test_a_queue_that_is_full_is_no_mistake_of_the_user_with_fake_slurm_commands(
+def test_a_refusal_for_too_many_jobs_leaves_nothing_but_the_journal_with_fake_slurm_commands(
     fake_commands: Fake, make_sweep: MakeSweep
 ) -> None:
     said = "AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy"
     fake_commands(sbatch=f"echo 'sbatch: error: {said}' >&2; exit 1", **OTHERS)
     sweep = make_sweep()
-    with pytest.raises(slurm_executor.QueueFullError, match="AssocMaxSubmitJobLimit"):
+    with pytest.raises(slurm_executor.QueueFullError, match=r"jobs in the queue.* \(AssocMaxSubmitJobLimit\)"):
         submit(sweep, FIRST)
     assert states(sweep) == [("job-001", None, True)]
+    assert [path.name for path in (sweep.paths.jobs / "packs").iterdir()] == ["job-001"]
+    assert [path.name for path in (sweep.paths.jobs / "logs").iterdir()] == ["job-001"]
+
+
+@pytest.mark.parametrize(("queued", "expected"), [("echo 42", ("job-001", "42", False)), ("", ("job-001", None, True))])
+def test_an_sbatch_that_is_ended_while_it_tries_again_may_have_succeeded_with_fake_slurm_commands(
+    queued: str,
+    expected: tuple[str, str | None, bool],
+    fake_commands: Fake,
+    make_sweep: MakeSweep,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slurm_executor, "SBATCH_LIMIT_S", 1)
+    said = "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying"
+    folder = fake_commands(**{**OTHERS, "sbatch": f"echo '{said}' >&2; sleep 9", "squeue": queued, "sacct": "exit 0"})
+    (folder / "timeout").symlink_to(str(shutil.which("timeout", path="/usr/bin:/bin")))
+    sweep = make_sweep()
+    with contextlib.suppress(slurm_executor.QueueFullError):
+        submit(sweep, FIRST)
+    assert states(sweep) == [expected]
 
 
 @pytest.mark.parametrize("answer", ["", "echo 'Submitted, thank you'", "echo 42; echo bye"])
@@ -154,7 +176,7 @@ def test_nothing_is_submitted_where_a_slurm_command_is_missing_with_fake_slurm_c
     commands = {"sbatch": "echo 42", **OTHERS}
     del commands[missing]
     fake_commands(**commands)
-    with pytest.raises(UserError, match=f"{missing} was not found"):
+    with pytest.raises(UserError, match=f"{missing} not found"):
         slurm_executor.check_available()
 
 
@@ -165,7 +187,7 @@ def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake
     fake_commands(sbatch="echo 42", **OTHERS)
     slurm_executor.check_available()
     monkeypatch.setenv(variable, "second")
-    with pytest.raises(UserError, match=f"{variable}: is set to second"):
+    with pytest.raises(UserError, match=f"{variable}: set to second"):
         slurm_executor.check_available()
 
 
@@ -220,7 +242,7 @@ def test_an_orphan_of_somebody_else_whose_jobs_slurm_may_hide_is_left_alone_with
     folder = fake_commands(squeue="exit 0", sacct="exit 0")
     sweep = make_sweep()
     Journal(sweep.paths).submitting(Batch(sweep.paths, "job-001.ab12", uid=54321))
-    with pytest.raises(UserError, match="the user with number 54321 was submitting"):
+    with pytest.raises(UserError, match="the user with uid 54321 died while it submitted"):
         slurm_executor.adopt_orphans(Journal.read(sweep.paths))
     assert states(sweep) == [("job-001", None, False)]
     assert "--user=54321" in (folder / "squeue.called").read_text().split()

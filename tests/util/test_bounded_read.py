@@ -12,7 +12,7 @@ from hpcbench.util.bounded_read import content, lines
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_read, "MOST_BYTES", 10)
+    monkeypatch.setattr(bounded_read, "MAX_BYTES", 10)
 
 
 @pytest.fixture

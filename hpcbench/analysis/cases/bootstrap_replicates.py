@@ -1,9 +1,9 @@
-"""What the median of a case could as well have been: from these follow the intervals of what is made of medians.
+"""Bootstrap replicates of the medians of cases, for the intervals of quantities that are computed from medians.
 
-A speedup, an efficiency, the parameter of a law are computed once for each value, of all cases that go in, and the
-interval is where the middle 95 % of the results lie (Efron and Tibshirani, 1993, "An Introduction to the Bootstrap",
-section 13.3). The values are those that statistics.py makes the interval of a median of: bootstrapped medians; of two
-to five repetitions, what Student's t takes them for. So a speedup assumes no more than the two times in it.
+A speedup, an efficiency or the parameter of a law is computed once per replicate, of all cases that it depends on. Its
+interval is the middle 95 % of the results (Efron and Tibshirani, 1993, "An Introduction to the Bootstrap", section
+13.3). The replicates are those of the interval of the median in stats/intervals.py: bootstrapped medians, or for two to
+five repetitions quantiles of Student's t. So a speedup assumes no more than the two times in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.analysis.cases.case_table import EFFECTIVE, Cases, Row, speaking
+from hpcbench.analysis.cases.case_table import EFFECTIVE, Cases, Row, valid_rows
 from hpcbench.analysis.cases.latency import PERCENTILES
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats.intervals import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
@@ -27,27 +27,30 @@ _SEED = 19791101
 
 
 class Replicates:
-    """Of the cases of a table of repetitions, as by_case groups it; made when asked for, and the last ones kept."""
+    """The replicates of the cases of a table of repetitions, as by_case groups it. They are computed on demand and
+    cached."""
 
     def __init__(self, cases: Cases) -> None:
         self._cases = cases
         self._made = lru_cache(maxsize=_KEPT)(self._make)
 
     def of(self, case: Key, quantity: Quantity = TIME) -> Floats | None:
-        """RESAMPLES values of the time of a case, or of a quantity of which each repetition has one value; None where
-        there is nothing, or a single value, of which no spread is known. Those of cases that are put beside each other
-        have to be shuffled apart: they come from the same draws."""
+        """Return RESAMPLES plausible values of the time of a case, or of a quantity with one value per repetition.
+
+        Return None without values, or with one value, whose spread is unknown. All cases use the same draws: shuffle
+        them (see shuffled) before combining cases.
+        """
         return self._made(case, quantity)
 
     def repetitions(self, case: Key) -> list[Row]:
-        """Those that speak for a case."""
-        return speaking(self._cases.get(case, []))
+        """Return the valid repetitions of a case."""
+        return valid_rows(self._cases.get(case, []))
 
     def _make(self, case: Key, quantity: Quantity) -> Floats | None:
         return _medians(self.repetitions(case), quantity)
 
     def ratio(self, upper: Key, lower: Key, estimate: float, quantity: Quantity = TIME) -> Interval:
-        """What one case has over what another has, of which the medians' ratio is known already."""
+        """Return the ratio of two cases with its interval; `estimate` is the ratio of their medians."""
         above, below = self.of(upper, quantity), self.of(lower, quantity)
         if above is None or below is None or not below.min() > 0:
             return Interval(estimate, None, None)
@@ -55,7 +58,7 @@ class Replicates:
 
 
 def shuffled(replicates: Floats, place: int) -> Floats:
-    """In an order that belongs to a place: of cases that are put beside each other, each has a place of its own."""
+    """Return replicates in a random order that belongs to `place`. Cases that are combined need different places."""
     return replicates[_order(place)]
 
 
@@ -65,14 +68,14 @@ def _order(place: int) -> NDArray[np.intp]:
 
 
 def interval_of(estimate: float, replicates: Floats) -> Interval:
-    """The middle 95 % of the values, of which some may be infinite, widened to hold the estimate."""
+    """Return the middle 95 % of the replicates, which may be infinite, widened to contain the estimate."""
     outside = int(replicates.size * (1 - LEVEL) / 2)
     ordered = np.partition(replicates, [outside, replicates.size - 1 - outside])
     return Interval(estimate, min(float(ordered[outside]), estimate), max(float(ordered[-1 - outside]), estimate))
 
 
 def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
-    """Of what each repetition has measured: its samples, or the one value that it has of anything but times."""
+    """Return replicates of the samples of the repetitions, or of the one value of a quantity other than time."""
     if quantity == TIME:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None

@@ -1,4 +1,4 @@
-"""From the table of repetitions to the table of cases: times with intervals, throughput, speedup, rank."""
+"""The table of cases, made from the table of repetitions: times with intervals, throughput and rank."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ Cases = dict[tuple[str, str], list[Row]]
 
 
 def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.DataFrame:
-    """One row per case, in the order of the sweeps and of their cases. `speedup` is left empty: see speedup.py.
+    """Return one row per case, in the order of sweeps and cases. speedup.py fills `speedup`.
 
-    `grouped` is what by_case makes of the table, where that has been done already.
+    `grouped` is the result of by_case, if it is known.
     """
     names = [str(name) for name in repetitions]
     medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
@@ -102,8 +102,8 @@ def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.Da
 
 
 def by_case(repetitions: pd.DataFrame) -> Cases:
-    """The rows of each case, by its sweep and its id, with what their samples are worth. Thousands of small frames
-    would take far longer."""
+    """Return the rows of each case by sweep and id, with their effective samples. Many small frames would be much
+    slower."""
     groups: Cases = {}
     names = list(repetitions)
     columns = [repetitions[name].tolist() for name in names]  # to_dict("records") looks at each value, and takes longer
@@ -114,14 +114,14 @@ def by_case(repetitions: pd.DataFrame) -> Cases:
     return groups
 
 
-def speaking(rows: list[Row]) -> list[Row]:
-    """The repetitions that speak for a case: the completed ones that nobody disturbed; all, if each was disturbed."""
+def valid_rows(rows: list[Row]) -> list[Row]:
+    """Return the valid repetitions of a case: the completed ones without interference, or all if there is none."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     return [row for row in completed if row["interference"] != DISTURBED] or completed
 
 
-def speaking_rows(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """The same of a whole table of repetitions."""
+def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """Return the valid repetitions of all cases of a table, as valid_rows does for one case."""
     completed = repetitions[repetitions["status"] == COMPLETED]
     disturbed = completed["interference"].eq(DISTURBED)
     alone = disturbed.groupby([completed[key] for key in _KEYS]).transform("all")
@@ -133,12 +133,12 @@ def _is_energy(column: str) -> bool:
 
 
 def _case(rows: list[Row], medians: list[str], metrics: list[str]) -> Row:
-    """One row. A case has completed when each of its repetitions has; the times are those of the ones that speak.
+    """Return the row of a case. It has completed if all repetitions have; its times are those of the valid ones.
 
-    Of the columns in `medians` it has the median of its repetitions, of `metrics` an interval, too.
+    The columns in `medians` are medians over the repetitions, those in `metrics` have an interval, too.
     """
     completed = [row for row in rows if row["status"] == COMPLETED]
-    used = speaking(rows)
+    used = valid_rows(rows)
     failed = [row for row in rows if row["status"] != COMPLETED]
     case = dict((used or rows)[0])
     for name in _PER_REPETITION:
@@ -171,12 +171,12 @@ def _present(rows: list[Row], name: str) -> list[Any]:
 
 
 def _is_there(value: Any) -> bool:
-    """What pandas.notna says of a single value, in a tenth of the time, which counts for ten thousand cases."""
+    """Return what pandas.notna returns for a single value, ten times as fast, which matters for 10,000 cases."""
     return value is not None and value is not pd.NA and bool(value == value)
 
 
 def _metric(column: str, values: list[Any]) -> Row:
-    """The median over the repetitions, each of which gave one value, and the interval of that median."""
+    """Return the median over repetitions with one value each, and its interval."""
     low, high = interval_columns(column)
     if not values:
         return {column: None, low: None, high: None}
@@ -212,7 +212,7 @@ def _times(rows: list[Row]) -> Row:
 
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
-    """A number for each case that was measured, equal for cases that do the same work; -1 for the others."""
+    """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
     measured = cases["time_median_s"].notna()
     work = _work(cases[measured])
     numbers = work.groupby(list(work), sort=False, dropna=False).ngroup()
@@ -220,7 +220,7 @@ def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
 
 
 def _work(cases: pd.DataFrame) -> pd.DataFrame:
-    """What must agree. What a command does is not known: those of one experiment are taken for each other's like."""
+    """Return the columns that define the workload. The commands of one experiment count as one workload."""
     commands = cases["framework"] == COMMAND
     work = cases[list(WORK)].mask(commands)
     learning = cases["task"] == TIME_TO_ACCURACY
@@ -228,28 +228,28 @@ def _work(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:
-    """In what the work of the measured cases differs."""
+    """Return the columns in which the workloads of the measured cases differ."""
     work = _work(cases[cases["time_median_s"].notna()])
     return [str(name) for name in work if work[name].nunique(dropna=False) > 1]
 
 
 def case_names(cases: pd.DataFrame) -> pd.Series[str]:
-    """A name for each case that tells it from all others, also from the same case of another sweep."""
+    """Return a name per case that is unique also among several sweeps."""
     return cases["sweep"] + "/" + cases["case"]
 
 
 def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
-    """Items per second; where a sample is no step of so many items, how often it could be done in a second.
-
-    Nothing where the time was too short for the clock: what it is divided by must not be zero.
-    """
+    """Return items per second, or the inverse of the time if samples have no items; missing if the time is 0."""
     times = cases["time_median_s"].astype(float).replace(0, np.nan)
     return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
 
 
 def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
-    """What cases of equal work are ranked by: the quantity; where that is the throughput and they have none, since
-    their samples are no steps of so many items, the first metric that they have, or their time (see speed_of)."""
+    """Return the quantity that ranks cases of one workload.
+
+    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has, or
+    the time.
+    """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
         return quantity
     return next(
@@ -258,7 +258,7 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
 
 
 def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:
-    """The cases best first within each kind of work, by what ranked_by says; what was not measured comes last."""
+    """Return the cases by workload, best first by the quantity of ranked_by. Cases that were not measured come last."""
     groups = work_groups(cases)
     key = (speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]).copy()
     for _, rows in cases[cases["framework"] == COMMAND].groupby(groups[groups >= 0]) if metrics else ():

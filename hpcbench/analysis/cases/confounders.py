@@ -1,4 +1,4 @@
-"""What may differ between the cases of one comparison without anybody having asked for it: software, machine, place."""
+"""Factors that may differ between compared cases although no parameter sets them: software, machine, nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Values = dict[str, list[str]]
 
 
 def uncontrolled(repetitions: pd.DataFrame) -> Values:
-    """The factors that differ within one kind of work though nothing that sets them does, with their values.
+    """Return the factors that differ within a workload although no column that sets them does, with their values.
 
-    A place is one only where it cannot be told from the case: where each of two cases has seen one place, and not the
-    same. Repetitions that are spread over places at random have its influence in their interval (Hoefler and Belli,
-    2015, section 4.1.1).
+    Nodes count only if they cannot be told from the case: two cases have seen one node list each, and different ones.
+    If repetitions are spread over nodes at random, their interval includes the effect (Hoefler and Belli, 2015, section
+    4.1.1).
     """
     found = {name: _differing(repetitions, name, setters) for name, setters in FACTORS.items()}
     places = repetitions.groupby(["sweep", "case"], sort=False)[PLACE].transform("nunique")
@@ -50,7 +50,7 @@ def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...])
 
 
 def unknown(repetitions: pd.DataFrame) -> list[str]:
-    """The factors that some repetition does not tell."""
+    """Return the factors that are missing for some repetition."""
     models = repetitions[repetitions["framework"] != COMMAND]
     on_gpus = models[models["device"] == "gpu"]
     asked = ((repetitions, _OF_MACHINES), (models, _OF_MODELS), (on_gpus, ("gpu_model",)))

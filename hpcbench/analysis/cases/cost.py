@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases import quantities
-from hpcbench.analysis.cases.case_table import speaking_rows
+from hpcbench.analysis.cases.case_table import valid_repetitions
 from hpcbench.analysis.stats.intervals import Floats, interval_of_values, median_of
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import J_PER_KWH
@@ -43,9 +43,9 @@ Values = dict[tuple[str, str], list[float]]  # by sweep and case: one of each re
 
 
 def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
-    """The cases with these columns and the limits of their intervals; empty where a factor is not known.
+    """Return the cases with their costs and the limits of their intervals; empty if a factor is unknown.
 
-    `repetitions` is the table that the cases were made of.
+    `repetitions` is the table that the cases were made from.
     """
     items, items_of_epoch = _numbers(cases, "items_per_step"), _numbers(cases, "items_per_epoch")
     whole = np.isnan(items)  # a sample is a run, which has no items
@@ -71,7 +71,7 @@ def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def incomparable(cases: pd.DataFrame, column: str) -> str | None:
-    """Why cases cannot be ranked by one of RANKED, if that is so: other currencies, or energy of other parts."""
+    """Return why cases cannot be ranked by a column of RANKED: other currencies, or energy of other components."""
     known = cases[cases[column].notna()]
     if known.empty:
         reasons = cases["price_reason" if column == PRICE else "energy_reason"].dropna()
@@ -86,16 +86,16 @@ def incomparable(cases: pd.DataFrame, column: str) -> str | None:
 
 
 def scope_of_host(scope: str) -> str:
-    """`cpu+memory` of `cpu+memory+gpu`: GPUs are work's own where it runs on them, and all else is there either way."""
+    """Return `cpu+memory` for `cpu+memory+gpu`: the energy of GPUs is compared also if only some cases use them."""
     return "+".join(kind for kind in scope.split("+") if kind != "gpu")
 
 
 def _by_repetitions(cases: pd.DataFrame, repetitions: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """Joules of an item, or of a run; the energy-delay product; and what an epoch of a training to an accuracy costs.
+    """Return J per item or run, the energy-delay product, and the price of an epoch of a training to an accuracy.
 
-    Each of shape (3, cases): medians over the repetitions, and their limits.
+    Each is (3, cases): medians over the repetitions, and their limits.
     """
-    used = speaking_rows(repetitions)
+    used = valid_repetitions(repetitions)
     metered = used[used["energy_measured_j"].notna()]
     learnt = used[used["epochs"].notna() & used["price_per_hour"].notna()]
     energies = _values(metered, _joules, "energy_measured_j", "energy_measured_j_per_item")
@@ -121,7 +121,7 @@ def _values(rows: pd.DataFrame, made_of: Callable[..., float], *columns: str) ->
 
 
 def _intervals(cases: pd.DataFrame, values: Values) -> Floats:
-    """For each case, the median of its values and the limits: (3, cases), not a number where there are none."""
+    """Return the median of the values of each case and its limits, (3, cases); NaN without values."""
     found = np.full((3, len(cases)), np.nan)
     for place, key in enumerate(zip(*(cases[name].tolist() for name in _KEYS), strict=True) if values else ()):
         if key in values:
@@ -134,7 +134,7 @@ def _joules(of_run: float, of_item: float | None) -> float:
 
 
 def _energy_delay(of_item: float | None, items_of_step: float | None, times_s: Floats) -> float:
-    """Of a repetition, where a step counts items: joules of an item, times the seconds for an item."""
+    """Return J per item times seconds per item of a repetition whose steps have items, otherwise NaN."""
     if pd.isna(of_item) or pd.isna(items_of_step):
         return math.nan
     return float(of_item or 0.0) * _median_time(times_s) / float(items_of_step or 0.0)
@@ -145,6 +145,6 @@ def _price_of_epoch(per_hour: float, epochs: float, times_s: Floats) -> float:
 
 
 def _median_time(times_s: Floats) -> float:
-    """Of the samples that are times (see samples.py)."""
+    """Return the median of the valid times in seconds (see valid_samples.py)."""
     times = times_s[np.isfinite(times_s) & (times_s >= 0)]
     return median_of(times) if times.size else math.nan

@@ -1,4 +1,4 @@
-"""Cases in words: what tells them apart, what they share, and how a sentence names one."""
+"""Labels of cases: the columns in which they differ, what they share, and names for sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcbench.config.parameters import TAG
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
-MOST_NAMED = 6  # columns that a sentence names
+MAX_NAMED = 6  # columns that a sentence names
 _COUNTS = {"parameter_count": "parameters", "flops_per_item": "operations an item", "held_out": "of the data held out"}
 # What often follows from something else that tells cases apart, and then says nothing new.
 _OFTEN_DERIVED = (
@@ -27,12 +27,12 @@ _OFTEN_DERIVED = (
 
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
-    """Which of the columns tell the cases apart."""
+    """Return the columns with more than one value."""
     return [name for name in candidates if name in cases and cases[name].astype(str).nunique(dropna=False) > 1]
 
 
 def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
-    """The columns, of those that may, by which a reader tells the cases apart."""
+    """Return the columns that identify cases for a reader, without columns that follow from others."""
     shown = [name for name in varying(cases, candidates) if name != "framework_version"]
     if len(shown) > 1:  # what a command was made of says the same in fewer words
         shown = [name for name in shown if name != "command"]
@@ -43,27 +43,27 @@ def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
 
 
 def _follows(cases: pd.DataFrame, derived: str, name: str) -> bool:
-    """Whether each value of a column stands beside one value of another."""
+    """Return whether each value of a column determines the value of `derived`."""
     pairs = cases[[derived, name]].astype(str)
     return len(pairs.drop_duplicates()) == pairs[name].nunique()
 
 
 def label(case: pd.Series[Any], shown: list[str]) -> str:
-    """A case in words, as `nodes=2 batch_size=64`."""
+    """Return `nodes=2 batch_size=64` for a case."""
     return " ".join(f"{plain(name)}={cell(case[name])}" for name in shown) or str(case["case"])
 
 
 def phrase(case: pd.Series[Any], shown: list[str]) -> str:
-    """A case as a sentence names it: `pytorch with intra_op_threads=2, nodes=1`."""
+    """Return a case for a sentence: `pytorch with intra_op_threads=2, nodes=1`."""
     framework = cell(case["framework"]) if "framework" in shown else ""
     others = [f"{plain(name)}={_short(cell(case[name]))}" for name in shown if name != "framework"]
-    if len(others) > MOST_NAMED:
-        others[MOST_NAMED:] = [f"and {len(others) - MOST_NAMED} more (case {case['case']})"]
+    if len(others) > MAX_NAMED:
+        others[MAX_NAMED:] = [f"and {len(others) - MAX_NAMED} more (case {case['case']})"]
     return " with ".join(filter(None, (framework, ", ".join(others)))) or str(case["case"])
 
 
 def title(cases: pd.DataFrame) -> str:
-    """What cases of equal work share: their work, and the framework and device where they are the same."""
+    """Return what cases of one workload share: the workload and, if they agree, framework and device."""
     first = cases.iloc[0]
     if first["framework"] == COMMAND:
         lines = cases["command"].unique()
@@ -75,9 +75,11 @@ def title(cases: pd.DataFrame) -> str:
 
 
 def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
-    """What tells the cases of each kind of work from those of all others: `lstm inference`, and where it takes more
-    the user's own words, `lstm with network=wide`, else counts: `mlp with 1,000 parameters and 2,000 operations an
-    item`."""
+    """Return short titles that identify each workload: `lstm inference`.
+
+    If that is not unique, tags are added, `lstm with network=wide`, otherwise counts, `mlp with 1,000 parameters and
+    2,000 operations an item`.
+    """
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
@@ -96,7 +98,7 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def _tags(works: Sequence[pd.DataFrame]) -> list[tuple[str, ...]]:
-    """Of each kind of work the tags that all of its cases share, and others do not have so."""
+    """Return for each workload the tags that all of its cases share and other workloads do not."""
     firsts = [cases.iloc[0] for cases in works]
     frame = pd.DataFrame(firsts)
     shown = [
@@ -113,15 +115,16 @@ def _in_words(work: pd.Series[Any], words: list[str]) -> str:
 
 
 def plain(column: str) -> str:
-    """A column as its user wrote it: without what marks a tag."""
+    """Return the name of a column without the prefix of tags."""
     return column.removeprefix(TAG)
 
 
 def cell(value: Any) -> str:
+    """Return a value as text; `-` if it is missing."""
     return "-" if value is None or value is pd.NA or value != value else str(value)
 
 
 def _short(text: str) -> str:
-    """Both ends: paths often differ in the last of their parts."""
+    """Return both ends of a long text: paths often differ at the end."""
     half = (LONGEST - 3) // 2
     return text if len(text) <= LONGEST else f"{text[:half]}...{text[half + 3 - LONGEST :]}"

@@ -1,4 +1,4 @@
-"""How long single steps take: percentiles of the samples, where a sample is the time of one step."""
+"""Latency: percentiles of the time of single steps, if samples are times of single steps."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Row = dict[Any, Any]
 
 
 def short_name(column: str) -> str:
-    """`p99.9` for `time_p999_s`."""
+    """Return `p99.9` for `time_p999_s`."""
     return f"p{100 * PERCENTILES[column]:g}"
 
 
 def latency(repetitions: list[Row]) -> Row:
-    """The percentiles of all samples of some repetitions together, by their columns; None where they cannot tell.
+    """Return the percentiles of all samples of some repetitions together, by column; None if they are unknown.
 
-    That is where there are too few samples (statistics.fewest_samples), and where one of the repetitions has samples
-    that are means: of means of k steps, no percentile of a step can be known (Hoefler and Belli, 2015, "Scientific
-    benchmarking of parallel computing systems", section 4.2.1). Over what they are means, AVERAGED_OVER says.
+    They are unknown with too few samples (minimum_samples), and if samples are means: of means of k steps, no
+    percentile of a step follows (Hoefler and Belli, 2015, "Scientific benchmarking of parallel computing systems",
+    section 4.2.1). The column AVERAGED_OVER says what the samples are means over.
     """
     averaged = next(filter(None, map(_averaged_over, repetitions)), None)
     if averaged or not repetitions:
@@ -41,7 +41,7 @@ def latency(repetitions: list[Row]) -> Row:
 
 
 def _averaged_over(repetition: Row) -> str | None:
-    """Over what each sample is a mean; None where it is the time of a single step, or of a whole command."""
+    """Return what each sample is a mean over; None if it is the time of one step, or of one run of a command."""
     if repetition["steps_per_sample"] > 1:
         return STEPS
     if repetition["instances"] > 1:
@@ -57,7 +57,7 @@ def _of_one(repetition: Row) -> Row:
 
 
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """The table of repetitions with the number of samples, the median and the percentiles of each."""
+    """Return the table of repetitions with the number of samples, the median and the percentiles of each."""
     found = pd.DataFrame([_of_one(with_times_only(row)) for row in repetitions.to_dict("records")])
     place = list(repetitions.columns).index("steps_per_sample")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]

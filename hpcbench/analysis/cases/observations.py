@@ -1,4 +1,4 @@
-"""What was seen of single cases and of machines, beside the tables: for the figures of a report."""
+"""Observations of single cases and machines, for the figures of a report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from hpcbench.core.machine_peaks import MachinePeaks
 
 
 @dataclass(frozen=True)
-class Observed:
-    """All of it may be empty. `samples` have `repetition`, `at_s`, `time_s`; `windows`, in which others disturbed them,
-    `repetition`, `start_s`, `end_s`, `causes`; `power` has `repetition`, `host`, `part`, `at_s`, `watts`. Times are in
-    seconds since the first sample of the repetition."""
+class Observations:
+    """The observations; each may be empty. Times are in seconds since the first sample of the repetition.
+
+    Columns of `samples`: `repetition`, `at_s`, `time_s`; of `windows` with interference: `repetition`, `start_s`,
+    `end_s`, `causes`; of `power`: `repetition`, `host`, `part`, `at_s`, `watts`.
+    """
 
     case: str = ""  # whose samples these are, in words
     samples: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -24,21 +24,21 @@ TIME, ENERGY, COST = "time", "energy", "cost"
 QUANTITIES = (TIME, ENERGY, COST)
 FRONT, MAYBE, DOMINATED = "front", "maybe", "dominated"
 
-_MOST = len(QUANTITIES)
+_MAX_QUANTITIES = len(QUANTITIES)
 _OF_ITEMS = {ENERGY: cost.ENERGY, COST: cost.PRICE}
 _OF_RUNS = {ENERGY: cost.ENERGY_OF_RUN, COST: cost.PRICE_OF_RUN}
 
 
 def front(values: Floats) -> NDArray[np.bool_]:
-    """Which rows of `values`, (cases, quantities), no other row dominates; less is better. Of at most three quantities.
+    """Return which rows of `values`, (cases, quantities), no other row dominates. Less is better; at most 3 quantities.
 
-    A row in which a value is not known is left out: neither on the front, nor does it dominate any other. By Kung,
-    Luccio and Preparata's algorithm for three: row after row in the order of the first quantity, where only an earlier
-    one can dominate, against a staircase of what the earlier ones have in the other two.
+    Rows with an unknown value are neither on the front nor dominate. Algorithm for three quantities by Kung, Luccio and
+    Preparata: rows in the order of the first quantity, where only earlier rows can dominate, against a staircase of the
+    other two.
     """
     known = _known(values)
     distinct, place = np.unique(values[known], axis=0, return_inverse=True)
-    padded = np.pad(distinct, ((0, 0), (_MOST - values.shape[1], 0)))
+    padded = np.pad(distinct, ((0, 0), (_MAX_QUANTITIES - values.shape[1], 0)))
     stairs = _Stairs([], [])
     undominated = np.array([stairs.adds(second, third) for _, second, third in padded.tolist()], dtype=bool)
     found = np.zeros(len(values), dtype=bool)
@@ -57,7 +57,7 @@ class _Stairs(NamedTuple):
     falling: list[float]
 
     def adds(self, one: float, other: float) -> bool:
-        """Whether none of them is as good as this in both, which then becomes one of them."""
+        """Add a point, and return True, unless a point of the stairs is at least as good in both coordinates."""
         before = bisect_right(self.rising, one)
         if before and self.falling[before - 1] <= other:
             return False
@@ -69,10 +69,10 @@ class _Stairs(NamedTuple):
 
 
 def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
-    """`front`, `dominated`, or `maybe` for each row: dominated, but perhaps by noise alone; None where it is left out.
+    """Return `front`, `dominated`, `maybe` (dominated, but perhaps by noise) or None (unknown) for each row.
 
-    A case is dominated for sure where another one's upper limits are no higher than its lower ones, in every quantity.
-    Where a limit is not known, neither is that.
+    A row is `dominated` if another row has upper limits that are not above its lower limits, in every quantity. If a
+    limit is unknown, it is `maybe`.
     """
     on_front, known = front(values), _known(values)
     rivals = np.flatnonzero(front(highs))  # whoever dominates for sure has upper limits no lower than some of these
@@ -86,11 +86,11 @@ def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
 
 
 def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFrame:
-    """For each case, `pareto` as `marks` has it, and `pareto_of`: the quantities, as `time+cost`.
+    """Return `pareto`, as `marks` has it, and `pareto_of`, the quantities as `time+cost`, for each case.
 
-    `cases` have their costs (cost.add_costs). They are held against each other where they do the same work, pay in one
-    currency and were metered alike; by those of the `wanted` quantities that any of them has, if these are two or more.
-    Time, energy and cost are those of an item, or of a run where there are no items.
+    `cases` have their costs (cost.add_costs). Cases are compared if they have the same workload, currency and energy
+    scope, by those of the `wanted` quantities that any of them has, if these are two or more. Quantities are per item,
+    or per run without items.
     """
     found = pd.DataFrame({"pareto": None, "pareto_of": None}, index=cases.index, dtype=object)
     for rows in _alike(cases, wanted):
@@ -103,7 +103,7 @@ def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFr
 
 
 def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """The measured cases that may be held against each other. Where some have a price, or energy, others have none."""
+    """Yield the measured cases that can be compared. Some may have a price, or an energy, that others lack."""
     keys = {COST: cases["currency"], ENERGY: cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")}
     works = work_groups(cases)
     for _, works_alike in cases.groupby(works[works >= 0], sort=False):
@@ -116,7 +116,7 @@ def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]
 
 
 def _limits(rows: pd.DataFrame, quantity: str) -> Floats:
-    """(3, cases): the quantity, and its lower and upper limit."""
+    """Return the quantity with its lower and upper limit, (3, cases)."""
     of_items = rows["items_per_step"].notna().any()
     if quantity == TIME:
         times = rows[["time_median_s", "time_ci_low_s", "time_ci_high_s"]].astype(float)

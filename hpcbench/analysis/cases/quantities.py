@@ -27,12 +27,12 @@ class Quantity:
 
     @property
     def axis(self) -> str:
-        """As an axis says it: `time of a step (s)`."""
+        """Return the title of an axis: `time of a step (s)`."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
     def limits(self) -> tuple[str, str]:
-        """The columns of its 95 % interval."""
+        """Return the columns of the 95 % CI."""
         return self.irregular or interval_columns(self.column)
 
 
@@ -57,7 +57,7 @@ OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
 
 
 def short_column(column: str) -> str:
-    """`throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
+    """Return `throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
     words = column.split("_")
     if column in PERCENTILES:
         return words[1]
@@ -65,10 +65,10 @@ def short_column(column: str) -> str:
 
 
 def price_of(cases: pd.DataFrame) -> Quantity:
-    """The price, in the currency of these cases."""
+    """Return the quantity of the price, in the currency of these cases."""
     return replace(PRICE, unit=next(iter(cases["currency"].dropna()), ""))
 
 
 def follows_time(quantity: Quantity) -> bool:
-    """Whether it is the time, or made of nothing else that varies: a price is so much for an hour."""
+    """Return whether a quantity is proportional to the time: the price is, since it is per hour."""
     return quantity in OF_TIME or quantity.column == PRICE.column

@@ -1,4 +1,4 @@
-"""How much faster a case is than its base case, with the interval of that."""
+"""The speedup of a case over its base case, with its interval."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ COLUMNS = ["speedup", "speedup_ci_low", "speedup_ci_high"]
 
 
 def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = None) -> pd.DataFrame:
-    """The cases with `speedup`: throughput (or what is done, over its time) over the base case's, for equal work.
+    """Return the cases with `speedup`: their throughput (or inverse time) over that of the base case of the same
+    workload.
 
-    `base` is the index of a row; without one, the first measured case of each kind of work is its base: `speedup_base`
-    names it. A case whose work differs from the base case's has no speedup. The base itself has 1, and no interval.
+    `base` is the index of a row; without it, the first measured case of each workload is its base. `speedup_base` names
+    it. Cases of other workloads than the base have no speedup. The base has 1, and no interval.
     """
     names, speeds = case_names(cases).tolist(), speed_of(cases).to_numpy(dtype=np.float64)
     times, keys = cases["time_median_s"].tolist(), list(zip(cases["sweep"], cases["case"], strict=True))
@@ -39,7 +40,7 @@ def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = 
 
 
 def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:
-    """The places of the measured cases of each kind of work, without what commands did, of which nothing is known."""
+    """Return the row numbers of the measured cases of each workload, without commands, whose work is unknown."""
     found: dict[int, list[int]] = {}
     for place, (work, framework) in enumerate(zip(work_groups(cases), cases["framework"], strict=True)):
         if work >= 0 and framework != COMMAND:
@@ -48,7 +49,7 @@ def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:
 
 
 def _limits(of_times: Interval, speedup: float) -> tuple[float, float]:
-    """Low and high: the base's time over the case's, times what the case does more in a step."""
+    """Return the limits of a speedup: the ratio of times, times the ratio of the items per step."""
     if of_times.low is None or of_times.high is None:
         return np.nan, np.nan
     more = speedup / of_times.estimate

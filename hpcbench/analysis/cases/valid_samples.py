@@ -1,4 +1,4 @@
-"""What a record calls a sample, and is none: no measurement becomes a number, and none is left out in silence."""
+"""Removal of samples that are not times, with a warning, so that they are neither used nor dropped silently."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NONE = "not a number, infinite or negative"
 
 
 def with_times_only(row: dict[Any, Any]) -> dict[Any, Any]:
-    """A row of a repetition table without the samples that are no times, and a warning that says how many there were.
+    """Return a row of a repetition table without samples that are not times, and with a warning that counts them.
 
-    Zero is a time: that of a step which is shorter than the clock can tell. A repetition of which nothing is left has
-    failed, whatever its record says.
+    Zero is valid: a step can be shorter than the resolution of the clock. A repetition without valid samples has
+    failed.
     """
     samples = row[SAMPLES]
     times = samples[np.isfinite(samples) & (samples >= 0)]

@@ -1,13 +1,12 @@
-"""Analysis of variance of repeated measurements: what some factors explain, and whether noise could.
+"""Analysis of variance of repeated measurements: what factors explain, tested against the noise between repetitions.
 
-Sums of squares are of type II: what a factor explains beyond all others (Yates, 1934, "The analysis of multiple
+Sums of squares are of type II: what a factor explains in addition to all others (Yates, 1934, "The analysis of multiple
 classifications with unequal numbers in the different classes", Journal of the American Statistical Association 29;
 Langsrud, 2003, "ANOVA for unbalanced data: use type II instead of type III sums of squares", Statistics and Computing
-13). They are right where cases are missing, too, and do not depend on the order of the factors. What they are tested
-against is how much the repetitions of one case differ.
+13). They are valid with missing cases and do not depend on the order of the factors.
 
-Blocks are taken out beforehand: what is left of a factor within them is all that it can explain beyond them (Frisch and
-Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
+Blocks are projected out first: what remains of a factor within blocks is all that it can explain in addition to them
+(Frisch and Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
 """
 
 from __future__ import annotations
@@ -32,15 +31,16 @@ class Sum(NamedTuple):
 
     @property
     def mean(self) -> float:
+        """Return the mean square; 0 without degrees of freedom."""
         return self.squares / self.freedom if self.freedom else 0.0
 
     def beyond(self, other: Sum) -> Sum:
+        """Return what this sum explains in addition to `other`, at least 0."""
         return Sum(max(0.0, self.squares - other.squares), self.freedom - other.freedom)
 
 
-class Measured(NamedTuple):
-    """What is needed of all repetitions: for each case the mean, as far as it is from that of its block, their count,
-    and the block."""
+class CaseMeans(NamedTuple):
+    """The sufficient statistics of the repetitions: mean of each case relative to its block, count and block."""
 
     means: Floats
     counts: Floats
@@ -50,12 +50,16 @@ class Measured(NamedTuple):
 
     @property
     def total(self) -> float:
+        """Return the total sum of squares."""
         return self.between.squares + self.noise.squares
 
 
-def measured(values: Floats, cases: Codes, blocks: Codes | None = None) -> Measured:
-    """`values` of the repetitions, the number of the case of each, and that of the block of each case, all in one where
-    it is not given. Numbers go from 0 on without a gap."""
+def case_means(values: Floats, cases: Codes, blocks: Codes | None = None) -> CaseMeans:
+    """Return the statistics of `values`, one per repetition; `cases` is the case of each, `blocks` the block of each
+    case.
+
+    Numbers of cases and blocks start at 0 without gaps. Without `blocks` there is one block.
+    """
     counts = np.bincount(cases).astype(np.float64)
     blocks = np.zeros(counts.size, dtype=np.intp) if blocks is None else blocks
     inside = blocks[cases]
@@ -64,16 +68,14 @@ def measured(values: Floats, cases: Codes, blocks: Codes | None = None) -> Measu
     means = np.bincount(cases, weights=centred) / counts
     noise = float(((centred - means[cases]) ** 2).sum())
     between = Sum(float((counts * means**2).sum()), counts.size - sizes.size)
-    return Measured(means, counts, blocks, between, Sum(noise, values.size - counts.size))
+    return CaseMeans(means, counts, blocks, between, Sum(noise, values.size - counts.size))
 
 
-def explained(data: Measured, factors: Sequence[Codes]) -> Sum:
-    """What an additive model of the factors explains within the blocks; each is a level for every case, from 0 on
-    without a gap.
+def explained(data: CaseMeans, factors: Sequence[Codes]) -> Sum:
+    """Return what an additive model of the factors explains within blocks; each factor is a level per case, from 0.
 
-    The normal equations of such a model are tables of how often two levels meet, so that no matrix with a row for each
-    case is made; less how often they would where each block mixed its levels. Of factors that are confounded in part,
-    also with the blocks, the matrix is singular: its rank is the degrees of freedom.
+    The normal equations are tables of how often two levels meet, so that no matrix with a row per case is needed. If
+    factors are confounded with each other or with blocks, the matrix is singular: its rank is the degrees of freedom.
     """
     if not factors:
         return Sum(0.0, 0)
@@ -89,7 +91,7 @@ def explained(data: Measured, factors: Sequence[Codes]) -> Sum:
 
 
 def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:
-    """How many repetitions have each level of one factor with each of the other."""
+    """Return the number of repetitions for each pair of levels of two factors."""
     width = int(other.max()) + 1
     height = int(one.max()) + 1
     found = np.bincount(one * width + other, weights=counts, minlength=height * width)
@@ -97,7 +99,7 @@ def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:
 
 
 def f_test(effect: Sum, noise: Sum) -> float:
-    """The probability of so large an effect by noise alone (Fisher's F); 1 of an effect without degrees of freedom."""
+    """Return the p-value of an effect by Fisher's F test; 1 for an effect without degrees of freedom."""
     if effect.freedom < 1 or effect.squares <= 0:
         return 1.0
     if noise.squares <= 0:

@@ -1,14 +1,14 @@
-"""How many independent samples the samples of a run are worth.
+"""The effective number of independent samples in an autocorrelated run.
 
-What follows in time resembles what came before: a clock that ramps, a neighbour on the machine. The median of n such
-samples is as uncertain as that of n / tau independent ones, where tau sums the autocorrelation of the signs, whether a
-sample is above the median (Gastwirth and Rubin, 1975, "The behavior of robust estimators on dependent data", Annals of
-Statistics 3). Signs do not mind heavy tails.
+Consecutive samples are similar, for example while a clock ramps. The median of n such samples is as uncertain as that
+of n / tau independent ones, where tau sums the autocorrelation of the signs, whether a sample is above the median
+(Gastwirth and Rubin, 1975, "The behavior of robust estimators on dependent data", Annals of Statistics 3). Signs are
+robust to heavy tails.
 
-An interval from so many independent samples holds the median more often than one from a circular block bootstrap with
-automatic lengths (Politis and White, 2004; Patton, Politis and White, 2009): `make bench-comparing` shows how often.
-Both are too narrow where a run has less than about 30 times tau samples, since it has then not seen enough of its own
-slow changes: only more repetitions tell.
+Intervals from so many independent samples cover the median more often than a circular block bootstrap with automatic
+lengths (Politis and White, 2004; Patton, Politis and White, 2009): see `make bench-comparing`. Both are too narrow if a
+run has less than about 30 tau samples, since it has then not seen enough of its own slow changes: only more repetitions
+help.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Signs = NDArray[np.bool_]
 
 
 def effective_size(samples: Floats, median: float) -> float:
-    """How many independent samples have a median as certain as these have, which are in the order of time.
+    """Return how many independent samples have a median as certain as these, which are in the order of time.
 
-    All of them, unless a runs test says that they are autocorrelated. Never more: what alternates could make the median
-    surer than chance does, but that is not relied upon.
+    This is their number, unless a runs test finds autocorrelation. It is never more: negative autocorrelation is not
+    used.
     """
     signs = samples > median
     if runs_score(signs) <= CRITICAL:
@@ -36,10 +36,11 @@ def effective_size(samples: Floats, median: float) -> float:
 
 
 def runs_score(signs: Signs) -> float:
-    """By how many standard deviations there are fewer runs of equal signs than in a random order.
+    """Return by how many standard deviations there are fewer runs of equal signs than in a random order; 0 if
+    undefined.
 
     Wald and Wolfowitz, 1940, "On a test whether two samples are from the same population", Annals of Mathematical
-    Statistics 11. 0 where all orders have as many runs.
+    Statistics 11.
     """
     above = int(np.count_nonzero(signs))
     pairs = 2 * above * (signs.size - above)
@@ -52,10 +53,10 @@ def runs_score(signs: Signs) -> float:
 
 
 def correlation_time(signs: Signs) -> float:
-    """The sum of the autocorrelations at all lags, negative ones too, and at least 1.
+    """Return the sum of the autocorrelations over all lags, negative ones included, at least 1.
 
-    By the initial monotone sequence estimator (Geyer, 1992, "Practical Markov chain Monte Carlo", Statistical Science
-    7, section 3.3): correlations are summed in pairs for as long as a pair is positive, none larger than the last.
+    Initial monotone sequence estimator (Geyer, 1992, "Practical Markov chain Monte Carlo", Statistical Science 7,
+    section 3.3): correlations are summed in pairs while a pair is positive, and no pair may exceed the one before.
     """
     correlations = _autocorrelation(signs.astype(np.float64))
     pairs = correlations[: signs.size // 2 * 2].reshape(-1, 2).sum(axis=1)
@@ -65,7 +66,7 @@ def correlation_time(signs: Signs) -> float:
 
 
 def _autocorrelation(series: Floats) -> Floats:
-    """At lags 0 to n - 1, by a Fourier transform of a power of two, twice as long, so that no end meets a beginning."""
+    """Return the autocorrelation at lags 0 to n - 1, by a zero-padded Fourier transform of a power of two."""
     length = 2 << series.size.bit_length()
     transformed = np.fft.rfft(series - series.mean(), length)
     covariance = np.fft.irfft(transformed * transformed.conj(), length)[: series.size]

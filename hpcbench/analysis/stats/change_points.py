@@ -1,19 +1,18 @@
-"""Where in a series of values, one for each sweep, the level changes, and stays changed for some sweeps.
+"""Change points of a series of values, one per sweep: where the level changes and stays changed for some sweeps.
 
-What came before a place and what came after are compared by ranks, at every place: the sum of signs over all pairs,
-as Pettitt takes it (1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is
-the statistic of the rank-sum test. His test takes its maximum, which is largest for changes in the middle: one of
-last week, after a year of sweeps, would be found a month later. Here each place has the p-value of its own rank-sum
-test. And there are more windows than all before and all after, since what got slow and was mended looks in the whole
-like nothing: all before beside the next 5, 10, 20, ..., and the last 5, 10, 20, ... beside all after. The smallest
-p-value splits the series; both parts are looked at again, for as long as a split is found (binary segmentation: Scott
-and Knott, 1974, "A cluster analysis method for grouping means in the analysis of variance", Biometrics 30).
+At every place, the values before and after are compared by ranks: the sum of signs over all pairs, as Pettitt uses it
+(1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is the statistic of the
+rank-sum test. Pettitt's test takes its maximum, which favours changes in the middle: a recent change after a long
+history would be found late. Here each place has the p-value of its own rank-sum test. In addition to all values before
+and after, windows of 5, 10, 20, ... values on one side are tested, since a slowdown that was fixed cancels out in the
+whole. The smallest p-value splits the series; both parts are searched again while a split is found (binary
+segmentation: Scott and Knott, 1974, "A cluster analysis method for grouping means in the analysis of variance",
+Biometrics 30).
 
-False alarms: p-values are corrected by Bonferroni, for all places, windows and series. That holds however these
-depend on each other, and the cases of a sweep, which share a machine, do. The false discovery rate of verdicts.py
-would not do: a night in which most cases change in earnest would let one more pass too easily, and what was split is
-split again. In noise alone, at most LEVEL of all calls show any change at all. What is found counts only where the
-medians of both sides, up to the next changes, differ by more than a margin.
+False alarms: p-values have a Bonferroni correction over all places, windows and series, which holds under any
+dependence, such as cases of a sweep that share a machine. A false discovery rate would not do: real changes of most
+cases in one sweep would weaken it for the others. In noise alone, at most LEVEL of all calls report a change. Changes
+count only if the medians of both sides, up to the neighbouring changes, differ by more than a margin.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from hpcbench.analysis.stats.intervals import Floats, median_of
 
 LEVEL = 0.01
 SHORTEST = 5  # values between two changes, as many as repetitions for a verdict
-FEWEST = 2 * SHORTEST  # values of one series in which a change can be found; of several series, some more
+MIN_VALUES = 2 * SHORTEST  # values of one series in which a change can be found; of several series, some more
 _EXACT = 10  # on the smaller side: beyond, the normal approximation is close, and too careful where it is not
 
 Whole = NDArray[np.int32]
 
 
 class Change(NamedTuple):
-    """`place` is the index of the first value after it; what it divides begins at `start` and ends before `end`."""
+    """A change. `place` is the index of the first value after it; its segments are from `start` to `end`."""
 
     start: int
     place: int
@@ -47,6 +46,7 @@ class Change(NamedTuple):
     p_value: float  # corrected
 
     def sides(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the values of the segments before and after the change."""
         return values[self.start : self.place], values[self.place : self.end]
 
 
@@ -56,14 +56,14 @@ class _Split(NamedTuple):
 
 
 def change_points(series: Sequence[Floats], level: float = LEVEL, margin: float = MARGIN) -> list[list[Change]]:
-    """The changes of each series of positive values, which are in the order of time."""
+    """Return the changes of each series of positive values in the order of time."""
     return [_changes(values, len(series), level, math.log1p(margin)) for values in series]
 
 
 def sign_sums(values: Floats) -> Whole:
-    """Sums over a rectangle of pairs: of sgn(values[j] - values[i]) for all i < row and j < column.
+    """Return sums over rectangles of pairs: of sgn(values[j] - values[i]) for all i < row and j < column.
 
-    With C for it and T values, Pettitt's U_t,T is minus (C[t, T] - C[t, t]).
+    With C for the result and T values, Pettitt's U_t,T is minus (C[t, T] - C[t, t]).
     """
     signs = np.sign(values[None, :] - values[:, None])
     sums = np.zeros((values.size + 1, values.size + 1), dtype=np.int32)
@@ -81,13 +81,13 @@ def _changes(values: Floats, families: int, level: float, margin: float) -> list
 
 
 def _between(splits: list[_Split], end: int) -> list[Change]:
-    """Each with the values from the one before it to the next."""
+    """Return changes with their segments, up to the neighbouring changes."""
     places = [0, *(split.place for split in splits), end]
     return [Change(places[i], split.place, places[i + 2], split.p_value) for i, split in enumerate(splits)]
 
 
 def _splits(sums: Whole, begin: int, end: int, families: int, level: float) -> Iterator[_Split]:
-    """The best split, and those of both parts."""
+    """Yield the best split, and those of both parts."""
     best = _best_split(sums, begin, end, families)
     if best and best.p_value <= level:
         yield best
@@ -96,7 +96,7 @@ def _splits(sums: Whole, begin: int, end: int, families: int, level: float) -> I
 
 
 def _best_split(sums: Whole, begin: int, end: int, families: int) -> _Split | None:
-    """The place with the smallest p-value, among the clearest ones of each kind of window."""
+    """Return the place with the smallest p-value over all windows."""
     places = np.arange(begin + SHORTEST, end - SHORTEST + 1)
     if not places.size:
         return None
@@ -114,7 +114,7 @@ def _best_split(sums: Whole, begin: int, end: int, families: int) -> _Split | No
 
 
 def _windows(places: NDArray[np.int64], begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Where the values begin and end that are compared at each place."""
+    """Yield the first and last values that are compared at each place."""
     first, last = np.full_like(places, begin), np.full_like(places, end)
     yield first, last
     reach = SHORTEST
@@ -125,8 +125,10 @@ def _windows(places: NDArray[np.int64], begin: int, end: int) -> Iterator[tuple[
 
 
 def _p_value(before: int, after: int, pairs: int) -> float:
-    """The two-sided p-value of the rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18), for so
-    many values a side, where the signs of all pairs add up to so much. Ties make it larger, never smaller."""
+    """Return the two-sided p-value of the rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18).
+
+    `pairs` is the sum of the signs of all pairs. Ties make the p-value larger, never smaller.
+    """
     few, many = sorted((before, after))
     if few > _EXACT:
         return 2 * float(ndtr(-pairs / math.sqrt(few * many * (few + many + 1) / 3)))
@@ -136,10 +138,10 @@ def _p_value(before: int, after: int, pairs: int) -> float:
 
 @lru_cache(maxsize=512)
 def rank_sum_tail(few: int, many: int) -> Floats:
-    """The probabilities, by chance, that at most 0, 1, 2, ... pairs of values of such sides are the other way round.
+    """Return the probabilities under H0 that at most 0, 1, 2, ... pairs of values of such sides are inverted.
 
-    The counts are the coefficients of the Gaussian binomial: the product over i up to `few` of
-    (1 - q ** (many + i)) / (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's way takes a hundred times as long.
+    The counts are the coefficients of the Gaussian binomial: the product over i up to `few` of (1 - q ** (many + i)) /
+    (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's implementation takes a hundred times as long.
     """
     counts = np.zeros(few * many // 2 + 2)
     counts[0] = 1.0
@@ -153,7 +155,8 @@ def rank_sum_tail(few: int, many: int) -> Floats:
 
 
 def _beyond(changes: list[Change], values: Floats, margin: float) -> list[Change]:
-    """Those by more than the margin. The least goes first: what it divided is one, and its neighbours may be larger."""
+    """Return the changes above the margin. The smallest is removed first, since merging its sides changes its
+    neighbours."""
     while changes:
         steps = [_step(change, values) for change in changes]
         least = steps.index(min(steps))
@@ -170,9 +173,9 @@ def _step(change: Change, values: Floats) -> float:
 
 
 def _placed(change: Change, values: Floats) -> int:
-    """Where the values are closest to the medians of both sides, by the sum of distances.
+    """Return the place with the smallest sum of distances to the medians of both sides.
 
-    Ranks alone move it towards the middle, by values that happen to lie highest, or lowest, on the longer side.
+    Ranks alone move it towards the middle, by extreme values of the longer side.
     """
     before, after = change.sides(values)
     own = values[change.start : change.end]

@@ -1,19 +1,21 @@
-"""Whether NEW is faster or slower than BASE, the same, or whether nobody can tell.
+"""Verdicts on pairs of repetitions: NEW is faster or slower than BASE, the same, or it cannot be told.
 
-The rule, for two sets of repetitions that did the same work:
+The rule, for two sets of repetitions of the same workload:
 
 - slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
-  1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
-  agrees at 1 %, the ratio of the medians lies beyond the margin, and there are five repetitions a side: with fewer on
-  both, no rank-sum test can agree, and two beside twenty are still two.
-- same: the 95 % interval of the ratio lies within the margin, which is two one-sided tests at 2.5 % (Schuirmann, 1987,
-  "A comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
-  Biopharmaceutics 15).
+1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
+agrees at 1 %, the ratio of the medians is beyond the margin, and each side has at least five repetitions: with fewer,
+no rank-sum test can agree.
+
+- same: the 95 % CI of the ratio is within the margin, which is two one-sided tests at 2.5 % (Schuirmann, 1987, "A
+comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
+Biopharmaceutics 15).
+
 - cannot tell: everything else, with the reason, and how many repetitions would help.
 
-Two tests, because each alone cries wolf too often: of processes that run in one of two modes, Welch's says slower or
-faster of a case against itself in up to 3 % of trials; the rank-sum test does so in 1 %, whatever the noise, and never
-has the small p-values that many cases ask for. `make bench-comparing` shows what both together do.
+Each test alone gives false alarms: for processes with two modes, Welch's test finds a difference of a case to itself in
+up to 3 % of trials. The rank-sum test does so in 1 % under any noise, but never reaches the small p-values that many
+cases require. `make bench-comparing` shows the rates of both together.
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats
-from hpcbench.analysis.stats.two_samples import FEWEST, Ratio, rank_sum_p, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, rank_sum_p, ratio_of_medians, repetitions_needed
 
 FALSE_DISCOVERY_RATE = 0.01
 RANK_SUM_LEVEL = 0.01
 MARGIN = 0.01
-MOST_REPETITIONS = 100  # to advise more would be no advice
+MAX_REPETITIONS = 100  # to advise more would be no advice
 
 FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
 
 
 class Pair(NamedTuple):
-    """What the repetitions of both sides gave: positive values, and whether more is better."""
+    """The values of the repetitions of both sides, all positive, and whether more is better."""
 
     base: Floats
     new: Floats
@@ -52,8 +54,9 @@ class Verdict(NamedTuple):
     repetitions_needed: int | None = None
 
 
-def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
-    """A verdict for each pair; a margin of 0.01 takes for the same what differs by a factor of at most 1.01."""
+def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
+    """Return a verdict for each pair. With a margin of 0.01, sides that differ by a factor of at most 1.01 are the
+    same."""
     from scipy.stats import false_discovery_control  # takes as long to import as a small report to make
 
     ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]
@@ -66,14 +69,14 @@ def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
 
 
 def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:
-    """`margin` is that of logarithms, so that twice as long and half as long are equally far."""
+    """Return a verdict; `margin` is of logarithms, so that twice and half as long are equally far."""
     if ratio.low is None or ratio.high is None or p_value is None:
-        reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {FEWEST}"
-        return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=FEWEST)
+        reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {MIN_REPETITIONS}"
+        return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
     beyond = abs(_log(ratio.estimate)) > margin
-    few = min(pair.base.size, pair.new.size) < FEWEST
+    few = min(pair.base.size, pair.new.size) < MIN_REPETITIONS
     ranks = rank_sum_p(pair.base, pair.new) if beyond and not few and p_value <= FALSE_DISCOVERY_RATE else None
     if ranks is not None and ranks <= RANK_SUM_LEVEL:
         word = FASTER if (ratio.estimate > 1) == pair.more_is_better else SLOWER
@@ -95,18 +98,18 @@ def _log(ratio: float) -> float:
 
 
 def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
-    """Repetitions a side that would tell, if the ratio and the noise stayed as they are; None for too many."""
+    """Return the repetitions per side for a verdict, if ratio and noise stay the same; None if they are too many."""
     distance = abs(_log(ratio.estimate))
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:
         distance, level = margin - distance, 1 - LEVEL
-    needed = repetitions_needed(distance, ratio.variance or 0.0, level, MOST_REPETITIONS)
+    needed = repetitions_needed(distance, ratio.variance or 0.0, level, MAX_REPETITIONS)
     return needed and max(needed, min(pair.base.size, pair.new.size) + 1)
 
 
 def _advice(needed: int | None) -> str:
     if needed is None:
-        return f"more than {MOST_REPETITIONS} repetitions a side would be needed: measure where it is quieter"
+        return f"more than {MAX_REPETITIONS} repetitions a side would be needed: measure on an idle machine"
     return f"about {needed} repetitions a side would tell"
 
 

@@ -1,4 +1,4 @@
-"""A parameter of the cases as a factor: its values in order, and which of them each case has."""
+"""A parameter as a factor: its values in order, and the value of each case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcbench.config.parameters import TAG
 
-MOST_LEVELS = 16  # more make no sentence, and leave too few cases to each
+MAX_LEVELS = 16  # more make no sentence, and leave too few cases to each
 BINS = 8
 UNSET = "unset"
 
@@ -19,7 +19,7 @@ Codes = NDArray[np.intp]
 
 
 class Factor(NamedTuple):
-    """`codes` are the places in `levels` of what the cases have. A null is a level, too: what nobody set."""
+    """A factor: `codes` are the indices into `levels` per case. A null is a level, too."""
 
     names: tuple[str, ...]  # the first of them, and those that follow from it
     levels: tuple[Any, ...]
@@ -28,7 +28,7 @@ class Factor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`intra_op_threads (with cpus_per_task)`, `batch_size (1,000 values in 8 bins)`."""
+        """Return `intra_op_threads (with cpus_per_task)`, or `batch_size (1,000 values in 8 bins)`."""
         first, *others = (name.removeprefix(TAG) for name in self.names)
         more = [f"with {', '.join(others)}"] if others else []
         more += [f"{self.bins_of:,} values in {BINS} bins"] if self.bins_of else []
@@ -36,9 +36,9 @@ class Factor(NamedTuple):
 
 
 def factor_of(name: str, column: pd.Series[Any]) -> Factor:
-    """The factor that a column is: numbers in their order, anything else in the order of the rows, null first.
+    """Return a column as a factor: numbers sorted, other values in the order of the rows, null first.
 
-    Numbers of more than MOST_LEVELS values are put into BINS bins of about as many cases each.
+    Numbers with more than MAX_LEVELS values are put into BINS bins of about equally many cases.
     """
     codes, found = pd.factorize(column.astype(object))
     levels = list(found)
@@ -46,14 +46,14 @@ def factor_of(name: str, column: pd.Series[Any]) -> Factor:
         order = np.argsort(np.array(levels, dtype=np.float64), kind="stable")
         codes = np.append(np.argsort(order), -1)[codes]  # a null has the code -1, and takes the last place
         levels = [levels[place] for place in order]
-        if len(levels) > MOST_LEVELS:
+        if len(levels) > MAX_LEVELS:
             return _binned(name, levels, codes)
     null = bool((codes < 0).any())
     return Factor((name,), (*([None] if null else []), *levels), codes + null)
 
 
 def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
-    """`values` in order, and which of them each case has; -1 is null, which is a level of its own."""
+    """Return a binned factor of `values`, which are sorted; a code of -1 is null, a level of its own."""
     known = codes >= 0
     edges = np.unique(np.quantile(codes[known], np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
     places, bins = np.unique(np.searchsorted(edges, codes[known]), return_inverse=True)
@@ -69,16 +69,16 @@ def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
 
 
 def follows(codes: Codes, others: Codes) -> bool:
-    """Whether who knows a code of `others` knows that of `codes`."""
+    """Return whether each code of `others` determines the code of `codes`."""
     answer = np.zeros(int(others.max(initial=0)) + 1, dtype=np.intp)
     answer[others] = codes
     return bool(np.array_equal(answer[others], codes))
 
 
 def joined(factors: Sequence[Factor], blocks: Codes | None = None) -> list[Factor]:
-    """The factors, where one follows from another as part of that one: nothing can tell their effects apart.
+    """Return the factors; a factor that follows from another one joins it, since their effects cannot be separated.
 
-    With blocks, one for each case, it follows from another where it does within each of them.
+    With blocks, one per case, it joins if it follows within each block.
     """
     within = [factor.codes if blocks is None else crossed(factor.codes, blocks) for factor in factors]
     kept: list[tuple[Factor, Codes]] = []
@@ -93,14 +93,14 @@ def joined(factors: Sequence[Factor], blocks: Codes | None = None) -> list[Facto
 
 
 def crossed(one: Codes, other: Codes) -> Codes:
-    """A code for each combination that occurs."""
+    """Return a code per combination of two codes that occurs."""
     combined = one * (int(other.max(initial=0)) + 1) + other
     codes: Codes = np.unique(combined, return_inverse=True)[1].astype(np.intp)
     return codes
 
 
 def text(value: Any) -> str:
-    """A value of a parameter in a sentence."""
+    """Return the value of a parameter for a sentence."""
     if value is None or value is pd.NA or value != value:
         return UNSET
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,9 @@
-"""The distribution of samples as counts in bins of equal width, or of equal ratio where they lie far apart.
+"""Histograms with bins of equal width, or of equal ratio for a wide range.
 
 The width is that of Freedman and Diaconis (1981, "On the histogram as a density estimator: L2 theory", Zeitschrift für
-Wahrscheinlichkeitstheorie und verwandte Gebiete 57): 2 IQR n^(-1/3), which a few outliers do not move. Where more than
-half of the samples are equal, the IQR is zero and says nothing: then there are ceil(log2 n) + 1 bins (Sturges, 1926,
-"The choice of a class interval", Journal of the American Statistical Association 21).
+Wahrscheinlichkeitstheorie und verwandte Gebiete 57): 2 IQR n^(-1/3), which is robust to outliers. If more than half of
+the samples are equal, the IQR is zero: then there are ceil(log2 n) + 1 bins (Sturges, 1926, "The choice of a class
+interval", Journal of the American Statistical Association 21).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
 
-MOST_BINS = 16  # more rows are no clearer
+MAX_BINS = 16  # more rows are no clearer
 WIDE = 10.0  # the largest over the smallest: from here on, bins of equal width would hold all in the first of them
 
 
@@ -28,14 +28,14 @@ class Histogram(NamedTuple):
     logarithmic: bool = False
 
     def bin_of(self, value: float) -> int:
-        """In which bin a value between the outermost edges lies."""
+        """Return the bin of a value; values outside the edges are in the first or last bin."""
         return min(max(bisect_right(self.edges, value) - 1, 0), len(self.counts) - 1)
 
 
-def histogram(samples: Floats, most: int = MOST_BINS) -> Histogram:
-    """At most so many bins from the smallest sample to the largest, on a logarithmic axis where these are WIDE apart.
+def histogram(samples: Floats, most: int = MAX_BINS) -> Histogram:
+    """Return a histogram of at most `most` bins, on a logarithmic axis if the range is at least a factor of WIDE.
 
-    Raises ValueError where there is no sample, or one is no finite number.
+    Raise ValueError without samples, or if a sample is not finite.
     """
     if samples.size == 0 or not np.isfinite(samples).all():
         raise ValueError("a histogram needs samples, and all of them finite")
@@ -52,7 +52,7 @@ def histogram(samples: Floats, most: int = MOST_BINS) -> Histogram:
 
 
 def _bins(ordered: Floats, most: int) -> int:
-    """How many bins there are between the first and the last of sorted values that differ."""
+    """Return the number of bins between the first and the last of sorted values, which differ."""
     spread = quantile_of_sorted(ordered, 0.75) - quantile_of_sorted(ordered, 0.25)
     width: float = 2 * spread * ordered.size ** (-1 / 3)
     if width <= 0:

@@ -1,4 +1,4 @@
-"""How much faster one value of a parameter is than another: the median ratio over pairs of cases equal in all else."""
+"""The effect of one value of a parameter over another: the median ratio over pairs of otherwise equal cases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scipy.special import bdtr
 
 from hpcbench.analysis.stats.factor_levels import Codes, Factor
 from hpcbench.analysis.stats.intervals import (
-    FEWEST_TO_RESAMPLE,
     LEVEL,
+    MIN_TO_RESAMPLE,
     Floats,
     Interval,
     exponential,
@@ -25,9 +25,9 @@ from hpcbench.analysis.stats.two_samples import ratio_of_medians
 
 
 class Effect(NamedTuple):
-    """Over so many pairs, the value `faster` is by `ratio` (1 and more) faster than the value `slower`.
+    """Over `pairs` pairs, the value `faster` is `ratio` times (at least 1) as fast as the value `slower`.
 
-    The interval is that of the median of the pairs' ratios, and of a single pair that of its ratio.
+    The interval is of the median of the pairs' ratios, or of the ratio of a single pair.
     """
 
     faster: Any
@@ -36,37 +36,38 @@ class Effect(NamedTuple):
     pairs: int
 
     @property
-    def is_sure(self) -> bool:
+    def is_significant(self) -> bool:
+        """Return whether the lower limit of the ratio is above 1."""
         return self.ratio.low is not None and self.ratio.low > 1
 
 
 class Contrast(NamedTuple):
-    """By how much the value `to` is faster than the value `since` beside one value of another parameter, and another.
+    """How the gain of the value `to` over `since` differs between two values of another parameter.
 
-    `gain` and `other_gain` are median ratios: below 1 where it is slower.
+    `gain` is the median ratio at `given`, `other_gain` that at `other_given`; below 1 means slower.
     """
 
     factor: Factor
     since: Any
     to: Any
     other: Factor
-    beside: Any
+    given: Any
     gain: float
-    beside_other: Any
+    other_given: Any
     other_gain: float
 
 
 def costs_of(values: Sequence[Floats]) -> Floats:
-    """The logarithm of each case's median over its repetitions; not a number where that is 0, which has no ratios."""
+    """Return the logarithm of the median over repetitions per case; NaN for a median of 0."""
     medians = np.array([median_of(each) for each in values])
     return np.log(np.where(medians > 0, medians, np.nan))
 
 
 def effects(costs: Floats, values: Sequence[Floats], alike: Codes, factor: Factor) -> list[Effect]:
-    """The effects of each two levels, the largest first.
+    """Return the effect of each pair of levels, the largest first.
 
-    `values` holds what the repetitions of each case took, `costs` is what costs_of makes of them, and `alike` has the
-    same number for cases that are equal in all but this factor.
+    `values` are the costs of the repetitions of each case, `costs` the result of costs_of, and `alike` has equal
+    numbers for cases that differ at most in this factor.
     """
     grid = _grid(costs, alike, factor)
     found = []
@@ -83,7 +84,7 @@ def effects(costs: Floats, values: Sequence[Floats], alike: Codes, factor: Facto
 
 
 def _towards_faster(effect: Effect) -> Effect:
-    """The same with a ratio of at least 1."""
+    """Return the effect with a ratio of at least 1."""
     estimate, low, high = effect.ratio
     if estimate >= 1:
         return effect
@@ -98,14 +99,14 @@ def _inverse(value: float) -> float:
 
 
 def interval_of_ratios(logs: Floats) -> Interval:
-    """The median ratio, from logarithms, with its 95 % interval.
+    """Return the median ratio of logarithms, with its 95 % CI.
 
-    Of six and more that is between two of their own, counted by the binomial distribution, and assumes nothing
-    (Conover, 1999, "Practical Nonparametric Statistics", section 3.2); of fewer there is no such interval of 95 %, and
-    it is that of statistics.py.
+    From six ratios on it is between two order statistics, by the binomial distribution, without assumptions (Conover,
+    1999, "Practical Nonparametric Statistics", section 3.2). For fewer no such interval exists, and intervals.py
+    decides.
     """
     ordered = np.sort(logs)
-    if ordered.size < FEWEST_TO_RESAMPLE:
+    if ordered.size < MIN_TO_RESAMPLE:
         return median_interval([np.array([exponential(log)]) for log in ordered.tolist()])
     outside = _outside(ordered.size)
     middle = quantile_of_sorted(ordered, 0.5)
@@ -113,18 +114,18 @@ def interval_of_ratios(logs: Floats) -> Interval:
 
 
 def _outside(size: int) -> int:
-    """How many order statistics to leave out at either end, so that the others hold the median 95 times in 100."""
+    """Return how many order statistics lie outside the 95 % CI of the median, at each end."""
     chances = bdtr(np.arange(size // 2 + 1), size, 0.5)  # that so many or fewer lie below it
     return int(np.searchsorted(chances, (1 - LEVEL) / 2, side="right")) - 1
 
 
 def largest_contrast(costs: Floats, alike: Codes, factor: Factor, other: Factor) -> Contrast | None:
-    """Where what a factor does depends most on another one; None where no two pairs can be compared."""
+    """Return where the effect of a factor depends most on another one; None if no two pairs can be compared."""
     grid = _grid(costs, alike, factor)
-    beside = _beside(alike, other)
+    given = _level_given(alike, other)
     found: dict[tuple[int, int], list[tuple[float, int]]] = {}
     for level in range(len(other.levels)):
-        for since, to, logs in _pairs(grid[beside == level]):
+        for since, to, logs in _pairs(grid[given == level]):
             found.setdefault((since, to), []).append((float(np.median(logs)), level))
     best = max(found.items(), key=lambda item: max(item[1])[0] - min(item[1])[0], default=None)
     if best is None or len(best[1]) < 2:
@@ -138,20 +139,20 @@ def largest_contrast(costs: Floats, alike: Codes, factor: Factor, other: Factor)
 
 
 def _grid(costs: Floats, alike: Codes, factor: Factor) -> Floats:
-    """A row for each set of cases that are equal in all but the factor, a column for each of its levels."""
+    """Return the costs with a row per set of cases that are otherwise equal, and a column per level of the factor."""
     by_both = pd.Series(costs).groupby([alike, factor.codes]).median().unstack()
     grid: Floats = by_both.reindex(columns=range(len(factor.levels))).to_numpy(dtype=np.float64)
     return grid
 
 
-def _beside(alike: Codes, other: Factor) -> Codes:
-    """The level of another factor in each row of the grid."""
+def _level_given(alike: Codes, other: Factor) -> Codes:
+    """Return the level of another factor in each row of the grid."""
     level: Codes = other.codes[np.unique(alike, return_index=True)[1]]
     return level
 
 
 def _pairs(grid: Floats) -> Iterator[tuple[int, int, Floats]]:
-    """Two levels, and by what each row of the grid that has both says that the second is faster, as a logarithm."""
+    """Yield two levels, and the logarithms of the gain of the second in each row that has both."""
     for since in range(grid.shape[1]):
         for to in range(since + 1, grid.shape[1]):
             logs = grid[:, since] - grid[:, to]

@@ -1,4 +1,4 @@
-"""How the times of single steps are distributed: the empirical distribution function, and quantiles with intervals."""
+"""The distribution of step times: the empirical distribution function, and quantiles with intervals."""
 
 from __future__ import annotations
 
@@ -16,44 +16,46 @@ from hpcbench.analysis.stats.intervals import (
     Floats,
     Interval,
     effective_size_of,
-    fewest_samples,
+    minimum_samples,
     quantile_of_sorted,
 )
 
-MOST_POINTS = 200  # of a curve
+MAX_POINTS = 200  # of a curve
 QUANTILES = (0.5, 0.9, 0.99)
 
 
 class Quantile(NamedTuple):
+    """A quantile with its interval."""
+
     part: float
     interval: Interval
 
 
 def curve(repetitions: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Times, and the part of all samples that are no longer; of many samples, evenly spaced ones and both ends."""
+    """Return times, and the fraction of samples that are not longer; at most MAX_POINTS, evenly spaced."""
     ordered = np.sort(np.concatenate(repetitions))
-    places = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, MOST_POINTS)).round().astype(np.intp))
+    places = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, MAX_POINTS)).round().astype(np.intp))
     return ordered[places], (places + 1) / ordered.size
 
 
 def quantiles(repetitions: Sequence[Floats], parts: Sequence[float] = QUANTILES) -> list[Quantile]:
-    """Of all samples together, as far as there are enough of them (statistics.fewest_samples).
+    """Return quantiles of all samples together, if there are enough of them (minimum_samples).
 
-    The interval is between two order statistics, which assumes nothing of the distribution (Hahn and Meeker, 1991,
-    "Statistical Intervals", section 5.2), of as many samples as those at hand are worth. The upper limit is infinite,
-    and both are None, where none of these samples is high, or low, enough.
+    The interval is between two order statistics, without assumptions (Hahn and Meeker, 1991, "Statistical Intervals",
+    section 5.2), for the effective number of samples. If no sample is high enough, the upper limit is infinite; if none
+    is low enough, both limits are None.
     """
     ordered = np.sort(np.concatenate(repetitions))
     return [
-        Quantile(part, _interval(repetitions, ordered, part)) for part in parts if ordered.size >= fewest_samples(part)
+        Quantile(part, _interval(repetitions, ordered, part)) for part in parts if ordered.size >= minimum_samples(part)
     ]
 
 
 def plausible_quantiles(repetitions: Sequence[Floats], part: float) -> Floats | None:
-    """RESAMPLES values of which the middle 95 % are that interval; None where one of its limits is not known.
+    """Return RESAMPLES values whose middle 95 % are the interval of a quantile; None if a limit is unknown.
 
-    The rank of the order statistic next below a quantile has a binomial distribution. Those of cases that are put
-    beside each other have to be shuffled apart, as those of statistics.plausible_medians.
+    The rank of the order statistic below a quantile is binomial. Shuffle the values before combining cases, as those of
+    intervals.plausible_medians.
     """
     ordered = np.sort(np.concatenate(repetitions))
     size = effective_count(repetitions, part, quantile_of_sorted(ordered, part))
@@ -76,12 +78,12 @@ def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float) -> In
 
 
 def effective_count(repetitions: Sequence[Floats], part: float, quantile: float) -> int:
-    """How many independent samples those of some repetitions are worth, for a quantile.
+    """Return the effective number of samples of some repetitions, for a quantile.
 
-    At most as many as each is worth for itself. Where the parts of the repetitions that are below the quantile differ
-    by more than chance, as many as would differ by that much; and fewer where few repetitions tell how much it is (Korn
-    and Graubard, 1998, "Confidence intervals for proportions with small expected number of positive counts estimated
-    from survey data", Survey Methodology 24; Woodruff, 1952, takes such intervals to quantiles, JASA 47).
+    It is at most the sum over the repetitions. If the fractions below the quantile differ between repetitions by more
+    than chance, it is the number that would differ as much, reduced for few repetitions (Korn and Graubard, 1998,
+    "Confidence intervals for proportions with small expected number of positive counts estimated from survey data",
+    Survey Methodology 24; Woodruff, 1952, JASA 47, for quantiles).
     """
     size = sum(map(effective_size_of, repetitions))
     count = len(repetitions)
@@ -97,16 +99,17 @@ def effective_count(repetitions: Sequence[Floats], part: float, quantile: float)
 
 
 def order_limits(size: int, part: float) -> tuple[int, int]:
-    """Ranks of two order statistics between which a quantile lies with 95 %; 0 and above `size` where none is low or
-    high enough. Rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %, on each side."""
+    """Return the ranks of two order statistics that contain a quantile with 95 %; 0, or above `size`, if none does.
+
+    Rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %, on each side.
+    """
     below = bdtr(np.arange(size + 1), size, part)  # P(at most k of them lie below the quantile)
     tail = (1 - LEVEL) / 2
     return int(np.searchsorted(below, tail, side="right")), int(np.searchsorted(below, 1 - tail)) + 1
 
 
 def _at(ordered: Floats, ranks: NDArray[Any], size: int) -> Floats:
-    """The order statistics of these ranks among `size`, where that is not how many there are: those that have as much
-    below them on average."""
+    """Return the order statistics of ranks among `size` samples, interpolated if there are more samples than `size`."""
     places = ranks * (ordered.size + 1) / (size + 1)
     values: Floats = np.interp(places, np.arange(1, ordered.size + 1), ordered)
     return values

@@ -1,4 +1,4 @@
-"""Ratios in words."""
+"""Ratios as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOTHING = 1000.0  # times the lower limit, an upper one says nothing
 
 
 def times(ratio: float) -> str:
-    """`1.34x`, `12.3x`, `1,234x`, `0.0049x`."""
+    """Return `1.34x`, `12.3x`, `1,234x` or `0.0049x`."""
     if pd.isna(ratio):
         return "-"
     if 0.0995 <= ratio < 9.995:
@@ -20,17 +20,17 @@ def times(ratio: float) -> str:
 
 
 def percent(part: float) -> str:
-    """`34 %`."""
+    """Return `34 %`."""
     return f"{100 * part:.0f} %"
 
 
 def says_nothing(low: float, high: float) -> bool:
-    """Whether limits are so far apart that nobody should read them as figures."""
+    """Return whether limits are too far apart to be shown as numbers."""
     return low > 0 and high / low > _NOTHING
 
 
 def in_brackets(interval: Interval) -> str:
-    """`1.34x [1.29, 1.38]`; without limits, the ratio alone, and `47x [unknown]` where they say nothing."""
+    """Return `1.34x [1.29, 1.38]`; without limits the ratio alone, and `47x [unknown]` if they are too far apart."""
     if interval.low is None or interval.high is None:
         return times(interval.estimate)
     if says_nothing(interval.low, interval.high):

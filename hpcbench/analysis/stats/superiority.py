@@ -1,4 +1,4 @@
-"""The share of all other configurations that each one beats: what a setting is worth among all that could be chosen."""
+"""The probability of superiority: the fraction of other configurations that each one beats."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from hpcbench.analysis.stats.intervals import Floats
 
 
 def beaten(low: Floats, high: Floats) -> Floats:
-    """For each configuration, which part of the others takes longer, of the limits of their times in any unit.
+    """Return for each configuration the fraction of the others that take longer, from the limits of their times.
 
-    One whose interval lies above counts whole; one whose interval overlaps is a tie and counts half, and so does any
-    where limits are not known (not a number). So 0.5 is what a setting drawn at random has, or one that noise
-    hides; it is the probability of superiority over the others (Mann and Whitney, 1947, "On a test of whether one of
-    two random variables is stochastically larger than the other", Annals of Mathematical Statistics 18, U over the
-    number of pairs). A single configuration has none to beat: not a number.
+    A configuration whose interval lies above counts 1; one whose interval overlaps, or is unknown (NaN), counts 1/2. So
+    a random configuration has 0.5 on average. This is the probability of superiority (Mann and Whitney, 1947, "On a
+    test of whether one of two random variables is stochastically larger than the other", Annals of Mathematical
+    Statistics 18; U over the number of pairs). A single configuration has NaN.
     """
     others = low.size - 1
     if others < 1:

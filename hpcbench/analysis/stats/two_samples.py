@@ -1,6 +1,6 @@
-"""How two sets of repetitions differ: the ratio of their medians, its interval, and two tests.
+"""The difference of two sets of repetitions: the ratio of their medians, its interval, and two tests.
 
-Both work on the repetitions' own values, one number for each fresh process, since only those are independent.
+Both tests use one value per repetition, that is per fresh process, since only these are independent.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
 
-FEWEST = 5  # repetitions a side of which the rank-sum test can reach 1 %
+MIN_REPETITIONS = 5  # repetitions a side of which the rank-sum test can reach 1 %
 _POWER = 0.9
 _ROUNDING = 1e-12  # of logarithms: what is less is none
 
 
 class Ratio(NamedTuple):
-    """NEW over BASE. Limits and p-value are None where a side has one repetition only, of which no spread is known.
+    """NEW over BASE. Limits and p-value are None if a side has only one repetition.
 
-    Of values that lie many orders of magnitude apart, it may be 0 or infinite, and so may its limits.
-    `variance` is that of the logarithms, of both sides together, from one repetition to another.
+    The estimate and its limits may be 0 or infinite. `variance` is that of the logarithms between repetitions, summed
+    over both sides.
     """
 
     estimate: float
@@ -33,11 +33,11 @@ class Ratio(NamedTuple):
 
 
 def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
-    """The ratio of the medians of two sets of positive values.
+    """Return the ratio of the medians of two sets of positive values.
 
     Interval and two-sided p-value are those of Welch's t on the logarithms (Welch, 1947, "The generalization of
-    'Student's' problem when several different population variances are involved", Biometrika 34; degrees of freedom
-    by Satterthwaite, 1946). The interval is widened to hold the ratio of the medians where that lies outside.
+    'Student's' problem when several different population variances are involved", Biometrika 34; degrees of freedom by
+    Satterthwaite, 1946). The interval is widened to contain the ratio of the medians.
     """
     estimate = median_of(new) / median_of(base)
     if min(base.size, new.size) < 2:
@@ -56,10 +56,11 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
 
 
 def rank_sum_p(base: Floats, new: Floats) -> float:
-    """The two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18).
+    """Return the two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical
+    Statistics 18).
 
-    It assumes nothing of how the values are distributed. Ties count against the difference: however they were broken,
-    the p-value would be no larger.
+    It holds for any distribution. Ties count against the difference: the p-value is the largest over all ways to break
+    them.
     """
     from scipy.stats import mannwhitneyu, rankdata  # takes as long to import as a small report to make
 
@@ -71,12 +72,12 @@ def rank_sum_p(base: Floats, new: Floats) -> float:
 
 
 def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
-    """Repetitions a side with which a difference of logarithms is found at `level` with a power of 90 %.
+    """Return the repetitions per side that detect a difference of logarithms at `level` with a power of 90 %.
 
-    As Lehr, 1992, "Sixteen s-squared over d-squared", with Student's quantiles instead of his 16. About: the rank-sum
-    test wants a little more. None for more than `most`.
+    As Lehr, 1992, "Sixteen s-squared over d-squared", with Student's quantiles instead of his 16. It is approximate:
+    the rank-sum test needs a few more. Return None for more than `most`.
     """
-    for count in range(FEWEST, most + 1):
+    for count in range(MIN_REPETITIONS, most + 1):
         quantiles = float(stdtrit(2 * count - 2, 1 - level / 2)) + float(ndtri(_POWER))
         if quantiles * math.sqrt(variance / count) <= distance:
             return count

@@ -1,6 +1,6 @@
 """Very many cases by the values of their axes: how many there are of each, and what all of them did.
 
-What was not measured belongs to no kind of work (see summary.work_groups), since nobody has counted what it does. It is
+What was not measured belongs to no workload (see summary.work_groups), since nobody has counted what it does. It is
 told with the one kind that was planned like it; where there is none, or several, in an aggregate of its own.
 """
 
@@ -15,14 +15,14 @@ import pandas as pd
 from hpcbench.analysis.cases.case_table import work_groups
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.factor_levels import factor_of, text
 from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 
 QUARTILES = (0.25, 0.5, 0.75)
-# What is planned of the columns in which cases of one kind of work agree.
+# What is planned of the columns in which cases of one workload agree.
 _PLANNED = ("model", "task", "dtype", "target_accuracy")
 
 
@@ -44,28 +44,30 @@ class Level:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """All cases of a kind of work; of those whose kind is not known where `work` is None. `levels` are in the order of
+    """All cases of a workload; of those whose kind is not known where `work` is None. `levels` are in the order of
     the axes, and of the values of each."""
 
-    work: Work | None
+    work: Workload | None
     quantity: Quantity
     cases: int
     levels: tuple[Level, ...]
 
 
 def aggregates(results: Results) -> list[Aggregate]:
-    """One for each kind of work, in the order of the ranking, then what belongs to none of them. Each case counts in
-    one of them, and there once for each axis."""
+    """Return one aggregate per workload, in the order of the ranking, then one of the cases of unknown workload.
+
+    Each case is in one of them, and counts once for each axis.
+    """
     cases = results.cases
     kinds = _kinds(cases)
-    works: list[Work | None] = [*results.works]  # in the order of their numbers
-    found = [_aggregate(cases[kinds == number], work, results) for number, work in enumerate(works)]
+    workloads: list[Workload | None] = [*results.workloads]  # in the order of their numbers
+    found = [_aggregate(cases[kinds == number], work, results) for number, work in enumerate(workloads)]
     unknown = cases[kinds < 0]
     return [*found, *([_aggregate(unknown, None, results)] if len(unknown) else [])]
 
 
 def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
-    """The number of the kind of work of each case, also of those that were not measured; -1 where that is not known."""
+    """Return the number of the workload of each case, also of those that were not measured; -1 if it is unknown."""
     groups = work_groups(cases)
     commands = cases["framework"] == COMMAND
     planned = cases[list(_PLANNED)].mask(commands).assign(experiment=cases["experiment"].where(commands))
@@ -75,7 +77,7 @@ def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
     return groups.where(groups >= 0, alike.map(only)).fillna(-1).astype(int)
 
 
-def _aggregate(cases: pd.DataFrame, work: Work | None, results: Results) -> Aggregate:
+def _aggregate(cases: pd.DataFrame, work: Workload | None, results: Results) -> Aggregate:
     axes = varying(cases, list(results.shown))
     quantity = results.ranked_by(work) if work else results.quantity
     levels = (level for axis in axes for level in _levels(cases, axis, quantity))
@@ -95,7 +97,7 @@ def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Leve
 
 
 def _spread(ordered: Floats, quantity: Quantity) -> tuple[float | None, ...]:
-    """The best and the quartiles: of these cases themselves, which are no sample of others."""
+    """Return the best value and the quartiles of these cases themselves."""
     if not ordered.size:
         return None, None, None, None
     return float(ordered[-1 if quantity.more_is_better else 0]), *(quantile_of_sorted(ordered, q) for q in QUARTILES)

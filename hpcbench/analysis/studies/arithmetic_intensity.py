@@ -26,7 +26,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hpcbench.models import catalog, layers, memory_traffic
+from hpcbench.models import blocks, catalog, memory_traffic
 from hpcbench.util.fast_json import decoded
 
 SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes of a number
@@ -35,20 +35,23 @@ _UPDATE = 6  # numbers moved for each
 
 
 class StepWork(NamedTuple):
-    """Operations, and bytes moved at least, of one step of one task."""
+    """FLOPs, and the minimum of bytes moved, of one step."""
 
     flops: int
     moved_bytes: int
 
     @property
     def intensity(self) -> float:
-        """Operations per byte."""
+        """Return FLOPs per byte."""
         return self.flops / self.moved_bytes
 
 
 @lru_cache(maxsize=1024)
 def step_work(model: str, model_options: str, task: str, batch_size: int, dtype: str) -> StepWork:
-    """Of a model with these options (JSON, as in the table). Raises ValueError for what is no such model or dtype."""
+    """Return the work of a step of a model with these options (JSON, as in the table of cases).
+
+    Raise ValueError if the model or the dtype is unknown.
+    """
     if model not in catalog.MODELS or dtype not in SIZES:
         raise ValueError(f"there is no model {model} in {dtype}")
     given: dict[str, Any] = decoded(model_options)
@@ -59,5 +62,5 @@ def step_work(model: str, model_options: str, task: str, batch_size: int, dtype:
     flops = batch_size * catalog.flops_of(chain, shape, task)
     if not training:
         return StepWork(flops, SIZES[dtype] * (moved + read))
-    update = _MASTER * _UPDATE * layers.parameter_count(chain, shape)
+    update = _MASTER * _UPDATE * blocks.parameter_count(chain, shape)
     return StepWork(flops, SIZES[dtype] * (3 * moved + 2 * read) + update)

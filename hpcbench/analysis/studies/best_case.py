@@ -1,4 +1,4 @@
-"""What a sweep was made for: the best case of each kind of work, how sure that is, and what is as good."""
+"""The best case of each workload, whether it is significantly better than the base, and which cases are as good."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.case_table import case_names
 from hpcbench.analysis.cases.labels import phrase
 from hpcbench.analysis.cases.quantities import TIME, Quantity, follows_time
-from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 
-MOST_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
+MAX_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
 
 
 class Named(NamedTuple):
-    """A case, and how a sentence names it, which two may be alike in."""
+    """A case, and its name in sentences, which need not be unique."""
 
     key: Key
     name: str
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Of one kind of work. `gain` is how many times as good as the base case the best one is, above 1 where better; no
-    number where the base is 0 or less."""
+class BestCase:
+    """The best case of a workload. `gain` is its factor over the base case, above 1 if better; NaN for a base of 0 or
+    less."""
 
-    work: Work
+    work: Workload
     quantity: Quantity
     best: Named
     value: Interval  # of the best case
@@ -44,28 +44,29 @@ class Answer:
     runs: int  # the fewest repetitions that the best and the base rest on
     unknown: int  # cases of this work that have no such value, beside them
     single: tuple[Named, ...]  # of the best and the base, what rests on one repetition
-    is_certain: bool  # that the best is better than the base, though it was chosen as the best of so many
+    is_significant: bool  # that the best is better than the base, though it was chosen as the best of so many
 
     @property
     def best_is_base(self) -> bool:
+        """Return whether the best case is the base case."""
         return self.best.key == self.base.key
 
 
-def answers(results: Results) -> list[Answer]:
-    """One for each kind of work in which the quantity was measured, in the order of the ranking."""
-    ranked = [(work, results.ranked_by(work)) for work in results.works]
+def best_cases(results: Results) -> list[BestCase]:
+    """Return the best case of each workload in which the quantity was measured, in the order of the ranking."""
+    ranked = [(work, results.ranked_by(work)) for work in results.workloads]
     measured = [(work, quantity) for work, quantity in ranked if work.cases[quantity.column].notna().any()]
-    return [_answer(replace(results, quantity=quantity), work) for work, quantity in measured]
+    return [_best_case(replace(results, quantity=quantity), work) for work, quantity in measured]
 
 
-def _answer(results: Results, work: Work) -> Answer:
+def _best_case(results: Results, work: Workload) -> BestCase:
     quantity = results.quantity
     measured = work.cases[work.cases[quantity.column].notna()]
     best, base = measured.iloc[0], _base(measured)
-    others = [other for _, other in measured.iloc[1:MOST_COMPARED].iterrows()]
+    others = [other for _, other in measured.iloc[1:MAX_COMPARED].iterrows()]
     gained = gain(results, best, base)
     alike = [other for other in others if _is_alike(gain(results, best, other))]
-    return Answer(
+    return BestCase(
         work,
         quantity,
         _named(best, work),
@@ -78,13 +79,15 @@ def _answer(results: Results, work: Work) -> Answer:
         int(min(best["repetitions"], base["repetitions"])),
         len(work.cases) - len(measured),
         tuple(dict.fromkeys(_named(case, work) for case in (best, base) if case["repetitions"] == 1)),
-        _is_certain(gained, len(measured) - 1),
+        _is_significant(gained, len(measured) - 1),
     )
 
 
-def _is_certain(interval: Interval, rivals: int) -> bool:
-    """Whether it is above 1 also at a level that is divided by the number of cases that could have been the best one
-    (Bonferroni). The interval is widened as if its logarithms were normal: no bootstrap reaches so far out."""
+def _is_significant(interval: Interval, rivals: int) -> bool:
+    """Return whether the gain is above 1 also with a Bonferroni correction for the cases that could have been best.
+
+    The interval is widened as if its logarithms were normal: no bootstrap reaches so far into the tail.
+    """
     if interval.low is None or interval.low <= 1:
         return False
     tail = (1 - LEVEL) / 2
@@ -93,10 +96,9 @@ def _is_certain(interval: Interval, rivals: int) -> bool:
 
 
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
-    """How many times as good a case is as another one of the same work, by the quantity of the ranking.
+    """Return how many times as good a case is as another one of the same workload, by the quantity of the ranking.
 
-    Without limits where one of them rests on a single run, of which the samples say nothing about the next, while there
-    are cases that rest on more.
+    There are no limits if one of them has a single run, which does not describe the next run, while others have more.
     """
     quantity = results.quantity
     one, two = key_of(case), key_of(other)
@@ -118,16 +120,17 @@ def _is_alike(interval: Interval) -> bool:
 
 
 def _base(cases: pd.DataFrame) -> pd.Series[Any]:
-    """The base case of the speedups; the first one of the sweep where there are none, or it has no such value."""
+    """Return the base case of the speedups; the first case of the sweep if it has none, or lacks the value."""
     named = cases[case_names(cases) == cases["speedup_base"]]
     return (named if len(named) else cases.sort_values("case_index", kind="stable")).iloc[0]
 
 
 def key_of(case: pd.Series[Any]) -> Key:
+    """Return the key of a case: its sweep and its id."""
     return case["sweep"], case["case"]
 
 
-def _named(case: pd.Series[Any], work: Work) -> Named:
+def _named(case: pd.Series[Any], work: Workload) -> Named:
     return Named(key_of(case), phrase(case, work.shown))
 
 

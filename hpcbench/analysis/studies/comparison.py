@@ -1,4 +1,4 @@
-"""The cases of one sweep beside the same cases of another: what can be compared, and how it came out."""
+"""The comparison of the cases of one sweep with the same cases of another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import WORK, Row, by_case, case_table, speaking
+from hpcbench.analysis.cases.case_table import WORK, Row, by_case, case_table, valid_rows
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
@@ -41,7 +41,7 @@ class _Side(NamedTuple):
     def of(cls, repetitions: pd.DataFrame) -> _Side:
         found: dict[tuple[str, str], list[float]] = {}
         for (_, case), rows in by_case(repetitions).items():
-            for row in speaking(rows):
+            for row in valid_rows(rows):
                 for quantity, value in _measured(row):
                     found.setdefault((case, quantity), []).append(value)
         table = case_table(repetitions)
@@ -60,9 +60,9 @@ class _Row(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two sweeps side by side. `rows` are the quantities of the cases, worst first.
+    """Two sweeps compared. `rows` are the quantities of the cases, worst first.
 
-    `machines` and `versions` are what differs, with what each side has; `warnings` say what else to know.
+    `machines` and `versions` are what differs, with the values of each side; `warnings` are about the cases.
     """
 
     base: str
@@ -75,10 +75,11 @@ class Comparison(NamedTuple):
 
     @property
     def compared(self) -> int:
+        """Return the number of quantities with a ratio."""
         return int(self.rows["ratio"].notna().sum())
 
     def counts(self) -> dict[str, int]:
-        """How often each verdict was given, worst first."""
+        """Return the number of each verdict, worst first."""
         found = self.rows["verdict"].value_counts()
         return {word: int(found[word]) for word in WORST_FIRST if word in found}
 
@@ -90,13 +91,13 @@ def compare(
     metrics: Collection[Quantity] = (),
     carried: Sequence[str] = (),
 ) -> Comparison:
-    """Compare two sweeps by their repetition tables.
+    """Compare two sweeps by their repetition tables, in the time and in `metrics` of commands.
 
-    The quantities are the time and these metrics of commands. `carried` are columns that describe a case.
+    `carried` are columns that describe a case.
     """
     sides = _Side.of(base), _Side.of(new)
     rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, metrics)]
-    judged = iter(equivalence.judge([row.pair for row in rows if row.pair], margin))
+    judged = iter(equivalence.evaluate([row.pair for row in rows if row.pair], margin))
     made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
     frame = pd.DataFrame(made)
     for name in carried:  # beside a null, the frame holds numbers as floats
@@ -123,7 +124,7 @@ def _worst_first(frame: pd.DataFrame, metrics: Collection[Quantity]) -> pd.DataF
 
 
 def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Which of these columns are not the same on both sides, over the cases that both have, and what they hold."""
+    """Return the columns that differ between the sides over the cases of both, with their values."""
     found = {}
     for name in names:
         sides = [_distinct(side[side["case"].isin(other["case"])][name]) for side, other in ((base, new), (new, base))]
@@ -137,21 +138,21 @@ def _distinct(column: pd.Series[Any]) -> list[str]:
 
 
 def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
-    """What is odd about the cases of a side that the other has, too."""
+    """Yield what is unusual about the cases of a side that the other side has, too."""
     cases = [case for key, case in side.cases.items() if key in other.cases]
     said = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
             said["some repetitions did not complete; the others are compared"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
-            said["some repetitions were disturbed by somebody else; the others are compared"] += 1
+            said["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:
-            said["whether somebody else disturbed some repetitions is not known; they are compared all the same"] += 1
+            said["whether some repetitions had interference is unknown; they are compared anyway"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
 
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
-    """The quantities of a repetition."""
+    """Yield the quantities of a repetition."""
     yield TIME.column, median_of(row[SAMPLES])
     for name, value in row.items():
         if name.startswith(PREFIX) and not pd.isna(value):
@@ -159,7 +160,7 @@ def _measured(row: Row) -> Iterator[tuple[str, float]]:
 
 
 def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> Iterator[_Row]:
-    """The quantities of a case; a single row where the case as a whole cannot be compared."""
+    """Yield the quantities of a case; a single row if the case as a whole cannot be compared."""
     refused = _refused(base.cases.get(case), new.cases.get(case))
     if refused:
         yield _Row(case, TIME.column, None, *refused)
@@ -179,12 +180,12 @@ def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
         reason = "whether more or less is better is not known: give the metric `better` in the experiment"
         return _Row(case, quantity.column, None, NOT_COMPARED, reason)
     if min(old.min(), now.min()) <= 0:
-        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is not above 0, so that there is no ratio")
+        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is 0 or less, so there is no ratio")
     return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
 
 
 def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
-    """The word and the reason where a case is not in both sweeps, not measured in both, or not the same work."""
+    """Return verdict and reason if a case is missing or not measured in a sweep, or its workload differs."""
     if new is None or base is None:
         return (NOT_COMPARED, "only in NEW") if base is None else (MISSING, "only in BASE")
     if pd.isna(base[TIME.column]):
@@ -195,7 +196,7 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
     if disturbed:
         causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
-        said = f"somebody else disturbed every repetition of {' and of '.join(disturbed)} ({causes})"
+        said = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
         return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None

@@ -1,14 +1,12 @@
-"""Guidelines tested where they were not mined: on a network that the rule has never seen, with all its contexts.
+"""A test of guidelines on networks that they were not mined from, with all their contexts.
 
-A rule that is mined and told on the same cases has been chosen for them. So each network in turn is left out, the rules
-are mined on the others (see guidelines.py), and the best of them is followed on the one left out: by the slowest
-setting that follows it, since who knows only the rule may get that one (Stone, 1974, "Cross-validatory choice and
-assessment of statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with its
-number of weights, whatever its batch and the length of its sequences. A rule that rests on contexts of which noise lets
-one say little is followed, too: it has still to hold where it was not mined.
+A rule that is mined and evaluated on the same cases has been selected for them. So each network in turn is left out,
+rules are mined from the others (see guidelines.py), and the best rule is followed on it, by its slowest configuration,
+since a user who knows only the rule may get that one (Stone, 1974, "Cross-validatory choice and assessment of
+statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with its number of
+weights, for any batch size and sequence length. Rules that rest on unclear contexts are followed, too.
 
-Rules are mined of threads that are set or not, without dynamic ones: a schedule belongs to one network, and no rule
-can name it.
+Dynamic threads are left out: a schedule belongs to one network.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.stats.intervals import Interval, interval_of_values
 from hpcbench.analysis.stats.superiority import beaten
 from hpcbench.analysis.studies.guidelines import TOLERANCE, following, mine, wilson
-from hpcbench.analysis.studies.threads import ways_of
-from hpcbench.analysis.studies.tuning_contexts import Settings
+from hpcbench.analysis.studies.threads import modes_of
+from hpcbench.analysis.studies.tuning_contexts import TuningContexts
 from hpcbench.core.frameworks import DYNAMIC, THREAD_COUNTS
 
-FEWEST_NETWORKS = 2
+MIN_NETWORKS = 2
 _NETWORK = ["model", "parameter_count"]
 
 
 class Followed(NamedTuple):
-    """The setting that a rule chooses in a context of a network that it was not mined on.
+    """The configuration that a rule chooses in a context of a network that it was not mined from.
 
-    `slower` is its time over that of the best setting of the context, `is_within` says that it is not certainly slower
-    than the tolerance allows, `beats` is the part of the context's other configurations that it beats.
+    `slower` is its time over that of the best of the context, `is_within` says that it is not significantly slower than
+    the tolerance, `beats` is the fraction of the context's other configurations that it beats.
     """
 
     case: Key
@@ -46,14 +44,14 @@ class Followed(NamedTuple):
 
     @property
     def is_unclear(self) -> bool:
-        """Whether it may be slower than the tolerance allows, and noise hides it."""
+        """Return whether it may be slower than the tolerance, hidden by noise."""
         return self.is_within and self.slower > 1 + TOLERANCE
 
 
 class Transfer(NamedTuple):
-    """How rules do on networks that they were not mined on: `beats` is the median over the contexts.
+    """How rules do on networks that they were not mined from. `beats` is the median over the contexts.
 
-    Of `networks` that were left out in turn, `without_rule` found none that held on the others.
+    For `without_rule` of the `networks`, no rule held on the other networks.
     """
 
     followed: tuple[Followed, ...]
@@ -64,13 +62,13 @@ class Transfer(NamedTuple):
 
 
 def transfer(cases: pd.DataFrame) -> Transfer | None:
-    """None where there are no two networks, or no rule holds that could be followed."""
+    """Return the test of guidelines; None with fewer than two networks, or if no rule can be followed."""
     # The numbers of threads say what the way says, and would else be compared within each way alone.
-    fixed = cases[ways_of(cases) != DYNAMIC].drop(columns="threads", errors="ignore")
+    fixed = cases[modes_of(cases) != DYNAMIC].drop(columns="threads", errors="ignore")
     networks = fixed[fixed["time_median_s"].notna()].groupby(_NETWORK, dropna=False, sort=False)
-    if networks.ngroups < FEWEST_NETWORKS:
+    if networks.ngroups < MIN_NETWORKS:
         return None
-    settings = Settings.of(fixed, THREAD_COUNTS)
+    settings = TuningContexts.of(fixed, THREAD_COUNTS)
     shares = _shares(settings)
     found: list[Followed] = []
     without_rule = 0
@@ -85,9 +83,9 @@ def transfer(cases: pd.DataFrame) -> Transfer | None:
 
 
 def _followed(
-    settings: Settings, shares: dict[int, float], own: pd.Index[int], others: pd.DataFrame
+    settings: TuningContexts, shares: dict[int, float], own: pd.Index[int], others: pd.DataFrame
 ) -> Iterator[Followed]:
-    """In each context of a network, the slowest setting that follows the best rule of the others."""
+    """Yield for each context of a network the slowest configuration that follows the best rule of the others."""
     rules = mine(others, THREAD_COUNTS, most_unclear=1)
     if not rules:
         return
@@ -98,14 +96,14 @@ def _followed(
         yield Followed((case["sweep"], case["case"]), rules[0].words, slower, is_within, shares[row])
 
 
-def _shares(settings: Settings) -> dict[int, float]:
-    """By row of the settings, the part of the others of its context that it beats."""
+def _shares(settings: TuningContexts) -> dict[int, float]:
+    """Return by row the fraction of the other configurations of its context that it beats."""
     limits = settings.cases[["time_ci_low_s", "time_ci_high_s"]].to_numpy(dtype=np.float64, na_value=np.nan)
     parts = [beaten(*limits[span].T).tolist() for span in settings.spans]
     return dict(enumerate(share for part in parts for share in part))
 
 
 def _median_share(shares: list[float]) -> Interval:
-    """Limits are no further than shares go."""
+    """Return the median share, with limits of at most 1."""
     median, low, high = interval_of_values(shares)
     return Interval(median, low, None if high is None else min(high, 1.0))

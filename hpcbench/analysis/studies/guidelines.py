@@ -1,18 +1,18 @@
-"""Short rules for settings, mined from results: "intra_op_threads = physical cores" is within 2 % of the best, mostly.
+"""Guidelines mined from results: "intra_op_threads = physical cores" is within 2 % of the best in most contexts.
 
-A context is what is given (model, task, batch size, dtype, nodes, machine), a setting what can be tuned in it. A rule
-fixes one to three parameters. It is within tolerance in a context when even the slowest setting that follows it is: who
-knows only the rule may get that one. Where all settings follow it, or none does, a context says nothing of it.
+A context is what is given (model, task, batch size, dtype, nodes, machine), a configuration what can be tuned in it. A
+rule fixes one to three parameters. It is within tolerance in a context if the slowest configuration that follows it is,
+since a user who knows only the rule may get that one. Contexts in which all or no configurations follow it do not
+count.
 
-A setting that takes longer than that counts against a rule only where its interval and that of the best do not overlap:
-the best of many settings is also the luckiest, and a rule with fewer settings would seem better by that alone. Contexts
-of which noise lets one say no more are counted, and a rule that rests on them mostly is not told. Where noise hides
-everything, the rule without conditions is the best one, and no other is better than that.
+A slower configuration counts against a rule only if its interval and that of the best do not overlap: otherwise rules
+with fewer configurations would win by luck. Such contexts are counted as unclear, and a rule that mostly rests on them
+is not reported. If noise hides everything, the rule without conditions is the best.
 
 Rules are found by extending those that enough contexts can follow (Agrawal and Srikant, 1994, "Fast algorithms for
-mining association rules", VLDB 20). The interval of a share is Wilson's (1927, "Probable inference, the law of
-succession, and statistical inference", Journal of the American Statistical Association 22). The best of many rules is
-lucky, too.
+mining association rules", VLDB 20). Shares have Wilson's interval (1927, "Probable inference, the law of succession,
+and statistical inference", Journal of the American Statistical Association 22), without a correction for choosing the
+best of many rules.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from scipy.special import ndtri
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 from hpcbench.analysis.stats.ratio_text import percent, times
 from hpcbench.analysis.studies.rule_conditions import Booleans, Condition, conditions
-from hpcbench.analysis.studies.tuning_contexts import TUNABLES, Context, Settings
+from hpcbench.analysis.studies.tuning_contexts import TUNABLES, Context, TuningContexts
 
 TOLERANCE = 0.02
-FEWEST_CONTEXTS = 5
+MIN_CONTEXTS = 5
 LONGEST = 3  # parameters that a rule fixes
-MOST = 5  # rules
+MAX_RULES = 5  # rules
 BAR = 0.5  # a rule is told where its share is surely above
-MOST_UNCLEAR = 0.5  # of its contexts
+MAX_UNCLEAR = 0.5  # of its contexts
 
 _FIRST = 4  # columns of a context that a sentence tells
 
 
 class CounterExample(NamedTuple):
-    """A context where a setting that follows the rule takes `slower` times what the best takes, and no noise does it.
+    """A context in which a configuration that follows the rule takes significantly longer: `slower` times the best.
 
-    `case` is the name of that setting's case.
+    `case` is the name of the case of that configuration.
     """
 
     context: Context
@@ -52,11 +52,11 @@ class CounterExample(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """`share` is the part of `support` contexts where a rule is within tolerance, with its 95 % interval.
+    """The `share` of `support` contexts in which a rule is within tolerance, with its 95 % CI.
 
-    Of `unclear` ones of those that are within, noise lets one say no more than that. `support`
-    counts the contexts where some settings follow the rule and others do not; of a rule without conditions, all that
-    have several settings. Where there are none, the share is not a number, and its interval is from 0 to 1.
+    In `unclear` of those within, noise may hide that it is not. `support` counts the contexts in which some
+    configurations follow the rule and others do not; without conditions, all with several configurations. Without
+    support the share is NaN, with an interval from 0 to 1.
     """
 
     support: int
@@ -66,7 +66,8 @@ class Evaluation(NamedTuple):
 
 
 class Guideline(NamedTuple):
-    """A rule, and how it did on the cases that it was mined from. Without conditions: settings do not matter."""
+    """A rule, and its evaluation on the cases that it was mined from. Without conditions: the configuration does not
+    matter."""
 
     conditions: tuple[Condition, ...]
     tolerance: float
@@ -78,11 +79,13 @@ class Guideline(NamedTuple):
 
     @property
     def words(self) -> str:
+        """Return the conditions as text."""
         return ", ".join(condition.words for condition in self.conditions) or "every setting"
 
     @property
     def sentence(self) -> str:
-        """`intra_op_threads = physical cores: within 2 % of the best in 47 of 50 contexts (94 % [84 %, 98 %]); ...`."""
+        """Return `intra_op_threads = physical cores: within 2 % of the best in 47 of 50 contexts (94 % [84 %, 98 %]);
+        ...`."""
         limits = f"{percent(self.share.estimate)} [{percent(self.share.low or 0)}, {percent(self.share.high or 1)}]"
         said = f"{self.words}: within {100 * self.tolerance:g} % of the best"
         said += f" in {self.within:,} of {self.support:,} contexts ({limits})"
@@ -94,17 +97,18 @@ def mine(
     cases: pd.DataFrame,
     tunables: Sequence[str] = TUNABLES,
     tolerance: float = TOLERANCE,
-    fewest: int = FEWEST_CONTEXTS,
-    most: int = MOST,
-    most_unclear: float = MOST_UNCLEAR,
+    fewest: int = MIN_CONTEXTS,
+    most: int = MAX_RULES,
+    most_unclear: float = MAX_UNCLEAR,
 ) -> list[Guideline]:
-    """The rules of at least `fewest` contexts that are within `tolerance` of the best in most, the best rule first.
+    """Return the rules of at least `fewest` contexts that are within `tolerance` of the best in most, the best rule
+    first.
 
-    `cases` is the table of cases of a report, `tunables` those of its columns that make a setting. A rule of which
-    some of the conditions are as good as all is not told, nor one that chooses the same cases as one before it, nor one
-    that a rule which asks for no more surpasses.
+    `cases` is the table of cases, `tunables` the columns that make a configuration. Left out are rules with redundant
+    conditions, rules that choose the same cases as an earlier one, and rules that a rule of no more conditions
+    surpasses.
     """
-    settings = Settings.of(cases, tunables)
+    settings = TuningContexts.of(cases, tunables)
     good: list[Guideline] = []
     for rule, chosen in _candidates(settings, tunables, fewest):
         found = _evaluated(settings, chosen, tolerance)
@@ -119,9 +123,9 @@ def mine(
 
 
 def _candidates(
-    settings: Settings, tunables: Sequence[str], fewest: int
+    settings: TuningContexts, tunables: Sequence[str], fewest: int
 ) -> Iterator[tuple[tuple[Condition, ...], Booleans]]:
-    """The rules that enough contexts can follow, shorter ones first, and which cases follow them."""
+    """Yield the rules that enough contexts can follow, shorter ones first, and which cases follow them."""
     single = [(condition, condition.holds(settings.cases)) for condition in conditions(settings.cases, tunables)]
     everything: Booleans = np.ones(len(settings.cases), dtype=bool)
     longest: list[tuple[tuple[Condition, ...], Booleans]] = [((), everything)]
@@ -141,8 +145,8 @@ def _candidates(
         longest = longer
 
 
-def following(settings: Settings, rule: Sequence[Condition]) -> Booleans:
-    """Which settings follow a rule."""
+def following(settings: TuningContexts, rule: Sequence[Condition]) -> Booleans:
+    """Return which cases follow a rule."""
     chosen: Booleans = np.ones(len(settings.cases), dtype=bool)
     for condition in rule:
         chosen = chosen & condition.holds(settings.cases)
@@ -150,13 +154,13 @@ def following(settings: Settings, rule: Sequence[Condition]) -> Booleans:
 
 
 def _is_implied(rule: Sequence[Condition], found: Evaluation, good: Sequence[Guideline]) -> bool:
-    """Whether some of its conditions alone are a rule that is not surely worse."""
+    """Return whether a subset of the conditions is a rule that is not significantly worse."""
     shorter = [other for other in good if set(other.conditions) < set(rule)]
     return any(other.share.estimate >= (found.share.low or 0) for other in shorter)
 
 
-def _is_surpassed(settings: Settings, one: Guideline, better: Sequence[Guideline]) -> bool:
-    """Whether a rule that asks for no more is surely better, and can be followed wherever this one can."""
+def _is_surpassed(settings: TuningContexts, one: Guideline, better: Sequence[Guideline]) -> bool:
+    """Return whether a rule of no more conditions is significantly better and applies wherever this one does."""
     there = _tested(settings, following(settings, one.conditions))
     return any(
         len(other.conditions) <= len(one.conditions)
@@ -166,8 +170,8 @@ def _is_surpassed(settings: Settings, one: Guideline, better: Sequence[Guideline
     )
 
 
-def _evaluated(settings: Settings, chosen: Booleans, tolerance: float) -> Evaluation:
-    """How a rule does; looking for its counter-examples, too, would take longer than all else for a thousand rules."""
+def _evaluated(settings: TuningContexts, chosen: Booleans, tolerance: float) -> Evaluation:
+    """Return the evaluation of a rule, without counter-examples, which would dominate the run time."""
     tested = _tested(settings, chosen)
     failing = settings.having(_failing(settings, chosen, tolerance))
     unclear = tested & ~failing & settings.having(chosen & (settings.slower > 1 + tolerance))
@@ -175,19 +179,19 @@ def _evaluated(settings: Settings, chosen: Booleans, tolerance: float) -> Evalua
     return Evaluation(support, within, int(unclear.sum()), wilson(within, support))
 
 
-def _tested(settings: Settings, chosen: Booleans) -> Booleans:
-    """In which contexts some settings follow a rule and others do not."""
+def _tested(settings: TuningContexts, chosen: Booleans) -> Booleans:
+    """Return the contexts in which some configurations follow a rule and others do not."""
     found = settings.having(chosen)
     return found if chosen.all() else found & settings.having(~chosen)
 
 
-def _failing(settings: Settings, chosen: Booleans, tolerance: float) -> Booleans:
-    """Which settings that follow a rule are surely slower than they may be, where it is tested."""
+def _failing(settings: TuningContexts, chosen: Booleans, tolerance: float) -> Booleans:
+    """Return the configurations that follow a rule and are significantly slower, where it is tested."""
     tested = _tested(settings, chosen)[settings.place]
     return tested & chosen & settings.surely & (settings.slower > 1 + tolerance)
 
 
-def _examples(settings: Settings, rule: Sequence[Condition], tolerance: float) -> tuple[CounterExample, ...]:
+def _examples(settings: TuningContexts, rule: Sequence[Condition], tolerance: float) -> tuple[CounterExample, ...]:
     rows = settings.slowest(_failing(settings, following(settings, rule), tolerance))
     return tuple(
         CounterExample(settings.context_at(row), float(settings.slower[row]), settings.name_at(row)) for row in rows
@@ -195,7 +199,7 @@ def _examples(settings: Settings, rule: Sequence[Condition], tolerance: float) -
 
 
 def wilson(successes: int, trials: int) -> Interval:
-    """A share with Wilson's score interval."""
+    """Return a share with Wilson's score interval."""
     if not trials:
         return Interval(math.nan, 0.0, 1.0)
     share, z = successes / trials, float(ndtri((1 + LEVEL) / 2))

@@ -1,4 +1,4 @@
-"""One case over many sweeps: its value in each, where that changed, and what else changed there."""
+"""The history of a case over many sweeps: its values, its changes, and what else changed at the same time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import Row, speaking
+from hpcbench.analysis.cases.case_table import Row, valid_rows
 from hpcbench.analysis.cases.confounders import PLACE
 from hpcbench.analysis.cases.quantities import OF_TIME, THROUGHPUT, Quantity
 from hpcbench.analysis.cases.valid_samples import with_times_only
-from hpcbench.analysis.stats.change_points import FEWEST, SHORTEST, Change, change_points
+from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, Change, change_points
 from hpcbench.analysis.stats.equivalence import FASTER, SLOWER
 from hpcbench.analysis.stats.intervals import Floats, Interval, median_interval, median_of
 from hpcbench.analysis.stats.two_samples import Ratio, ratio_of_medians
@@ -24,7 +24,7 @@ from hpcbench.core.status import COMPLETED
 
 _NO_VERSION = ("none",)
 SOFTWARE, VERSION, DRIVER = "software", "framework_version", "driver"
-# What may have changed beside a value, in the order in which it is told; the driver comes from elsewhere.
+# What may change together with a value, in the order of the report; the driver comes from elsewhere.
 FACTS = (
     VERSION,
     SOFTWARE,
@@ -38,11 +38,11 @@ FACTS = (
     PLACE,
 )
 Facts = Mapping[str, tuple[str, ...]]
-Beside = dict[str, tuple[str, str]]  # by name, what it was and what it is
+FactChanges = dict[str, tuple[str, str]]  # by name, what it was and what it is
 
 
 class Point(NamedTuple):
-    """One case in one sweep. `value` is the median of its repetitions' medians, None where none has completed."""
+    """One case in one sweep. `value` is the median of its repetitions' medians; None if none has completed."""
 
     sweep: str
     started_at: str
@@ -60,7 +60,7 @@ class Point(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A change between two sweeps. The ratio is that of the medians of both segments' values, new over old."""
+    """A change between two sweeps. The ratio is that of the medians of both segments, new over old."""
 
     case: str
     before: Point
@@ -68,13 +68,13 @@ class Shift(NamedTuple):
     ratio: Ratio
     p_value: float
     word: str  # faster or slower, better or worse, or nothing where nobody said which way is better
-    beside: Beside
+    also_changed: FactChanges
 
 
 class CaseHistory(NamedTuple):
     """A case over the sweeps that have it, in the order of time.
 
-    `compared` are those that have a value and did the same work as the latest of these; `changes` are places in it.
+    `compared` are the points with a value and the workload of the latest one; `changes` are indices into it.
     """
 
     case: str
@@ -84,16 +84,17 @@ class CaseHistory(NamedTuple):
 
     @property
     def other_work(self) -> int:
-        """How many sweeps have measured other work under the same parameters."""
+        """Return the number of sweeps that measured another workload with the same parameters."""
         return sum(point.value is not None for point in self.points) - len(self.compared)
 
     @property
     def has_ratios(self) -> bool:
+        """Return whether all compared values are above 0."""
         return all(point.value is not None and point.value > 0 for point in self.compared)
 
     @property
     def levels(self) -> dict[str, float]:
-        """By sweep, of those that are compared: the median of the values between the changes around it."""
+        """Return by sweep the median of the values between the neighbouring changes, for compared points."""
         values = _values(self)
         found: dict[str, float] = {}
         for start, end in pairwise([0, *(change.place for change in self.changes), len(self.compared)]):
@@ -103,9 +104,9 @@ class CaseHistory(NamedTuple):
 
 
 def points(rows: Iterable[Row], quantity: Quantity, *, intervals: bool) -> list[Point]:
-    """One for each case of each sweep, from the rows of repetitions, which are in the order of time.
+    """Return one point per case and sweep, from the rows of repetitions in the order of time.
 
-    `intervals` take longer than all else: without them, `low` and `high` are None.
+    Without `intervals`, which take most of the time, `low` and `high` are None.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -114,7 +115,7 @@ def points(rows: Iterable[Row], quantity: Quantity, *, intervals: bool) -> list[
 
 
 def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
-    used = speaking(rows)
+    used = valid_rows(rows)
     failed = next((row for row in rows if row["status"] != COMPLETED), None)
     first = (used or rows)[0]
     series = _series(used, quantity)
@@ -141,7 +142,7 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
 
 
 def _series(rows: list[Row], quantity: Quantity) -> list[Floats]:
-    """The samples of each repetition; of a metric, the one number that each gave."""
+    """Return the samples of each repetition, or for a metric its one value."""
     if quantity in OF_TIME:
         return [row[SAMPLES] for row in rows]
     numbers = [row.get(quantity.column) for row in rows]
@@ -161,12 +162,12 @@ def _distinct(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def case_histories(found: Iterable[Point]) -> list[CaseHistory]:
-    """The history of each case, and its changes; too few values, or one that is not above 0, have none."""
+    """Return the history of each case with its changes: none with too few values, or a value of 0 or less."""
     by_case: dict[str, list[Point]] = {}
     for point in found:
         by_case.setdefault(point.case, []).append(point)
     unjudged = [CaseHistory(case, each, _compared(each), []) for case, each in by_case.items()]
-    long = [history for history in unjudged if len(history.compared) >= FEWEST and history.has_ratios]
+    long = [history for history in unjudged if len(history.compared) >= MIN_VALUES and history.has_ratios]
     changes = dict(zip((each.case for each in long), change_points([_values(each) for each in long]), strict=True))
     return [history._replace(changes=changes.get(history.case, [])) for history in unjudged]
 
@@ -181,17 +182,17 @@ def _values(history: CaseHistory) -> Floats:
 
 
 def shifts(history: CaseHistory, quantity: Quantity, drivers: Mapping[str, tuple[str, ...]]) -> list[Shift]:
-    """The changes of a case with what changed beside them; `drivers` are those in the sweeps around them."""
+    """Return the changes of a case with what else changed; `drivers` are the drivers of the sweeps."""
     return [_shift(history, change, quantity, drivers) for change in history.changes]
 
 
 def _shift(history: CaseHistory, change: Change, quantity: Quantity, drivers: Mapping[str, tuple[str, ...]]) -> Shift:
     ratio = ratio_of_medians(*change.sides(_values(history)))
     before, after = history.compared[change.place - 1], history.compared[change.place]
-    beside = dict(_beside(history, change))
+    changed = dict(_also_changed(history, change))
     if before.on_gpus:
-        beside |= _told(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
-    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), beside)
+        changed |= _told(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
+    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed)
 
 
 def _word(quantity: Quantity, ratio: Ratio) -> str:
@@ -203,8 +204,8 @@ def _word(quantity: Quantity, ratio: Ratio) -> str:
     return BETTER if improved else WORSE
 
 
-def _beside(history: CaseHistory, change: Change) -> Iterator[tuple[str, tuple[str, str]]]:
-    """What has one set of values in the last sweep before, and another, with none of them, in the first after."""
+def _also_changed(history: CaseHistory, change: Change) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the facts whose values before and after the change have nothing in common."""
     before, after = (history.compared[place].facts for place in (change.place - 1, change.place))
     packages = _packages(before[SOFTWARE], after[SOFTWARE])
     for name in FACTS:
@@ -217,24 +218,24 @@ def _beside(history: CaseHistory, change: Change) -> Iterator[tuple[str, tuple[s
             yield from told.items()
 
 
-def _told(name: str, before: tuple[str, ...], after: tuple[str, ...]) -> Beside:
+def _told(name: str, before: tuple[str, ...], after: tuple[str, ...]) -> FactChanges:
     if not before or not after or set(before) & set(after):
         return {}
     return {name: ("; ".join(before), "; ".join(after))}
 
 
 def _stays(compared: Sequence[Point], place: int) -> bool:
-    """Whether the nodes were the same in some sweeps before, and in some after: else they differ anyway."""
+    """Return whether the nodes were constant for some sweeps before and after; otherwise they differ anyway."""
     sides = compared[place - SHORTEST : place], compared[place : place + SHORTEST]
     return all(len({point.facts[PLACE] for point in side}) == 1 for side in sides)
 
 
-def _packages(before: tuple[str, ...], after: tuple[str, ...]) -> Beside:
-    """Of two lists of software, as `python 3.11.2, numpy 2.4.6`, the packages that differ."""
+def _packages(before: tuple[str, ...], after: tuple[str, ...]) -> FactChanges:
+    """Return the packages that differ between lists of software such as `python 3.11.2, numpy 2.4.6`."""
     old, new = _versions(before), _versions(after)
     if not old or not new:
         return {}
-    told: Beside = {}
+    told: FactChanges = {}
     for name in dict.fromkeys((*old, *new)):
         told |= _told(name, old.get(name, _NO_VERSION), new.get(name, _NO_VERSION))
     return told
@@ -251,10 +252,10 @@ def _versions(lists: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 def history_points(
     histories: Iterable[CaseHistory], notes: Mapping[tuple[str, str], str], labels: Mapping[str, str]
 ) -> pd.DataFrame:
-    """What a plot needs, a row for each sweep and case.
+    """Return the rows of a plot, one per sweep and case.
 
-    `notes` are said of the first sweep after a change, by sweep and case; `labels` are the cases in words. `level` is
-    the median between two changes, of sweeps that are compared.
+    `notes` are by sweep and case, for the first sweep after a change; `labels` are by case. `level` is the median
+    between two changes.
     """
     columns = ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     rows = [

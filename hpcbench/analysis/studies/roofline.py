@@ -52,8 +52,7 @@ Row = Mapping[Any, Any]
 
 
 class Ground(NamedTuple):
-    """What a case is held against: so many CPUs of a model on one node, each on a core of its own, or one GPU, where
-    `cpus` is None."""
+    """The hardware whose peak applies: CPUs of one node, each on its own core, or one GPU (`cpus` is None)."""
 
     device: str
     processor: str | None
@@ -62,32 +61,35 @@ class Ground(NamedTuple):
 
 
 class Roof(NamedTuple):
-    """The peaks of a ground; None where the bandwidth was not measured."""
+    """The peaks of a ground; None if the bandwidth was not measured."""
 
     flops_per_s: float
     bytes_per_s: float | None
 
     @property
     def ridge(self) -> float | None:
-        """The intensity, in operations per byte, from which on computing is the limit."""
+        """Return the intensity in FLOPs per byte above which compute is the limit; None without bandwidth."""
         return self.flops_per_s / self.bytes_per_s if self.bytes_per_s else None
 
     def attainable(self, intensity: float) -> float | None:
-        """The most FLOP/s at an intensity."""
+        """Return the attainable FLOP/s at an intensity; None without bandwidth."""
         return min(self.flops_per_s, intensity * self.bytes_per_s) if self.bytes_per_s else None
 
 
 class Roofline(NamedTuple):
-    """`points`: a row for each case of a model whose steps were timed, with the index that it has among the cases, and
-    the columns POINT; `reason` says why it has no roof, `remark` that it is above it. `ceilings`: a row for each ground
-    that a point stands on, with the columns CEILING."""
+    """The roofline of the cases.
+
+    `points` has a row with the columns POINT for each case of a model with timed steps, with the index of the case;
+    `reason` says why it has no roof, `remark` why it is above it. `ceilings` has a row with the columns CEILING for
+    each ground of a point.
+    """
 
     points: pd.DataFrame
     ceilings: pd.DataFrame
 
 
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
-    """Each case under its roof; the cases are those of case_table."""
+    """Return the cases, from case_table, with their roofs."""
     roofs = _roofs(peaks)
     timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEPS) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
@@ -99,7 +101,7 @@ def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
 
 
 def _roofs(peaks: Iterable[MachinePeaks]) -> dict[Ground, Roof]:
-    """By ground the highest that is known: types of nodes may have the same CPUs."""
+    """Return the highest peak by ground: several types of nodes may have the same CPUs."""
     roofs: dict[Ground, Roof] = {}
     for machine in peaks:
         for peak in machine.measurements:
@@ -123,8 +125,7 @@ def _ground(row: Row) -> Ground:
 
 
 def _cores(row: Row) -> int:
-    """Of a task: its CPUs where they are not known, and no more than that where it was bound to none. Of instances,
-    each tells its own."""
+    """Return the cores of a task, or its CPUs if they are unknown, at most its CPUs. Each instance reports its own."""
     cpus, cores = row["cpus_per_task"], row["physical_cores_per_task"]
     return int(cpus if pd.isna(cores) else min(cpus, row["instances"] * cores))
 
@@ -150,12 +151,12 @@ def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
 
 
 def _scaled(rate: float, median_s: float, limit_s: Any) -> float | None:
-    """The rate where a step takes `limit_s` instead of `median_s`."""
+    """Return the rate if a step takes `limit_s` instead of `median_s`."""
     return None if pd.isna(limit_s) or limit_s <= 0 else float(rate * median_s / limit_s)
 
 
 def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
-    """Where a rate stands under its roof."""
+    """Return the columns of a point that depend on its roof."""
     roof = roofs.get(ground)
     if roof is None:
         return {"reason": _unknown(ground, roofs)}
@@ -183,7 +184,7 @@ def _remark(rate: float, attainable: float, peak: float) -> str | None:
 
 
 def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
-    """Why there is no roof."""
+    """Return why there is no roof."""
     named = ground.processor or f"its {ground.device.upper()}, whose model is not known"
     alike = [known for known in roofs if known[:2] == ground[:2]]
     if not alike:

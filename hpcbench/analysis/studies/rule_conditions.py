@@ -1,4 +1,4 @@
-"""What a rule may ask of a setting: a parameter that has a value, or stands in a relation to another column."""
+"""The conditions of guidelines: a parameter has a value, or equals another column times a factor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CORES = "physical_cores_per_task"
 _TO = ("cpus_per_task", CORES)  # what threads may be as many as, or half as many
 _SHARES = {1.0: "", 0.5: "half of "}
 _NAMES = {CORES: "physical cores"}
-_MOST_VALUES = 16  # of one parameter, the most frequent ones
+_MAX_VALUES = 16  # of one parameter, the most frequent ones
 
 Booleans = NDArray[np.bool_]
 
@@ -31,7 +31,7 @@ class Condition(NamedTuple):
     of: str | None = None
 
     def holds(self, cases: pd.DataFrame) -> Booleans:
-        """For each case, whether it does."""
+        """Return for each case whether the condition holds."""
         column = cases[self.column]
         if self.of is not None:
             numbers = column.astype(float).to_numpy()
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
     @property
     def words(self) -> str:
-        """`intra_op_threads = half of physical cores`."""
+        """Return `intra_op_threads = half of physical cores`."""
         name = self.column.removeprefix(TAG)
         if self.of is not None:
             return f"{name} = {_SHARES[self.value]}{_NAMES.get(self.of, self.of)}"
@@ -52,8 +52,7 @@ class Condition(NamedTuple):
 
 
 def _known(cases: pd.DataFrame, name: str) -> Floats:
-    """A column that threads may be as many as. An affinity leaves a process the cores that its threads need: of these
-    they would be as many whatever their number."""
+    """Return a column that threads can equal. With an affinity, cores are unknown: they follow from the threads."""
     column = cases[name].astype(float)
     narrowed = name == CORES and "affinity" in cases
     known = column.where(cases["affinity"].isna()) if narrowed else column
@@ -61,10 +60,10 @@ def _known(cases: pd.DataFrame, name: str) -> Floats:
 
 
 def conditions(cases: pd.DataFrame, tunables: Sequence[str]) -> Iterator[Condition]:
-    """All that may be asked of these cases; values before relations, which say more than one value does."""
+    """Yield the conditions that apply to these cases: values first, then relations, which cover several values."""
     for name in tunables:
         column = cases[name].astype(object)
-        found = column.value_counts(dropna=True).index[:_MOST_VALUES].tolist()
+        found = column.value_counts(dropna=True).index[:_MAX_VALUES].tolist()
         yield from (Condition(name, value) for value in found)
         if column.isna().any():
             yield Condition(name, None)

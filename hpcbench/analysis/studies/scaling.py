@@ -1,8 +1,8 @@
-"""How cases scale with processors: what was held constant, speedup and efficiency over the smallest case, fitted laws.
+"""Scaling with processors: speedup and efficiency over the smallest case, and fitted laws.
 
-Strong scaling holds the work of a step constant, weak scaling the work of a step for each processor. Which of both a
-series of cases is, their numbers tell: items of a step, and processors. The base of a series is its case on the fewest
-processors, the fastest of them where there are several.
+Strong scaling holds the work of a step constant, weak scaling the work of a step per processor: the items and
+processors of a series decide which it is. The base of a series is its case on the fewest processors, the fastest of
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates, interval_of, shuffled
 from hpcbench.analysis.cases.labels import phrase
-from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import RESAMPLES, Floats, Interval
 from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, fit
 from hpcbench.core.run_spec import COMMAND
@@ -32,10 +32,9 @@ RESOURCES = (
 
 
 class Series(NamedTuple):
-    """Cases that are equal in all but their processors. A large sweep has tens of thousands, and fits take their time:
-    `scaling` looks at those that somebody reads."""
+    """Cases that differ only in their processors. Fits take time: call `scaling` only for series that are shown."""
 
-    work: Work
+    work: Workload
     name: str  # what tells it from others of the same work; may be empty
     kind: str
     items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
@@ -45,10 +44,13 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Scaling:
-    """One series. `points` has a row for each case, by `processors`: rate, speedup and efficiency, each with `_low` and
-    `_high`, `label`, and `is_base`."""
+    """The scaling of one series.
 
-    work: str  # what tells it from other kinds of work; may be empty, as the next
+    `points` has a row per case, by `processors`: rate, speedup and efficiency, each with `_low` and `_high`, `label`,
+    and `is_base`.
+    """
+
+    work: str  # what tells it from other workloads; may be empty, as the next
     series: str  # what tells it from others of the same work
     kind: str
     items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
@@ -58,35 +60,36 @@ class Scaling:
 
     @property
     def base(self) -> pd.Series[Any]:
+        """Return the point of the base case."""
         return self.points[self.points["is_base"]].iloc[0]
 
     @property
     def best(self) -> pd.Series[Any]:
-        """The point with the highest rate."""
+        """Return the point with the highest rate."""
         return self.points.sort_values("rate").iloc[-1]
 
     @property
     def held(self) -> str:
-        """What was held constant: `128 items a step`."""
+        """Return what was held constant: `128 items a step`."""
         return f"{self.items:,.4g} items a step" + (f" for each {self.unit[:-1]}" if self.kind == WEAK else "")
 
     @property
     def pays_until(self) -> int:
-        """The processors beyond which no measured number certainly does more than the best of fewer."""
+        """Return the number of processors above which no case is significantly faster than the best on fewer."""
         return int(self.points.loc[self.points["pays"], "processors"].max())
 
     @property
     def always_pays(self) -> bool:
-        """Whether each number of processors certainly does more than every smaller one."""
+        """Return whether each number of processors is significantly faster than every smaller one."""
         return bool(self.points.groupby("processors")["pays"].any().all())
 
 
 def series_of(results: Results) -> list[Series]:
-    """The series that these cases make, in the order of the ranking; two numbers of processors at least make one."""
-    return [found for work in results.works for found in _of_work(work)]
+    """Return the series of these cases, in the order of the ranking; each has two numbers of processors at least."""
+    return [found for work in results.workloads for found in _of_work(work)]
 
 
-def _of_work(work: Work) -> Iterator[Series]:
+def _of_work(work: Workload) -> Iterator[Series]:
     if work.cases.iloc[0]["framework"] == COMMAND:
         return  # of which nobody knows what it does
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
@@ -105,7 +108,7 @@ def _of_work(work: Work) -> Iterator[Series]:
 
 
 def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
-    """Cases that differ in nothing but their resources; also in their batch size only where that follows from them."""
+    """Return cases that differ only in resources, and in the batch size if no series is possible otherwise."""
     by_batch = [rows for _, rows in cases.groupby([*telling, "batch_size"], sort=False, dropna=False)]
     if any(rows["processors"].nunique() > 1 for rows in by_batch):
         return by_batch
@@ -113,14 +116,14 @@ def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
 
 
 def processors(cases: pd.DataFrame) -> pd.Series[float]:
-    """How many processors each case computes on: one GPU for each task, or as many CPUs as it has threads."""
+    """Return the processors of each case: one GPU per task, or as many CPUs as threads."""
     tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float) * cases["instances"].astype(float)
     threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
     return tasks * threads.where(cases["device"] == "cpu", 1.0)
 
 
 def scaling(series: Series, replicates: Replicates) -> Scaling:
-    """Its speedups and efficiencies, and the laws that fit them."""
+    """Return speedups, efficiencies and fitted laws of a series."""
     work, cases = series.work, series.cases
     cases = cases.sort_values(["processors", "throughput_items_per_s"], ascending=[True, False], kind="stable")
     rates = cases["throughput_items_per_s"].to_numpy(dtype=np.float64)
@@ -147,7 +150,7 @@ def scaling(series: Series, replicates: Replicates) -> Scaling:
 
 
 def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats:
-    """(draws, cases): rates that the cases could as well have had; no numbers for a case of which that is not known."""
+    """Return replicates of the rates, (draws, cases); NaN for a case without replicates."""
     times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
     drawn = [
         shuffled(each, place) if each is not None and each.min() > 0 else np.full(RESAMPLES, np.nan)
@@ -166,7 +169,7 @@ def _interval(value: float, drawn: Floats) -> Interval:
 
 
 def _over_base(rates: Floats, drawn: Floats) -> list[Interval]:
-    """The base itself is 1 by definition."""
+    """Return speedups; the base has 1 and no interval."""
     others = _intervals(rates / rates[0], drawn / drawn[:, :1])
     return [Interval(1.0, None, None), *others[1:]]
 
@@ -180,8 +183,8 @@ def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | Non
 
 
 def _pays(counts: Floats, rates: Floats, drawn: Floats) -> list[bool]:
-    """Whether each case certainly does more than every one with fewer processors; the base does. Where no interval is
-    known, whether it did."""
+    """Return whether each case is significantly faster than all with fewer processors; without intervals, whether it is
+    faster."""
     pays = [True]
     for place in range(1, len(counts)):
         fewer = np.flatnonzero(counts < counts[place])

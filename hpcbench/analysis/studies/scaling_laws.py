@@ -27,7 +27,7 @@ from hpcbench.analysis.stats.intervals import LEVEL, Floats, Interval
 
 @dataclass(frozen=True)
 class Law:
-    """What is linear in its parts is called the response: the time, the rate, or the processors over the rate."""
+    """A law that is linear in its parts. Its response is the time, the rate, or the processors over the rate."""
 
     name: str
     parameters: tuple[str, ...]
@@ -37,13 +37,13 @@ class Law:
     values: Callable[[Floats], tuple[float, ...]]  # of the parameters, by the parts
 
     def rates(self, parts: Floats, processors: Floats) -> Floats:
-        """Items per second at so many processors."""
+        """Return items per second on so many processors."""
         return self.response(processors, self.terms(processors) @ parts)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A law that was fitted. `error` is the root mean square of the relative errors of its rates."""
+    """A fitted law. `error` is the root mean square of the relative errors of its rates."""
 
     law: Law
     parts: Floats
@@ -52,7 +52,7 @@ class Fit:
     plausible: Floats | None  # (draws, parts): other parts that it could as well have had
 
     def curve(self, processors: Floats) -> Floats:
-        """(points, 3): the rate, and the limits of its interval, which are the rate itself where none is known."""
+        """Return the rate with the limits of its interval, (points, 3); the limits are the rate if they are unknown."""
         rates = self.law.rates(self.parts, processors)
         if self.plausible is None:
             return np.column_stack([rates, rates, rates])
@@ -61,7 +61,7 @@ class Fit:
         return np.column_stack([rates, np.minimum(low, rates), np.maximum(high, rates)])
 
     def interval(self, derived: Callable[..., float]) -> Interval:
-        """Of what is computed of the parameters."""
+        """Return the interval of a function of the parameters."""
         estimate = derived(*self.law.values(self.parts))
         if self.plausible is None:
             return Interval(estimate, None, None)
@@ -69,9 +69,9 @@ class Fit:
 
 
 def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) -> Fit | None:
-    """Fit a law to the rates at numbers of processors; its intervals come from `replicates` (draws, points) of them.
+    """Fit a law to rates on numbers of processors; `replicates` of the rates, (draws, points), give intervals.
 
-    None where there are fewer different numbers of processors than it takes, and where no parts are a solution.
+    Return None with too few different numbers of processors, and if no parts are a solution.
     """
     parts = _parts(law, processors, rates) if np.unique(processors).size >= law.fewest else None
     if parts is None:
@@ -121,7 +121,7 @@ USL = Law(
 
 
 def peak(contention: float, coherency: float) -> float:
-    """The number of processors beyond which more do less, by the Universal Scalability Law; may be infinite."""
+    """Return the number of processors with the highest rate by the Universal Scalability Law; may be infinite."""
     if coherency == 0:
         return float("inf")
     return float(np.sqrt(max(0.0, 1 - contention) / coherency))

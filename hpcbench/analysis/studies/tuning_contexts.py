@@ -1,4 +1,4 @@
-"""The measured cases as settings within contexts: what can be tuned, within what is given."""
+"""The measured cases as configurations within contexts: what can be tuned, given the rest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ Context = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The measured cases that have another setting beside them, context by context: `starts` is where each begins,
-    `place` the number of that of each case.
+class TuningContexts:
+    """The measured cases with alternatives, by context: `starts` is the first row of each, `place` that of each case.
 
-    `slower` is what a case takes over what the best of its context takes; `surely` says that their intervals do not
-    overlap, which is never where one is not known. `given` are the columns that make the contexts.
+    `slower` is the time of a case over the best time of its context; `surely` says that their intervals do not overlap,
+    and is False if an interval is unknown. `given` are the columns that define the contexts.
     """
 
     cases: pd.DataFrame
@@ -41,8 +40,8 @@ class Settings:
     given: tuple[str, ...]
 
     @classmethod
-    def of(cls, cases: pd.DataFrame, tunables: Sequence[str]) -> Settings:
-        """Raises KeyError for a tunable that is no column."""
+    def of(cls, cases: pd.DataFrame, tunables: Sequence[str]) -> TuningContexts:
+        """Return the contexts of a table of cases. Raise KeyError if a tunable is not a column."""
         given = tuple(str(name) for name in cases if _is_given(str(name), tunables))
         cases = cases.assign(_work=work_groups(cases), _cost=1 / speed_of(cases))
         cases = cases[cases["_cost"].notna()]
@@ -62,20 +61,21 @@ class Settings:
 
     @property
     def contexts(self) -> int:
+        """Return the number of contexts."""
         return int(self.starts.size)
 
     @property
     def spans(self) -> list[slice]:
-        """The rows of each context."""
+        """Return the rows of each context."""
         return [slice(*ends) for ends in pairwise([*self.starts.tolist(), len(self.cases)])]
 
     def having(self, chosen: Booleans) -> Booleans:
-        """In which contexts there is a chosen case."""
+        """Return which contexts have a chosen case."""
         found: Booleans = np.logical_or.reduceat(chosen, self.starts) if self.contexts else np.zeros(0, dtype=bool)
         return found
 
     def slowest(self, chosen: Booleans) -> list[int]:
-        """The rows of the slowest chosen case of each context that has one, the slowest of all first."""
+        """Return the row of the slowest chosen case of each context that has one, slowest first."""
         rows = np.flatnonzero(chosen)
         rows = rows[np.argsort(-self.slower[rows], kind="stable")]
         first = np.unique(self.place[rows], return_index=True)[1]
@@ -83,10 +83,11 @@ class Settings:
         return found
 
     def context_at(self, row: int) -> Context:
-        """Those of the given columns that tell the contexts apart, and their values here."""
+        """Return the given columns that differ between contexts, with their values in this row."""
         return tuple((name.removeprefix(TAG), text(column[row])) for name, column in self._telling.items())
 
     def name_at(self, row: int) -> str:
+        """Return the name of the case in this row."""
         return self._names[row]
 
     @cached_property
@@ -104,5 +105,5 @@ def _is_given(name: str, tunables: Sequence[str]) -> bool:
 
 
 def _limit(cases: pd.DataFrame, name: str) -> Floats:
-    """A limit of the time over the time."""
+    """Return a limit of the time over the time."""
     return np.array(cases[name].astype(float) / cases["time_median_s"].astype(float), dtype=np.float64)

@@ -42,7 +42,7 @@ Examples:
   hpcbench history nightly --last 100 --fail-on slower
   hpcbench history nightly --html history.html      a page: the plot with its changes, and every value
   hpcbench history nightly --figures plots --format pdf --theme paper
-  hpcbench history nightly --csv history.csv        a row for each sweep and case, with what changed beside it
+  hpcbench history nightly --csv history.csv        a row for each sweep and case, with what else changed
   hpcbench history bench --metric rate:higher       a metric of commands
 
 Only the record files of the workspace are read. A change takes 10 sweeps of a case at least, 5 of them after it.
@@ -101,7 +101,7 @@ def history_command(
     theme: str,
 ) -> int:
     """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
-    its median, and what changed beside it. EXPERIMENT is its name, or its file.
+    its median, and what else changed. EXPERIMENT is its name, or its file.
     """
     wanted = formats_of(context, figures, formats)
     files = {"--csv": csv_file, "--json": json_file, "--html": html_file}

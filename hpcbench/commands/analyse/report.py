@@ -12,7 +12,8 @@ import pandas as pd
 from hpcbench.analysis.cases.latency import with_latency
 from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.studies.reporting_rules import Evidence, check
+from hpcbench.analysis.studies.reporting_rules import Evidence
+from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
@@ -24,8 +25,8 @@ from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.results import results_of
-from hpcbench.report.load.tuning_results import Told, default_of_search, searches, told_of_searches
-from hpcbench.report.terminal.reporting_rules import print_findings, print_rules
+from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, told_of_searches
+from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
@@ -120,17 +121,10 @@ def report_command(
     SWEEP may also be a file that `hpcbench archive` has made.
     """
     wanted = formats_of(context, figures, formats)
-    if parquet_file == "-":
-        raise UserError("Parquet is no text: name a file", where="--parquet -")
-    if level != "case" and not (csv_file or parquet_file):
-        raise UserError(
-            "it says what the rows of a file are", where=f"--level {level}", hint="add --csv - or --csv FILE"
-        )
-    if plot and not (figures or html_file):
-        raise UserError("it says what is drawn", where="--plot", hint="add --figures DIR or --html FILE")
     to_stdout = _to_stdout(csv_file, html_file, tables_for)
+    _check_options(level, parquet_file, bool(csv_file or parquet_file), plot, bool(figures or html_file))
     if all_rules and to_stdout:
-        raise UserError("the rules are in what is printed else", where="--rules", hint=f"leave out {to_stdout[0]}")
+        raise UserError(f"--rules cannot be used with {to_stdout[0]}", hint="leave out one of them")
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -151,7 +145,7 @@ def report_command(
         print_insights(insights(results), out)
         for progress in progresses:
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
-        (print_rules if all_rules else print_findings)(check(Evidence(results)), out)
+        (print_rules if all_rules else print_violations)(check(Evidence(results)), out)
     _write_tables(results, level, csv_file, parquet_file)
     drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
@@ -161,8 +155,18 @@ def report_command(
     return int((results.cases["status"] != status.COMPLETED).any())
 
 
+def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:
+    """Raise UserError for options that lack another one; `tables` and `charts` say whether these are written."""
+    if parquet_file == "-":
+        raise UserError("Parquet cannot be written to stdout: name a file", where="--parquet -")
+    if level != "case" and not tables:
+        raise UserError(f"--level {level} requires --csv or --parquet", hint="add --csv - or --csv FILE")
+    if plot and not charts:
+        raise UserError("--plot requires --figures or --html", hint="add --figures DIR or --html FILE")
+
+
 def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None) -> list[str]:
-    """What is written there instead of the report, in words. Raises UserError for several at once."""
+    """Return the option that replaces the report on stdout. Raise UserError for several of them."""
     asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
     found = [option for option, is_asked in asked.items() if is_asked]
     if len(found) > 1:
@@ -170,7 +174,7 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
     return found
 
 
-def _print_searched(searched: list[Told]) -> None:
+def _print_searched(searched: list[TuningSummary]) -> None:
     """What searches have found: the best of all their measurements, brief ones among them, may be another."""
     for told in searched:
         for line in (told.title or told.headline, *told.lines):
@@ -183,7 +187,7 @@ def _print_tables(results: Results, kind: str, top: int) -> None:
     from hpcbench.report.export.latex_markdown import FORMATS as KINDS
 
     write_text(KINDS[kind](results, top), "-")
-    if not results.works:
+    if not results.workloads:
         _say("there is nothing to show: no case was measured")
 
 
@@ -215,7 +219,7 @@ def _figures(results: Results, plot: str | None, progresses: list[Progress], wor
 
 
 def _write_page(
-    results: Results, figures: list[Figure], progresses: list[Progress], searched: list[Told], file: str
+    results: Results, figures: list[Figure], progresses: list[Progress], searched: list[TuningSummary], file: str
 ) -> None:
     from hpcbench.report.html.write_page import write_page
 

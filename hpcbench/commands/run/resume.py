@@ -1,4 +1,4 @@
-"""hpcbench resume: run again what is missing or failed, and nothing else."""
+"""hpcbench resume: run again only what is missing or failed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mist
 """
 
 
-@click.command("resume", epilog=EPILOG, short_help="Run again what is missing or failed, and nothing else.")
+@click.command("resume", epilog=EPILOG, short_help="Run again only what is missing or failed.")
 @sweep_argument()
 @click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
 @click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")

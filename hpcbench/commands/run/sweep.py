@@ -23,7 +23,7 @@ from hpcbench.store.provenance.sweep_options import Asked
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
-from hpcbench.submit.rerun import Again
+from hpcbench.submit.rerun import Rerun
 from hpcbench.util.console import err, out
 from hpcbench.util.text import plural
 
@@ -113,13 +113,13 @@ def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> No
             raise document.error(what, where_written("schedule", document), "hpcbench tune finds one, where it gains")
 
 
-def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Again | None:
+def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:
     """The sweep of --from. Raises UsageError where not exactly one of it and EXPERIMENT is given."""
     if (experiment is None) == (origin is None):
         either = "name an EXPERIMENT, or --from SWEEP"
         said = f"{either}: there is none" if experiment is None else f"{either}: not both"
         raise click.UsageError(said, context)
-    return Again.of(open_sweep(context, workspace, origin)) if origin is not None else None
+    return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 
 def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:

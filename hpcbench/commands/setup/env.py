@@ -1,4 +1,4 @@
-"""hpcbench env: the environments that frameworks run in."""
+"""hpcbench env: build, check and remove the environments of the frameworks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.build_state import BUILT, OUTDATED, Built, read_marker, state_of
 from hpcbench.environments.interpreters import choose_python, probe
 from hpcbench.environments.listing import size
-from hpcbench.environments.locations import Place, place
+from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import RecipeFile
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
@@ -29,18 +29,19 @@ from hpcbench.util.signals import ended_like_ctrl_c
 
 EPILOG = """\b
 Examples:
-  hpcbench env list                      what there is, and what is built
-  hpcbench env build mxnet               build it, and check that it works
+  hpcbench env list                      list environments and their states
+  hpcbench env build mxnet               build an environment, and check that it works
   hpcbench env build --all
   hpcbench env check pytorch --site my-cluster
   hpcbench env remove mxnet
 """
 FAILED = """\b
-Exit status: 0 all is well; 1 an environment could not be built, or does not work; 2 a mistake; 130 interrupted.
+Exit status: 0 success; 1 an environment could not be built, or does not work; 2 usage error; 130 interrupted.
 """
 
 
 def complete_environment(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of recipes that begin with `incomplete`, for shell completion."""
     from pathlib import Path
 
     from hpcbench.environments.recipes import recipe_files
@@ -51,30 +52,30 @@ def complete_environment(context: click.Context, parameter: click.Parameter, inc
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.group("env", epilog=EPILOG, short_help="Build and check the environments that frameworks run in.")
+@click.group("env", epilog=EPILOG, short_help="Build, check and remove the environments of the frameworks.")
 def env_command() -> None:
-    """Build, check and remove the environments that frameworks run in.
+    """Build, check and remove the environments of the frameworks.
 
-    A recipe says how one is built: configs/environments/NAME.yaml of the workspace, or a shipped one. They are virtual
-    environments under envs/ of the workspace, or in the folder that HPCBENCH_ENVS names. A site may name modules, a
-    container or a Python of its own instead.
+    hpcbench builds virtual environments from recipes: configs/environments/NAME.yaml of the workspace, or a shipped
+    recipe. They are under envs/ of the workspace, or in the folder HPCBENCH_ENVS. A site file can name modules, a
+    container or a Python instead.
     """
 
 
-@env_command.command("list", short_help="What there is, and what is built.")
-@click.option("--site", help="Site file, or the name of one.  [default: as in hpcbench sweep]")
+@env_command.command("list", short_help="List environments and their states.")
+@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
-    """One line per environment: of the site, of a recipe, or built without one.
+    """List the environments of the site and of recipes, and those without a recipe, with their states.
 
     \b
-    built        whole, by the recipe as it is now
-    outdated     built by an earlier version of its recipe; sweeps use it, and say so
-    incomplete   a build was interrupted; building goes on where it was
-    not built    nothing is there
-    beside hpcbench   not built: cases run in the Python that runs hpcbench, which has the framework
-    from the site     the site file says which modules, container or Python to use
+    built             complete, from the current recipe
+    outdated          built from an earlier version of its recipe; sweeps use it with a warning
+    incomplete        the build was interrupted; `hpcbench env build` continues it
+    not built         not found
+    beside hpcbench   not built; cases run in the Python of hpcbench, which has the framework
+    from the site     the site file names modules, a container or a Python
     """
     from hpcbench.environments.listing import as_data, as_table, rows
 
@@ -84,7 +85,7 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     except UserError as error:
         if site:
             raise
-        err.print(f"without what the site names: {error}", markup=False)
+        err.print(f"environments of the site are missing: {error}", markup=False)
         chosen = None
     found = rows(workspace, chosen)
     if as_json:
@@ -94,39 +95,45 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     return 0
 
 
-@env_command.command("build", epilog=FAILED, short_help="Build environments, and check each.")
+@env_command.command("build", epilog=FAILED, short_help="Build environments, and check them.")
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
-@click.option("--all", "everything", is_flag=True, help="Every recipe.")
-@click.option("--python", help="Make it with this Python.  [default: the first that fits: hpcbench's own, the newest]")
+@click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
+@click.option(
+    "--python", help="Build with this Python.  [default: that of hpcbench if it fits, otherwise the newest that fits]"
+)
 @click.option(
     "--force",
     is_flag=True,
-    help="Remove what is built already, and build and compile it anew. Jobs that wait or run lose it meanwhile.",
+    help="Remove and rebuild existing environments, and compile their packages again. Queued and running jobs that "
+    "use them fail in the meantime.",
 )
-@click.option("--no-check", is_flag=True, help="Do not run a step of training at the end.")
+@click.option("--no-check", is_flag=True, help="Skip the training step at the end.")
 @click.pass_context
 def build_command(
     context: click.Context, names: tuple[str, ...], everything: bool, python: str | None, force: bool, no_check: bool
 ) -> int:
-    """Build each NAME by its recipe. What is built stays as it is, and an interrupted build goes on where it was."""
+    """Build each NAME from its recipe.
+
+    Existing environments are not changed. An interrupted build continues where it stopped.
+    """
     from hpcbench.environments.recipes import recipe_file, recipe_files
 
     workspace = workspace_of(context)
     if bool(names) == everything:
-        raise click.UsageError("name environments, or give --all: hpcbench env list shows which there are", context)
+        raise click.UsageError("give either names or --all; hpcbench env list shows the names", context)
     files = list(recipe_files(workspace).values()) if everything else [recipe_file(workspace, name) for name in names]
     return build_all(workspace, files, python, force=force, check=not no_check)
 
 
-@env_command.command("check", epilog=FAILED, short_help="Run one tiny step of training in environments.")
+@env_command.command("check", epilog=FAILED, short_help="Run one training step in environments.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
-@click.option("--site", help="Site file, or the name of one.  [default: as in hpcbench sweep]")
-@click.option("--framework", help="The framework to try.  [default: the one whose name NAME begins with]")
+@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@click.option("--framework", help="Check this framework.  [default: the framework with which NAME begins]")
 @click.pass_context
 def check_command(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:
-    """Run one tiny step of training in each NAME, on this machine, by the same script as a sweep would.
+    """Run one training step of a small network in each NAME on this machine, with the script of a sweep.
 
-    Works on environments that the site names (modules, containers) as well as on those that are built here.
+    NAME is an environment that hpcbench built, or one of the site file (modules, container, Python).
     """
     from hpcbench.doctor.environment_check import check_all
 
@@ -134,26 +141,26 @@ def check_command(context: click.Context, names: tuple[str, ...], site: str | No
     return check_all(workspace, choose_site(workspace, site, local=False), names, framework)
 
 
-@env_command.command("remove", short_help="Remove environments that were built here.")
+@env_command.command("remove", short_help="Remove environments that hpcbench built.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
 def remove_command(context: click.Context, names: tuple[str, ...]) -> int:
-    """Remove each NAME. Compiled wheels stay in the cache, so that building it again is quick."""
+    """Remove each NAME. Compiled wheels stay in the cache, so rebuilding is quick."""
     from hpcbench.environments.build import remove as remove_one
     from hpcbench.environments.listing import size
-    from hpcbench.environments.locations import place
+    from hpcbench.environments.locations import environment_dir
 
     workspace = workspace_of(context)
     for name in names:
-        freed = remove_one(place(workspace, name))
-        err.print(f"removed {name}: {size(freed)} free again", markup=False)
+        freed = remove_one(environment_dir(workspace, name))
+        err.print(f"removed {name} ({size(freed)})", markup=False)
     return 0
 
 
 def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None, *, force: bool, check: bool) -> int:
-    """Build these, whatever becomes of the others. Returns 0 where all are built and work, else 1.
+    """Build an environment from each recipe; return the exit status, 0 if all are built and work, otherwise 1.
 
-    Raises UserError for a mistake in a recipe, or in `python`, before anything is built.
+    A failed build does not stop the others. Raise UserError for an invalid recipe or `python` before the first build.
     """
     recipes = [(file, file.read()) for file in files]
     if python:
@@ -169,40 +176,40 @@ def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None,
                 err.print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
         failed += [] if works else [file.name]
     if failed and len(files) > 1:
-        err.print(f"not built, or not working: {', '.join(failed)}", markup=False, soft_wrap=True)
+        err.print(f"failed: {', '.join(failed)}", markup=False, soft_wrap=True)
     return int(bool(failed))
 
 
 def _build(workspace: Workspace, name: str, recipe: Recipe, python: str | None, *, force: bool, check: bool) -> bool:
-    there = place(workspace, name)
-    state = state_of(there, recipe)
+    directory = environment_dir(workspace, name)
+    state = state_of(directory, recipe)
     if state == BUILT and not force:
-        _check_same_python(there, python)
-        err.print(f"{name}: is built; --force builds it anew", markup=False)
+        _check_same_python(directory, python)
+        err.print(f"{name}: already built; --force rebuilds it", markup=False)
         return not check or _works(workspace, name)
     if state == OUTDATED:
-        err.print(f"{name}: its recipe has changed since it was built; building it anew", markup=False)
+        err.print(f"{name}: the recipe has changed; rebuilding", markup=False)
     chosen = choose_python(name, recipe, python)
     with _Steps(name).shown() as steps:
-        built = building.build(there, recipe, chosen, steps.begin, fresh=force)
+        built = building.build(directory, recipe, chosen, steps.begin, fresh=force)
     err.print(_summary(built, recipe.packages), soft_wrap=True)
     return not check or _works(workspace, name)
 
 
-def _check_same_python(there: Place, python: str | None) -> None:
-    """Raises UserError where the user names another Python than the environment was made with."""
-    built = read_marker(there)
+def _check_same_python(directory: EnvironmentDir, python: str | None) -> None:
+    """Raise UserError if the environment was built with another Python than the user names."""
+    built = read_marker(directory)
     if python and built and probe(python).version != built.python:
-        what = f"'{there.name}' is built, with Python {built.python}"
-        raise UserError(what, where=f"--python {python}", hint="--force builds it anew")
+        what = f"'{directory.name}' is already built with Python {built.python}"
+        raise UserError(what, where=f"--python {python}", hint="add --force to rebuild it")
 
 
 def _works(workspace: Workspace, name: str) -> bool:
-    """Whether what was just built trains; an environment for no framework, one of command say, is not tried."""
+    """Return whether a built environment works. One without a framework, e.g. for commands, is not checked."""
     try:
         framework_and_strategy(name)
     except UserError as error:
-        err.print(f"{name}: not checked, because {error.what}", markup=False, soft_wrap=True)
+        err.print(f"{name}: not checked: {error.what}", markup=False, soft_wrap=True)
         return True
     return check_all(workspace, Site(name="here", scheduler="local"), (name,), None) == 0
 
@@ -214,7 +221,7 @@ def _summary(built: Built, named: list[str]) -> str:
 
 
 class _Steps:
-    """The steps of one build: a line for each that is done, and on a terminal a clock beside the one under way."""
+    """The steps of one build: a line per completed step, and on a terminal the elapsed time of the current one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -230,8 +237,8 @@ class _Steps:
             try:
                 yield self
             except KeyboardInterrupt:
-                told = f"{self.name} cannot be used until it is built: hpcbench env build {self.name} goes on from here"
-                err.print(told, markup=False, soft_wrap=True)
+                message = f"{self.name} is incomplete; to continue, run: hpcbench env build {self.name}"
+                err.print(message, markup=False, soft_wrap=True)
                 raise
             self._end()
 

@@ -1,4 +1,4 @@
-"""hpcbench init: a workspace with a site file made by asking Slurm, and examples."""
+"""hpcbench init: create a workspace with examples and a site file of the cluster."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ Examples:
 """
 
 
-@click.command("init", epilog=EPILOG, short_help="Make a workspace with a probed site file and examples.")
+@click.command("init", epilog=EPILOG, short_help="Create a workspace with a site file and examples.")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(file_okay=False))
 def init_command(directory: str) -> int:
-    """Make DIR a workspace: examples, and a site file of this cluster or machine. Files that exist are kept."""
+    """Make DIR a workspace with examples and a site file of this cluster or machine.
+
+    Existing files are not changed.
+    """
     root = Path(directory).absolute()
     for folder in ("jobs", "results", "configs/sites", "configs/experiments", "configs/programs"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     _write(root / ".gitignore", IGNORED)
-    for kind in ("experiments", "programs"):  # what the experiments run lies beside them
+    for kind in ("experiments", "programs"):  # the experiments run these programs
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name)
-    if cluster_query.slurm_answers():
+    if cluster_query.slurm_responds():
         _site_of_cluster(root)
     else:
-        err.print("no Slurm answers here: sweeps will run on this machine")
+        err.print("Slurm not found: sweeps will run on this machine")
         _copy(shipped("configs") / "sites" / "laptop.yaml", root / "configs" / "sites" / "laptop.yaml")
     out.print(f"next: cd {root} && hpcbench sweep quickstart --dry-run", soft_wrap=True, markup=False)
     return 0
@@ -49,15 +52,15 @@ def _site_of_cluster(root: Path) -> None:
     file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
     _write(file, _site_text(found.site, found.unknown))
     for missing in found.unknown:
-        err.print(f"could not learn {missing}", markup=False)
-    err.print("frameworks: hpcbench env build pytorch, say; or name modules, a container or a Python of your own")
+        err.print(f"unknown: {missing}", markup=False)
+    err.print("next, for a framework: hpcbench env build pytorch; or name modules, a container or a Python")
     err.print(f"under `environments` in {file}", soft_wrap=True, markup=False)
 
 
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
     lines = [f"# The cluster {site['name']}, as sinfo, scontrol and sacctmgr describe it."]
-    lines += [f"# Could not learn {missing}" for missing in unknown]
-    lines += ["# environments: frameworks that `hpcbench env build` did not build, for example"]
+    lines += [f"# Unknown: {missing}" for missing in unknown]
+    lines += ["# environments: frameworks that `hpcbench env build` does not build, for example"]
     lines += ["#   pytorch: {modules: [python/3.11], python: /home/me/envs/pytorch/bin/python}", ""]
     return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
 

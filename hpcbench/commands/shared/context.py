@@ -129,7 +129,7 @@ def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
 def _found_site(workspace: Workspace) -> Site:
     from hpcbench.slurm import cluster_query
 
-    if not cluster_query.slurm_answers():
+    if not cluster_query.slurm_responds():
         return load_site(load_yaml(file_in(workspace, "sites", "laptop")))
     own = workspace.root / "configs" / "sites" / f"{cluster_query.cluster_name()}.yaml"
     if own.is_file():

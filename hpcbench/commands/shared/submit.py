@@ -1,4 +1,4 @@
-"""Submitting with a progress bar, and saying what is left and how it goes on: shared by sweep and resume."""
+"""Submit a sweep with a progress bar, and report what is left: shared by sweep and resume."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from rich.progress import Progress
 from hpcbench.store.journal import Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
-from hpcbench.submit.continuation_job import FEWEST_PLACES
-from hpcbench.submit.queue_filling import fill, follow
+from hpcbench.submit.queue_filling import fill
 from hpcbench.submit.slurm_executor import Array
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
@@ -18,19 +17,21 @@ from hpcbench.util.text import plural
 def submit_with_progress(
     sweep: Sweep, workspace: Workspace, arrays: list[Array], journal: Journal, lease: Lease
 ) -> None:
-    """Submit these arrays, or as much of them as there is room for, and say what is left and how it goes on."""
+    """Submit these arrays, or as much of them as the queue accepts, and report what is left and the next step.
+
+    Raise UserError if sbatch refuses an array or the continuation job.
+    """
     name = sweep.paths.name
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
-        left = fill(sweep, arrays, journal, lease, lambda each: bar.track(each, description="submitting"))
+        left = fill(sweep, workspace, arrays, journal, lease, lambda each: bar.track(each, description="submitting"))
     if not left.arrays:
         err.print(f"submitted; see: hpcbench status {name}")
         return
-    err.print(f"{plural(left.jobs, 'job')} of {name} did not fit into the queue ({left.why})", soft_wrap=True)
-    if left.follows:
-        job = follow(sweep, workspace, left, journal, lease)
-        err.print(f"job {job} submits them when others have ended; see: hpcbench status {name}", soft_wrap=True)
+    err.print(f"{plural(left.jobs, 'job')} of {name} did not fit into the queue: {left.limit}", soft_wrap=True)
+    if left.problem:
+        raise left.problem
+    if left.continuation:
+        told = f"continuation job {left.continuation} submits them when other jobs have ended"
+        err.print(f"{told}; see: hpcbench status {name}", soft_wrap=True)
         return
-    if sweep.slurm(left.arrays[0].job).follow_on:
-        places = f"it takes places of its own, and a limit of {FEWEST_PLACES} jobs at least"
-        err.print(f"no job follows on: {places}", soft_wrap=True)
-    err.print(f"submit them when others have ended: hpcbench resume {name} --missing", soft_wrap=True)
+    err.print(f"when other jobs have ended, submit them: hpcbench resume {name} --missing", soft_wrap=True)

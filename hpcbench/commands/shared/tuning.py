@@ -24,7 +24,7 @@ from hpcbench.store.records import disturbed_by
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.local_executor import LocalExecutor
-from hpcbench.submit.rerun import Again
+from hpcbench.submit.rerun import Rerun
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import MeasurementRunner, Runs
 from hpcbench.tuning.objective import Objective, objective_of
@@ -49,7 +49,7 @@ def resume_search(
     configuration of a context could be measured, or if an awaited job left no result. Raises UserError for a sweep
     that cannot continue.
     """
-    again, how = Again.of(sweep.paths), sweep.tuning or {}
+    again, how = Rerun.of(sweep.paths), sweep.tuning or {}
     document = again.document()
     experiment = load_experiment(document)
     objective = objective_of(str(how.get("metric")), experiment)

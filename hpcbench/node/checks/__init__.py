@@ -1,4 +1,4 @@
-"""Looks at a machine for what makes numbers worse: one file per check, each a function from a System to findings.
+"""Checks of a machine for what makes measurements worse, one file per check: a function from a System to findings.
 
-It reads and times, needs no rights, and changes nothing.
+The checks read and time. They need no privileges and change nothing.
 """

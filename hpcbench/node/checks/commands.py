@@ -9,24 +9,25 @@ from ..host import hardware
 from ..host.sysfs import this_system
 from . import peaks as peak_performance
 from . import placement as given
-from . import run_checks, take_turns
+from . import run_checks
+from .node_lock import node_lock
 
 
 def checkup(arguments: Any) -> int:
     """Print the hardware, and each finding with its group, as lines of JSON."""
-    with take_turns.turn(arguments.turns):
+    with node_lock(arguments.turns):
         print(json.dumps(hardware.describe()))
-        for group, finding in run_checks.look(this_system(), arguments.seconds):
+        for group, finding in run_checks.run(this_system(), arguments.seconds):
             print(json.dumps({"group": group, **finding._asdict()}))
     return 0
 
 
 def peaks(arguments: Any) -> int:
     """Print the peak performance of this machine, and what was found meanwhile, as a line of JSON."""
-    with take_turns.turn(arguments.turns):
-        looked = peak_performance.look(this_system(), [sys.executable, *arguments.python])
-    findings = [finding._asdict() for finding in looked.findings]
-    print(json.dumps({"machine": looked.machine.as_data(), "findings": findings}))
+    with node_lock(arguments.turns):
+        result = peak_performance.measure_peaks(this_system(), [sys.executable, *arguments.python])
+    findings = [finding._asdict() for finding in result.findings]
+    print(json.dumps({"machine": result.machine.as_data(), "findings": findings}))
     return 0
 
 

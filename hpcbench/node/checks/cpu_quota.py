@@ -1,22 +1,23 @@
-"""What our control groups let us have of the CPUs: a set of them, and a quota of their time.
+"""The CPUs and the CPU time that the cgroups of this process allow.
 
 Version 1: cpu.cfs_quota_us in each cpu.cfs_period_us (Documentation/scheduler/sched-bwc.rst); version 2: cpu.max
-(Documentation/admin-guide/cgroup-v2.rst). A group is bound by the quotas of all that it lies in, too.
+(Documentation/admin-guide/cgroup-v2.rst). The quotas of all enclosing groups apply, too.
 """
 
 from typing import List, Optional, Tuple
 
 from ...core import ranges
-from ...core.finding import OK, PROBLEM, WARNING, Finding
+from ...core.check_result import OK, PROBLEM, WARNING, CheckResult
 from ..host.cpu_quota import Quota, folders, tightest
 from ..host.sysfs import System, counted
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return whether cgroups limit the set of CPUs, or the CPU time."""
     return [_set_of_cpus(system), _of_time(tightest(system), len(system.cpus))]
 
 
-def _set_of_cpus(system: System) -> Finding:
+def _set_of_cpus(system: System) -> CheckResult:
     online = ranges.expand(system.text("sys/devices/system/cpu/online") or ranges.compact(system.cpus))
     found = "%d of %s usable" % (len(system.cpus), counted(len(online), "CPU"))
     ours = set(system.cpus)
@@ -24,11 +25,13 @@ def _set_of_cpus(system: System) -> Finding:
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
             means = "The kernel runs this on other CPUs than its binding says."
-            mend = "Ask those who run the launcher: binding and control group contradict each other."
-            return Finding("CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, mend)
+            remedy = "Ask the administrators of the launcher: CPU binding and cgroup contradict each other."
+            return CheckResult(
+                "CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, remedy
+            )
     if len(ours) < len(online):
         found += ": " + ranges.compact(ours)
-    return Finding("CPU set", OK, found)
+    return CheckResult("CPU set", OK, found)
 
 
 def _allowed(system: System, folder: str) -> Tuple[int, ...]:
@@ -36,16 +39,16 @@ def _allowed(system: System, folder: str) -> Tuple[int, ...]:
     return ranges.expand(next(filter(None, (system.text("%s/%s" % (folder, name)) for name in names)), ""))
 
 
-def _of_time(quota: Optional[Quota], cpus: int) -> Finding:
+def _of_time(quota: Optional[Quota], cpus: int) -> CheckResult:
     if quota is None:
-        return Finding("CPU quota", OK, "none")
+        return CheckResult("CPU quota", OK, "none")
     found = "%.3g CPUs' worth of time (/%s)" % (quota.cpus, quota.folder)
     if quota.throttled:
         found += ", used up in %d periods so far" % quota.throttled
     if quota.cpus >= cpus:
-        return Finding("CPU quota", OK, found)
+        return CheckResult("CPU quota", OK, found)
     means = "Work on all %d usable CPUs is stopped when that is used up: some steps are much slower." % cpus
-    mend = (
+    remedy = (
         "Ask for whole CPUs (cpus_per_task, or the container's --cpuset-cpus instead of --cpus), or use fewer threads."
     )
-    return Finding("CPU quota", WARNING, found, means, mend)
+    return CheckResult("CPU quota", WARNING, found, means, remedy)

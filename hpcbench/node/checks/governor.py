@@ -1,31 +1,32 @@
-"""Who chooses the frequency of the processor, and after what: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
+"""The frequency governor of the processor: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
 
 from typing import Dict, List, Optional
 
 from ...core import ranges
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, CheckResult
 from ..host.sysfs import System
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # These drivers leave the choice to the processor: there `powersave` is the usual way, and no slow one.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
-_MEND = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
+_REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return the governor of the usable CPUs, and any frequency limit below that of the processor."""
     told = _told(system)
     governors = chosen(system)
     if not governors:
         return [_untold()]
     if len(governors) > 1:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
-        means = "CPUs of one job run at different speeds, and where a task lands decides how fast it is."
-        return [Finding("governor", WARNING, ", ".join(parts), means, _MEND)]
+        means = "CPUs of one job run at different speeds, and the speed of a task depends on its CPU."
+        return [CheckResult("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
 
 
 def chosen(system: System) -> List[str]:
-    """The governors of the usable CPUs; none where no cpufreq is to be seen."""
+    """Return the governors of the usable CPUs, sorted; none without cpufreq."""
     return sorted({governor for governor in _told(system).values() if governor})
 
 
@@ -33,26 +34,26 @@ def _told(system: System) -> Dict[int, Optional[str]]:
     return {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
 
 
-def _judged(governor: str, folder: str, system: System) -> Finding:
+def _judged(governor: str, folder: str, system: System) -> CheckResult:
     driver = system.text(folder + "scaling_driver") or "unknown"
     found = "%s (driver %s)" % (governor, driver)
     if governor == "performance":
-        return Finding("governor", OK, found)
+        return CheckResult("governor", OK, found)
     if governor == "powersave" and driver in _OWN_CHOICE:
         preference = system.text(folder + "energy_performance_preference")
         if preference in (None, "performance", "balance_performance"):
-            return Finding("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
+            return CheckResult("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
         means = "The processor saves energy first: its clock rises late, and short steps run at a low one."
-        return Finding("governor", WARNING, "%s, preference %s" % (found, preference), means, _MEND)
+        return CheckResult("governor", WARNING, "%s, preference %s" % (found, preference), means, _REMEDY)
     if governor == "powersave":
         means = "The clock stays at its lowest: everything is slower than the processor can."
-        return Finding("governor", WARNING, found, means, _MEND)
+        return CheckResult("governor", WARNING, found, means, _REMEDY)
     means = "The clock follows the load, late: short steps and the first seconds run at another one than long runs."
-    return Finding("governor", NOTE, found, means, _MEND)
+    return CheckResult("governor", NOTE, found, means, _REMEDY)
 
 
-def _capped(system: System) -> List[Finding]:
-    """Where somebody has set a lower limit than the processor has."""
+def _capped(system: System) -> List[CheckResult]:
+    """Return the CPUs with a limit below the maximum frequency of the processor."""
     low = []
     for cpu in system.cpus:
         limit, most = (system.number(_CPUFREQ % cpu + name) for name in ("scaling_max_freq", "cpuinfo_max_freq"))
@@ -66,13 +67,15 @@ def _capped(system: System) -> List[Finding]:
         most / 1e6,
         ranges.compact([cpu for _, _, cpu in low]),
     )
-    means = "The clock is steady but lower than on other nodes: compare only with nodes that have the same limit."
+    means = "The clock is constant but lower than on other nodes: compare only with nodes that have the same limit."
     return [
-        Finding("frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it.")
+        CheckResult(
+            "frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it."
+        )
     ]
 
 
-def _untold() -> Finding:
+def _untold() -> CheckResult:
     means = "The clock can change unseen, and with it every time: a virtual machine cannot say, nor some firmware."
-    mend = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
-    return Finding("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, mend)
+    remedy = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
+    return CheckResult("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, remedy)

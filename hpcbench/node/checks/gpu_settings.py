@@ -1,11 +1,11 @@
-"""The GPUs as nvidia-smi tells them: how they are set, and who uses them. Of others, as many as their driver shows."""
+"""The settings and users of the GPUs, from nvidia-smi; of other GPUs, the number that their driver shows."""
 
 import csv
 import shutil
 import subprocess
 from typing import Dict, List, Optional, Tuple
 
-from ...core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from ...core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from ..host import gpus as driver
 from ..host.sysfs import System, counted
 
@@ -28,7 +28,8 @@ _BUSY_PERCENT = 5.0
 Gpu = Dict[str, str]
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return the number, settings and users of the GPUs."""
     if shutil.which("nvidia-smi") is None:
         return [_by_driver(system)]
     gpus, complaint = _asked((*_FIELDS, _MIG))
@@ -38,13 +39,13 @@ def look(system: System) -> List[Finding]:
         return [_none(system)]
     if complaint:
         means = "No case on a GPU of this machine can run."
-        mend = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
-        return [Finding("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, mend)]
-    return [*judge(gpus), *_strangers()] if gpus else [_none(system)]
+        remedy = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
+        return [CheckResult("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, remedy)]
+    return [*evaluate(gpus), *_strangers()] if gpus else [_none(system)]
 
 
-def judge(gpus: List[Gpu]) -> List[Finding]:
-    """What the settings of these GPUs mean."""
+def evaluate(gpus: List[Gpu]) -> List[CheckResult]:
+    """Return what the settings of these GPUs mean for measurements."""
     names = sorted({gpu["name"] for gpu in gpus})
     found = "%s: %s, driver %s" % (counted(len(gpus), "GPU"), ", ".join(names), gpus[0]["driver_version"])
     findings = [_kinds(found, names)]
@@ -52,28 +53,30 @@ def judge(gpus: List[Gpu]) -> List[Finding]:
     return findings
 
 
-def _by_driver(system: System) -> Finding:
+def _by_driver(system: System) -> CheckResult:
     count = driver.count()
     if count:
-        return Finding("GPUs", OK, "%s, as the driver tells; nothing more is known" % counted(count, "GPU"))
+        return CheckResult("GPUs", OK, "%s, as the driver tells; nothing more is known" % counted(count, "GPU"))
     devices = system.matching("dev/nvidia[0-9]*") or system.matching("dev/kfd")
     if not devices:
-        return Finding("GPUs", OK, "none")
+        return CheckResult("GPUs", OK, "none")
     means = "No case on a GPU of this machine can run."
-    mend = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
-    return Finding("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, mend)
+    remedy = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
+    return CheckResult("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, remedy)
 
 
-def _none(system: System) -> Finding:
-    """Where nvidia-smi shows none: the machine has none, or this process is kept from them."""
+def _none(system: System) -> CheckResult:
+    """Return whether the machine has no GPU, or this process has no access to one, if nvidia-smi shows none."""
     if not system.matching("dev/nvidia[0-9]*"):
-        return Finding("GPUs", OK, "none")
+        return CheckResult("GPUs", OK, "none")
     means = "No case on a GPU can run in this session; in a job that asks for one it may."
-    return Finding("GPUs", NOTE, "none of those here is for this process", means, "Ask Slurm for one: --gres=gpu:1.")
+    return CheckResult(
+        "GPUs", NOTE, "none of those here is for this process", means, "Ask Slurm for one: --gres=gpu:1."
+    )
 
 
 def _asked(fields: Tuple[str, ...]) -> Tuple[List[Gpu], str]:
-    """Each GPU by field, and what is wrong where nvidia-smi fails."""
+    """Return each GPU by field, and the error message of nvidia-smi if it fails."""
     lines, complaint = _run("--query-gpu=" + ",".join(fields))
     rows = csv.reader(lines, skipinitialspace=True)
     return [dict(zip(fields, row)) for row in rows if len(row) == len(fields)], complaint
@@ -95,57 +98,61 @@ def _run(question: str) -> Tuple[List[str], str]:
     return ([], " ".join(lines) or "exit status %d" % done.returncode) if done.returncode else (lines, "")
 
 
-def _kinds(found: str, names: List[str]) -> Finding:
+def _kinds(found: str, names: List[str]) -> CheckResult:
     if len(names) == 1:
-        return Finding("GPUs", OK, found)
+        return CheckResult("GPUs", OK, found)
     means = "Which of them a task gets decides how fast it is."
-    return Finding("GPUs", WARNING, found, means, "Ask for one kind: slurm: {gpu_type: ...} in the site file.")
+    return CheckResult("GPUs", WARNING, found, means, "Ask for one kind: slurm: {gpu_type: ...} in the site file.")
 
 
-def _persistence(gpus: List[Gpu]) -> Optional[Finding]:
+def _persistence(gpus: List[Gpu]) -> Optional[CheckResult]:
     off = _those(gpus, "persistence_mode", "Disabled")
     if not off:
         return None
-    means = "The driver wakes a GPU anew for each process: the start takes seconds longer, and clocks are set anew."
-    mend = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
-    return Finding("GPU persistence", NOTE, "off on %s" % off, means, mend)
+    means = "The driver initializes the GPU for each process: the start takes seconds longer, and clocks are reset."
+    remedy = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
+    return CheckResult("GPU persistence", NOTE, "off on %s" % off, means, remedy)
 
 
-def _mode(gpus: List[Gpu]) -> Optional[Finding]:
+def _mode(gpus: List[Gpu]) -> Optional[CheckResult]:
     prohibited = _those(gpus, "compute_mode", "Prohibited")
     if prohibited:
         means = "No program may compute there."
-        return Finding("GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, "nvidia-smi -c 0, as root.")
+        return CheckResult(
+            "GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, "nvidia-smi -c 0, as root."
+        )
     exclusive = _those(gpus, "compute_mode", "Exclusive_Process")
     if not exclusive:
         return None
     means = "One process at a time has a GPU: tasks cannot share one, and a stranger's process keeps ours out."
-    return Finding(
+    return CheckResult(
         "GPU compute mode", NOTE, "Exclusive_Process on %s" % exclusive, means, "Ask for a GPU for each task."
     )
 
 
-def _ecc(gpus: List[Gpu]) -> Optional[Finding]:
+def _ecc(gpus: List[Gpu]) -> Optional[CheckResult]:
     on, off = _those(gpus, "ecc.mode.current", "Enabled"), _those(gpus, "ecc.mode.current", "Disabled")
     if not off:
         return None
-    mend = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
+    remedy = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
     if on:
         means = "Error correction takes memory and, on some models, bandwidth: these GPUs are not equally fast."
-        return Finding("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, mend)
+        return CheckResult("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, remedy)
     means = "Memory is a little larger and, on some models, faster than on GPUs with error correction."
-    return Finding("GPU ECC", NOTE, "off on %s" % off, means, mend)
+    return CheckResult("GPU ECC", NOTE, "off on %s" % off, means, remedy)
 
 
-def _parts(gpus: List[Gpu]) -> Optional[Finding]:
+def _parts(gpus: List[Gpu]) -> Optional[CheckResult]:
     cut = _those(gpus, _MIG, "Enabled")
     if not cut:
         return None
-    means = "What a case gets is a part of a GPU: its numbers are that part's, and power is told of the whole only."
-    return Finding("GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type.")
+    means = "A case gets a MIG instance: its times are of that instance, and power is of the whole GPU."
+    return CheckResult(
+        "GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type."
+    )
 
 
-def _limit(gpus: List[Gpu]) -> Optional[Finding]:
+def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
     lowered = []
     for index, gpu in enumerate(gpus):
         limit, usual = _number(gpu["power.limit"]), _number(gpu["power.default_limit"])
@@ -154,11 +161,11 @@ def _limit(gpus: List[Gpu]) -> Optional[Finding]:
     if not lowered:
         return None
     means = "Under load the clock falls earlier than on other nodes."
-    mend = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
-    return Finding("GPU power limit", NOTE, ", ".join(lowered), means, mend)
+    remedy = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
+    return CheckResult("GPU power limit", NOTE, ", ".join(lowered), means, remedy)
 
 
-def _load(gpus: List[Gpu]) -> Optional[Finding]:
+def _load(gpus: List[Gpu]) -> Optional[CheckResult]:
     busy = []
     for index, gpu in enumerate(gpus):
         used = _number(gpu["utilization.gpu"])
@@ -166,28 +173,28 @@ def _load(gpus: List[Gpu]) -> Optional[Finding]:
             busy.append("GPU %d %.0f %%, %s MiB in use" % (index, used, gpu["memory.used"]))
     if not busy:
         return None
-    return Finding("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
+    return CheckResult("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
 
 
-_SHARED = "Somebody else computes on these GPUs: times are longer, and differ from run to run."
+_SHARED = "Other processes compute on these GPUs: times are longer and vary between runs."
 _ALONE = "Ask Slurm for GPUs of your own (--gres), or whole nodes; ask whose processes they are."
 
 
-def _strangers() -> List[Finding]:
+def _strangers() -> List[CheckResult]:
     lines, complaint = _run("--query-compute-apps=pid,process_name,used_memory")
     if complaint or not lines:
         return []
-    return [Finding("GPU processes", WARNING, "; ".join(lines), _SHARED, _ALONE)]
+    return [CheckResult("GPU processes", WARNING, "; ".join(lines), _SHARED, _ALONE)]
 
 
 def _those(gpus: List[Gpu], field: str, value: str) -> str:
-    """`GPU 0, 2` that have this value; empty for none."""
+    """Return the GPUs with this value as `GPU 0, 2`; empty if there are none."""
     having = [str(index) for index, gpu in enumerate(gpus) if gpu.get(field) == value]
     return "GPU " + ", ".join(having) if having else ""
 
 
 def _number(text: str) -> Optional[float]:
-    """None for `[N/A]`."""
+    """Return the number, or None for `[N/A]`."""
     try:
         return float(text)
     except ValueError:

@@ -1,40 +1,41 @@
-"""What others do on this machine while we do nothing: on our CPUs, beside them, and how long work waits (PSI)."""
+"""The load of other processes: on our CPUs, on the other CPUs, and how long work waits (PSI)."""
 
 import os
 import pwd
 import time
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding
+from ...core.check_result import NOTE, OK, WARNING, CheckResult
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 from ..monitor.idle_check import STALLED
 from ..monitor.interference import busy_cpus
 
-LOOK_S = 2.0
+OBSERVE_S = 2.0
 _NAMED = 3
 _LITTLE = 0.05  # of one CPU
 _PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
 
-_MEND = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop it, or wait."
+_REMEDY = "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; otherwise stop it, or wait."
 
 
 class Snapshot(NamedTuple):
-    """Seconds since the start for which each CPU was not free, the hypervisor's share with them, and those of each
-    process."""
+    """Busy seconds since the start: of each CPU, including steal time, and of each process."""
 
     cpus: Dict[int, float]
     processes: Dict[int, float]
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return the load of other processes over OBSERVE_S seconds, and the pressure on memory and I/O."""
     before, start = snapshot(system), time.monotonic()
-    time.sleep(LOOK_S)
+    time.sleep(OBSERVE_S)
     after, seconds = snapshot(system), time.monotonic() - start
     return [_judged(system, before, after, seconds), *_waiting(system)]
 
 
 def snapshot(system: System) -> Snapshot:
+    """Return the busy times of all CPUs and processes so far, in seconds."""
     times = cpu_times(system.content("proc/stat") or b"")
     cpus = {each.cpu: (each.busy + each.interrupts + each.steal) / TICKS_PER_S for each in times}
     processes = {}
@@ -45,7 +46,7 @@ def snapshot(system: System) -> Snapshot:
     return Snapshot(cpus, processes)
 
 
-def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -> Finding:
+def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -> CheckResult:
     on_ours = _busy(before, after, seconds, set(system.cpus))
     beside = _busy(before, after, seconds, set(after.cpus) - set(system.cpus))
     found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus))
@@ -55,14 +56,14 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
     numbers = {"busy_own_cpus": on_ours, "busy_other_cpus": beside}
     disturbs, neighbours = on_ours >= busy_cpus(len(system.cpus)), beside >= busy_cpus(others)
     if not disturbs and not neighbours:
-        return Finding("background load", OK, found, numbers=numbers)
+        return CheckResult("background load", OK, found, numbers=numbers)
     busiest = _busiest(system, before, after, seconds)
     found += ": " + busiest if busiest else "; by whom cannot be seen from here"
     if disturbs:
         means = "Other work takes CPU time from what is measured: times are longer, and differ from run to run."
-        return Finding("background load", WARNING, found, means, _MEND, numbers)
-    means = "Other work runs beside the usable CPUs, and shares memory bandwidth, caches and power with them."
-    return Finding("background load", NOTE, found, means, _MEND, numbers)
+        return CheckResult("background load", WARNING, found, means, _REMEDY, numbers)
+    means = "Other work runs on the other CPUs, and shares memory bandwidth, caches and power."
+    return CheckResult("background load", NOTE, found, means, _REMEDY, numbers)
 
 
 def _busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> float:
@@ -71,7 +72,7 @@ def _busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> 
 
 
 def _busiest(system: System, before: Snapshot, after: Snapshot, seconds: float) -> str:
-    """The processes that used the most, but ourselves."""
+    """Return the processes that used the most CPU time, except this one."""
     used = {
         pid: (after.processes[pid] - before.processes[pid]) / seconds
         for pid in set(before.processes) & set(after.processes) - {os.getpid()}
@@ -81,7 +82,7 @@ def _busiest(system: System, before: Snapshot, after: Snapshot, seconds: float) 
 
 
 def _whose(system: System, pid: int) -> Tuple[str, str]:
-    """The name of a process and of its user."""
+    """Return the names of a process and of its user."""
     name = "".join(letter if letter.isprintable() else "?" for letter in system.text("proc/%d/comm" % pid) or "?")
     try:
         user = os.stat(system.path("proc/%d" % pid)).st_uid
@@ -93,20 +94,22 @@ def _whose(system: System, pid: int) -> Tuple[str, str]:
         return name, str(user)
 
 
-def _waiting(system: System) -> List[Finding]:
-    """What was held up in the last ten seconds: https://docs.kernel.org/accounting/psi.html."""
+def _waiting(system: System) -> List[CheckResult]:
+    """Return the pressure on memory and I/O in the last 10 s: https://docs.kernel.org/accounting/psi.html."""
     told = {kind: _average(system, kind) for kind in ("memory", "io")}
     high = ["%s %.0f %%" % (kind, value) for kind, value in told.items() if value > _PRESSURE]
     if not high:
         return []
     means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
-    mend = "Look who uses them (free, iostat), or ask for whole nodes and enough memory."
+    remedy = "Check what uses them (free, iostat), or request whole nodes and enough memory."
     level = WARNING if max(told.values()) > _HIGH_PRESSURE else NOTE
-    return [Finding("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, mend)]
+    return [
+        CheckResult("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, remedy)
+    ]
 
 
 def _average(system: System, kind: str) -> float:
-    """Per cent of the last 10 s in which some work waited; 0 where the kernel does not tell."""
+    """Return the percentage of the last 10 s in which some work waited; 0 if the kernel does not report it."""
     for line in system.lines("proc/pressure/" + kind):
         if line.startswith("some avg10="):
             return float(line.split()[1].partition("=")[2])

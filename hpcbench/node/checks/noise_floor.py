@@ -1,11 +1,11 @@
-"""The noise floor: how much the time of a fixed piece of work varies on one CPU that nothing of ours disturbs."""
+"""The noise floor: how much the time of a fixed piece of work varies on one CPU that we leave otherwise idle."""
 
 import os
 import statistics
 import time
 from typing import List, NamedTuple
 
-from ...core.finding import NOTE, OK, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, SECONDS, WARNING, CheckResult, Progress, silent
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 
@@ -16,9 +16,9 @@ _FINE, _FAIR = 0.01, 0.03  # differences that can be seen, and parts of the time
 
 
 class Noise(NamedTuple):
-    """Times and their ratios. `waited` and `stolen` are the parts of the time for which others had the CPU.
+    """The variation of the kernel's times. `waited` and `stolen` are the fractions of time that others had the CPU.
 
-    The smallest difference is from the means of whole seconds: what short steps meet now and then, long ones always do.
+    The smallest difference is from the means of whole seconds, since a long step averages over the same noise.
     """
 
     median_s: float
@@ -30,12 +30,13 @@ class Noise(NamedTuple):
     seconds: int
 
 
-def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[Finding]:
-    return [judge(measure(system, seconds, progress))]
+def check(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[CheckResult]:
+    """Return the noise floor, measured for so many seconds."""
+    return [evaluate(measure(system, seconds, progress))]
 
 
 def measure(system: System, seconds: int, progress: Progress) -> Noise:
-    """Time the kernel for so many seconds, bound to the last of our CPUs: the first ones serve most interrupts."""
+    """Time the kernel for so many seconds, bound to the last usable CPU: the first CPUs serve most interrupts."""
     cpu = system.cpus[-1]
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [cpu])
@@ -55,7 +56,7 @@ def measure(system: System, seconds: int, progress: Progress) -> Noise:
 
 
 def analyse(windows: List[List[float]], waited: float, stolen: float) -> Noise:
-    """`windows` are the times of the kernel in each second."""
+    """Return the noise for the times of the kernel in each second, `windows`, in seconds."""
     times = sorted(time for window in windows for time in window)
     medians, means = ([of(window) for window in windows] for of in (statistics.median, statistics.fmean))
     median = statistics.median(times)
@@ -71,7 +72,7 @@ def analyse(windows: List[List[float]], waited: float, stolen: float) -> Noise:
 
 
 def smallest_difference(deviation: float, count: int) -> float:
-    """The difference that two measurements of `count` values each show in four of five cases, at 5 % significance.
+    """Return the difference that two means of `count` values each detect at 5 % significance with 80 % power.
 
     Lehr (1992), "Sixteen S-squared over D-squared: a relation for crude sample size estimates", Statistics in Medicine
     11, 1099-1102: count = 16 deviation^2 / difference^2.
@@ -79,7 +80,8 @@ def smallest_difference(deviation: float, count: int) -> float:
     return float(4 * deviation / count**0.5)
 
 
-def judge(noise: Noise) -> Finding:
+def evaluate(noise: Noise) -> CheckResult:
+    """Return what the noise means for measurements."""
     taken = noise.waited + noise.stolen
     found = "two runs of %d s must differ by %s to be told apart" % (noise.seconds, _part(noise.smallest_difference))
     found += " (%.2g ms of work: p99 %s, slowest second %s, others had the CPU %s of the time)" % (
@@ -91,10 +93,10 @@ def judge(noise: Noise) -> Finding:
     numbers = {"noise_%s" % name: float(value) for name, value in noise._asdict().items()}
     worst = max(noise.smallest_difference, taken)
     if worst <= _FINE:
-        return Finding("noise floor", OK, found, numbers=numbers)
+        return CheckResult("noise floor", OK, found, numbers=numbers)
     level = NOTE if worst <= _FAIR else WARNING
     means = "Smaller differences drown in it; fresh processes differ more than one does with itself. " + _cause(noise)
-    return Finding("noise floor", level, found, means, _mend(noise), numbers)
+    return CheckResult("noise floor", level, found, means, _remedy(noise), numbers)
 
 
 def _cause(noise: Noise) -> str:
@@ -103,13 +105,13 @@ def _cause(noise: Noise) -> str:
     if noise.waited > _TAKEN:
         return "Other processes ran on the CPU."
     if noise.slowest_over_fastest > 1 + _TWO_SPEEDS:
-        return "It had more than one speed, though nobody took the CPU: a shared core, or a changing clock."
-    return "Nobody took the CPU: interrupts, the clock, or neighbours in cache and memory."
+        return "The CPU had several speeds without other processes on it: a shared core, or a changing clock."
+    return "No other process ran on the CPU: interrupts, the clock, or neighbours in cache and memory."
 
 
-def _mend(noise: Noise) -> str:
+def _remedy(noise: Noise) -> str:
     if noise.waited > max(_TAKEN, noise.stolen):
-        return "On a cluster ask for whole nodes, slurm: {exclusive: true} in the site file; else stop them, or wait."
+        return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them, or wait."
     return "Ask for whole nodes (slurm: {exclusive: true}) or a machine of your own; measure more repetitions."
 
 
@@ -122,7 +124,7 @@ def _part(part: float) -> str:
 
 
 def _window(seconds: float) -> List[float]:
-    """Times of the kernel, again and again."""
+    """Return times of the kernel, in seconds, for so many seconds."""
     clock, times = time.perf_counter, []
     end = clock() + seconds
     last = clock()
@@ -135,7 +137,7 @@ def _window(seconds: float) -> List[float]:
 
 
 def _kernel() -> int:
-    """Whole numbers and jumps, no memory: the generator of POSIX's rand()."""
+    """Run integer arithmetic and jumps without memory: the generator of POSIX's rand()."""
     number = 1
     for _ in range(_STEPS):
         number = (number * 1103515245 + 12345) & 0x7FFFFFFF
@@ -143,7 +145,7 @@ def _kernel() -> int:
 
 
 def _waited_s(system: System) -> float:
-    """How long this thread was ready to run and did not (Documentation/scheduler/sched-stats.rst)."""
+    """Return how long this thread was ready but did not run (Documentation/scheduler/sched-stats.rst)."""
     for path in ("proc/thread-self/schedstat", "proc/self/schedstat"):
         words = (system.text(path) or "").split()
         if len(words) > 1:
@@ -152,6 +154,6 @@ def _waited_s(system: System) -> float:
 
 
 def _stolen_s(system: System, cpu: int) -> float:
-    """How long the hypervisor did not let this CPU run (proc(5), steal)."""
+    """Return how long the hypervisor did not run this CPU (proc(5), steal)."""
     ticks = (each.steal for each in cpu_times(system.content("proc/stat") or b"") if each.cpu == cpu)
     return next(ticks, 0) / TICKS_PER_S

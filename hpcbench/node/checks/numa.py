@@ -1,31 +1,32 @@
-"""The domains of memory that our CPUs are near to, and whether the kernel moves pages between them."""
+"""The NUMA domains of the usable CPUs, and NUMA balancing."""
 
 from typing import List
 
 from ...core import ranges
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.sysfs import System, counted
 
 _NODES = "sys/devices/system/node/node[0-9]*"
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return how many NUMA domains the usable CPUs are in, and whether the kernel moves pages between them."""
     cpus = [set(ranges.expand(system.text(node + "/cpulist"))) for node in system.matching(_NODES)]
     domains = [each for each in cpus if each]  # memory may be a domain without a CPU
     ours = [each for each in domains if each & set(system.cpus)]
     if len(domains) < 2:
-        return [Finding("NUMA", OK, "one domain")]
+        return [CheckResult("NUMA", OK, "one domain")]
     if len(ours) == 1:
-        return [Finding("NUMA", OK, "usable CPUs in one of %d domains" % len(domains))]
+        return [CheckResult("NUMA", OK, "usable CPUs in one of %d domains" % len(domains))]
     found = "%s in %d of %d domains" % (counted(len(system.cpus), "usable CPU"), len(ours), len(domains))
-    means = "Memory of another domain is slower to reach: where a thread runs and where its data lie changes the time."
-    mend = "One task for each domain, bound: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
-    return [Finding("NUMA", NOTE, found, means, mend), *_moving(system)]
+    means = "Memory of another domain is slower to reach: the time depends on where threads and their data are."
+    remedy = "One task for each domain, bound: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
+    return [CheckResult("NUMA", NOTE, found, means, remedy), *_moving(system)]
 
 
-def _moving(system: System) -> List[Finding]:
+def _moving(system: System) -> List[CheckResult]:
     if system.number("proc/sys/kernel/numa_balancing") in (None, 0):
         return []
-    means = "The kernel takes pages away for a moment to see who uses them, and moves them: some steps are slower."
-    mend = "Bind memory (--mem-bind=local), or ask for sysctl kernel.numa_balancing=0 on the nodes."
-    return [Finding("NUMA balancing", NOTE, "on", means, mend)]
+    means = "The kernel unmaps pages to sample their use, and migrates them: some steps are slower."
+    remedy = "Bind memory (--mem-bind=local), or ask for sysctl kernel.numa_balancing=0 on the nodes."
+    return [CheckResult("NUMA balancing", NOTE, "on", means, remedy)]

@@ -1,17 +1,17 @@
-"""What measures a peak, in a process of its own and by whichever Python has the library: `python -c THIS REQUEST`.
+"""The kernel that measures a peak, in a process of its own of any Python with the library: `python -c THIS REQUEST`.
 
-It stands alone, imports nothing of hpcbench, and prints one line of JSON. Two kernels run on every CPU of the request
-at once, one thread bound to each, and each with arrays of its own, which it touches first and so has near to it:
+It imports nothing of hpcbench, and prints one line of JSON. Two kernels run on every CPU of the request at once, with
+one thread bound to each. Each thread has its own arrays, which it touches first, so that they are in near memory:
 
-- a product of two square matrices by the library's BLAS, which gets one thread (from the environment): 2 n^3 operations
-  for matrices of n by n. One product on each CPU, and not one on all: no BLAS reaches more that way, and some have
-  fewer threads than large nodes have CPUs;
-- c = a + b over arrays much larger than the caches: "Add" of STREAM (McCalpin, 1995, "Memory bandwidth and machine
-  balance in current high performance computers", IEEE TCCA Newsletter). Its traffic is that of "Triad", which numpy
-  cannot do in one pass. Counted as there: 12 bytes for each element of float32, two read and one written; what the
-  caches read of c before it is written (write-allocate) is not counted.
+- a product of two square matrices by the library's BLAS, with one thread (by environment variables): 2 n^3 operations
+for matrices of n by n. One product per CPU and not one over all CPUs: no BLAS gets faster that way, and some have fewer
+threads than large nodes have CPUs; - c = a + b over arrays much larger than the caches: "Add" of STREAM (McCalpin,
+1995, "Memory bandwidth and machine balance in current high performance computers", IEEE TCCA Newsletter). Its traffic
+is that of "Triad", which numpy cannot do in one pass. As in STREAM, 12 bytes count per float32 element, two reads and
+one write, without the write-allocate traffic of c.
 
-A peak is the best of several short runs: others can only take from it. On a GPU the same is done by one thread.
+A peak is the best of several short runs, since other processes can only reduce it. On a GPU one thread runs the
+kernels.
 """
 
 import json
@@ -31,6 +31,8 @@ Step = Callable[[], Any]
 
 
 class Numpy:
+    """The kernels in numpy."""
+
     def __init__(self, device: str) -> None:
         import numpy
 
@@ -38,7 +40,7 @@ class Numpy:
         self.gpu_model = None
 
     def name(self) -> str:
-        """`numpy 2.4.6, scipy-openblas 0.3.31`; older ones do not tell their BLAS this way."""
+        """Return `numpy 2.4.6, scipy-openblas 0.3.31`, or without the BLAS for a numpy that does not report it."""
         version = "numpy %s" % self.numpy.__version__
         try:
             blas = self.numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
@@ -47,18 +49,20 @@ class Numpy:
             return version
 
     def product(self, size: int, dtype: str) -> Step:
+        """Return a function that multiplies two matrices of `size` by `size`."""
         generator = self.numpy.random.default_rng(0)
         left, right = (generator.random((size, size), dtype=dtype) for _ in range(2))
         result = self.numpy.empty_like(left)
         return lambda: self.numpy.matmul(left, right, out=result)
 
     def add(self, length: int) -> Step:
+        """Return a function that adds two float32 arrays of `length`."""
         left, right, result = (self.numpy.ones(length, dtype="float32") for _ in range(3))
         return lambda: self.numpy.add(left, right, out=result)
 
 
 class Torch:
-    """On `cpu`, or on `cuda`, which is AMD's GPUs, too. float32 is that, and not TF32."""
+    """The kernels in PyTorch, on `cpu` or on `cuda` (also AMD's GPUs), with float32 products not in TF32."""
 
     def __init__(self, device: str) -> None:
         import torch
@@ -73,15 +77,18 @@ class Torch:
             torch.backends.cuda.matmul.allow_tf32 = False
 
     def name(self) -> str:
+        """Return name and version of PyTorch."""
         return "torch %s" % self.torch.__version__
 
     def product(self, size: int, dtype: str) -> Step:
+        """Return a function that multiplies two matrices of `size` by `size`."""
         kind = {"device": self.device, "dtype": getattr(self.torch, dtype)}
         left, right = (self.torch.rand(size, size, **kind) for _ in range(2))
         result = self.torch.empty_like(left)
         return lambda: self._finished(self.torch.mm(left, right, out=result))
 
     def add(self, length: int) -> Step:
+        """Return a function that adds two float32 arrays of `length`."""
         left, right, result = (self.torch.ones(length, device=self.device) for _ in range(3))
         return lambda: self._finished(self.torch.add(left, right, out=result))
 
@@ -94,9 +101,10 @@ LIBRARIES = {"numpy": Numpy, "torch": Torch}
 
 
 def measure(request: Dict[str, Any]) -> Dict[str, Any]:
-    """`library`, `device`, `cpus`, `dtypes`, `size` of the matrices, `length` of each thread's arrays, or 0 for none.
+    """Return the peak of a request: FLOP/s by dtype and bytes/s of all CPUs together, or what is `missing`.
 
-    Operations per second by dtype and bytes per second of all CPUs together; or what is `missing`.
+    The request has `library`, `device`, `cpus`, `dtypes`, `size` of the matrices, and `length` of the arrays of each
+    thread, 0 for none.
     """
     try:
         library: Any = LIBRARIES[request["library"]](request["device"])
@@ -113,7 +121,8 @@ def measure(request: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def best_rate(make: Callable[[], Step], places: Sequence[Optional[int]]) -> float:
-    """Steps per second of one thread at each place together, in the best run; each makes a step of its own."""
+    """Return the steps per second over all threads in the best run; there is one thread per place, with a step of its
+    own."""
     together = threading.Barrier(len(places))
 
     def work(cpu: Optional[int]) -> List[float]:
@@ -136,7 +145,7 @@ def best_rate(make: Callable[[], Step], places: Sequence[Optional[int]]) -> floa
 
 
 def _rate(step: Step, together: threading.Barrier) -> float:
-    """Steps per second of this thread while all of them work."""
+    """Return the steps per second of this thread while all threads run."""
     together.wait()
     start, steps = time.perf_counter(), 0
     while True:

@@ -1,5 +1,7 @@
-"""Peaks of this machine, the roofs of a roofline: operations and bytes per second of 1, 2, 4 and so on to all of the
-cores that this process may use, and of one GPU. What is run, and what is counted: see peak_kernel.py."""
+"""Peak performance of this machine, for rooflines: FLOP/s and bytes/s of 1, 2, 4 ... all usable cores, and of one GPU.
+
+peak_kernel.py describes what runs and what counts.
+"""
 
 import datetime
 import json
@@ -8,7 +10,7 @@ import pkgutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.finding import NOTE, OK, WARNING, Finding, Progress, silent
+from ...core.check_result import NOTE, OK, WARNING, CheckResult, Progress, silent
 from ...core.machine_peaks import MachinePeaks, Peak
 from ..host import gpus, hardware, hostname, memory, topology
 from ..host.cpu_quota import tightest
@@ -28,45 +30,50 @@ _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 _FEWER = 0.9  # cores of one memory may take a little from each other
 _DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
-_ALONE = "Measure again when the machine is quiet; on a cluster with --on-node --whole-node."
+_ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
-_MEND = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
+_REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
 
 
 class NotMeasured(Exception):
-    """Why there is no peak, in words."""
+    """There is no peak; the message says why."""
 
 
-class Looked(NamedTuple):
+class PeakResult(NamedTuple):
+    """The peaks of a machine, and what was found while measuring."""
+
     machine: MachinePeaks
-    findings: List[Finding]
+    findings: List[CheckResult]
 
 
-class Measured(NamedTuple):
+class DevicePeaks(NamedTuple):
+    """The peaks of the CPUs, or of a GPU."""
+
     peaks: List[Peak]
     gpu_model: Optional[str] = None
 
 
-def look(system: System, pythons: Sequence[str], progress: Progress = silent) -> Looked:
-    """Measure by the first of these Pythons that has numpy, else torch; a GPU by the first whose torch sees one."""
+def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = silent) -> PeakResult:
+    """Measure with the first of these Pythons that has numpy, otherwise torch; a GPU with the first whose torch sees
+    one."""
     peaks: List[Peak] = []
-    findings: List[Finding] = []
+    findings: List[CheckResult] = []
     gpu_model = gpus.name(0)
     for subject, measure in {"CPU peaks": of_cpus, **({"GPU peaks": of_gpu} if gpus.count() else {})}.items():
         try:
             measured = measure(system, pythons, progress)
         except NotMeasured as reason:
-            findings.append(Finding(subject, NOTE, "not measured: %s" % reason, _MEANS, _MEND))
+            findings.append(CheckResult(subject, NOTE, "not measured: %s" % reason, _MEANS, _REMEDY))
             continue
         peaks += measured.peaks
         gpu_model = measured.gpu_model or gpu_model
-        findings.append(told(subject, measured.peaks))
+        findings.append(finding_of(subject, measured.peaks))
     node = hardware.describe()
-    return Looked(MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks)), findings)
+    return PeakResult(MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks)), findings)
 
 
-def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> Measured:
-    """Each CPU on a core of its own: a second hyperthread has no arithmetic of its own. Raises NotMeasured."""
+def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> DevicePeaks:
+    """Measure CPUs on different cores, since hyperthreads share arithmetic units. Raise NotMeasured."""
     placed = topology.read(system)
     cores = {cpu.core for cpu in placed}
     cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
@@ -80,25 +87,25 @@ def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent)
         answer, chosen = _first_answer(by, request)
         by = [chosen]
         peaks += _peaks(CPU, count, answer)
-    return Measured(peaks)
+    return DevicePeaks(peaks)
 
 
-def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda") -> Measured:
-    """One GPU, the first that is visible. Raises NotMeasured."""
+def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda") -> DevicePeaks:
+    """Measure the first visible GPU. Raise NotMeasured if no Python can."""
     progress("peaks", "GPU")
     request = {"device": device, "cpus": system.cpus, "dtypes": ON_GPU, "size": SIZE_ON_GPU, "length": LENGTH_ON_GPU}
     answer, _ = _first_answer([("torch", python) for python in dict.fromkeys(pythons)], request)
-    return Measured(_peaks(GPU, None, answer), answer["gpu_model"])
+    return DevicePeaks(_peaks(GPU, None, answer), answer["gpu_model"])
 
 
 def counts(most: int) -> List[int]:
-    """1, 2, 4 and so on, and the most."""
+    """Return 1, 2, 4 and so on, and `most`."""
     powers = [2**power for power in range(most.bit_length())]
     return sorted({*powers, most})
 
 
 def sizes(system: System, cpus: List[int]) -> Dict[str, int]:
-    """Of each CPU's matrices, and of its arrays, as large as they must be; 0 where memory has no room for them."""
+    """Return `size` of each CPU's matrices and `length` of its arrays; 0 if the memory is too small for arrays."""
     available = memory.available_bytes(system)
     room = available // PART if available else 2**30
     fitting = [size for size in SIZES if 3 * 4 * size**2 * len(cpus) <= room]
@@ -107,8 +114,8 @@ def sizes(system: System, cpus: List[int]) -> Dict[str, int]:
     return {"size": fitting[0] if fitting else SIZES[-1], "length": length}
 
 
-def told(subject: str, peaks: List[Peak]) -> Finding:
-    """In words with numbers."""
+def finding_of(subject: str, peaks: List[Peak]) -> CheckResult:
+    """Return the peaks in a sentence, with numbers."""
     parts = []
     numbers: Dict[str, float] = {}
     for peak in peaks:
@@ -123,12 +130,12 @@ def told(subject: str, peaks: List[Peak]) -> Finding:
     found = "%s (%s)" % ("; ".join(parts), peaks[0].measured_by)
     of_cpus = [peak.flops_per_s for peak in peaks if peak.cpus]
     if any(more < _FEWER * less for less, more in zip(of_cpus, of_cpus[1:])):
-        return Finding(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
-    return Finding(subject, OK, found, numbers=numbers)
+        return CheckResult(subject, WARNING, found, _DISTURBED, _ALONE, numbers)
+    return CheckResult(subject, OK, found, numbers=numbers)
 
 
 def in_words(flops_per_s: float) -> str:
-    """`95.4 GFLOP/s`, `1.2 TFLOP/s`."""
+    """Return `95.4 GFLOP/s` or `1.2 TFLOP/s`."""
     return "%.3g TFLOP/s" % (flops_per_s / 1e12) if flops_per_s >= 1e12 else "%.3g GFLOP/s" % (flops_per_s / 1e9)
 
 
@@ -141,18 +148,18 @@ def _peaks(device: str, cpus: Optional[int], answer: Dict[str, Any]) -> List[Pea
 
 
 def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[Dict[str, Any], Tuple[str, str]]:
-    """Of the libraries and Pythons the first that measures, with what it says. Raises NotMeasured where none does."""
+    """Return the result of the first library and Python that can measure, and both. Raise NotMeasured if none can."""
     reasons = []
     for library, python in by:
         answer = _ask(python, {"library": library, **request})
         if "missing" not in answer:
             return answer, (library, python)
         reasons.append("%s: %s" % (python, answer["missing"]))
-    raise NotMeasured("; ".join(reasons) or "there is no Python to do it")
+    raise NotMeasured("; ".join(reasons) or "no Python can do it")
 
 
 def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
-    """What the kernel answers in a process of its own."""
+    """Return the result of the kernel in a process of its own."""
     kept = {name: value for name, value in os.environ.items() if name not in _BINDING}
     source = (pkgutil.get_data(__package__, "peak_kernel.py") or b"").decode()
     try:

@@ -1,4 +1,4 @@
-"""What one task of a job was given: CPUs, the cores that they are on, and GPUs."""
+"""The placement of one task of a job: its CPUs, their cores, and its GPUs."""
 
 from typing import Any, Dict, Mapping
 
@@ -9,7 +9,7 @@ from ..monitor.sources.gpu import VISIBLE
 
 
 def placement(system: System, environment: Mapping[str, str]) -> Dict[str, Any]:
-    """As one line of JSON can carry it. A core is the list of the CPUs on it."""
+    """Return the placement as JSON data. A core is the list of the CPUs on it."""
     return {
         "rank": int(environment.get("SLURM_PROCID", 0)),
         "host": hostname.name(environment),

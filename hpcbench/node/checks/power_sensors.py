@@ -1,15 +1,15 @@
-"""Power sensors, and who may read them: those that a repetition's monitor reads, by its own code."""
+"""Power sensors and who may read them, checked with the code that the monitor reads them with."""
 
 import os
 import stat
 from typing import List, Type
 
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.open_files import Files
 from ..host.sysfs import System
 from ..monitor.processes import OwnProcesses
 from ..monitor.sources.amd import AmdEnergy
-from ..monitor.sources.base import Absent, Place, Source
+from ..monitor.sources.base import Absent, HostView, Source
 from ..monitor.sources.cray import Cray
 from ..monitor.sources.nvidia import NvidiaEnergy
 from ..monitor.sources.rapl import Rapl
@@ -18,35 +18,38 @@ _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counter
 _NVIDIA, _AMD = "dev/nvidia[0-9]*", "dev/kfd"
 _MEANS = "It stays empty in the records, unless Slurm's own counter gives it."
 _ASK = "Ask the administrators for that, or for AcctGatherEnergyType in slurm.conf."
-_INSTALL = "Install what is missing beside hpcbench; what the driver refuses, the administrators can mend."
+_INSTALL = "Install what is missing next to hpcbench; ask the administrators about what the driver refuses."
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return which power sensors exist, and whether this user may read them."""
     processors = _sensor(system, Cray, "node energy", _CRAY, _ASK) + _sensor(system, Rapl, "CPU energy", _RAPL, _ASK)
     gpus = _sensor(system, NvidiaEnergy, "GPU energy", _NVIDIA, _INSTALL)
     return (processors or [_none()]) + gpus + _sensor(system, AmdEnergy, "GPU energy", _AMD, _INSTALL)
 
 
-def _sensor(system: System, kind: Type[Source], subject: str, files: str, mend: str) -> List[Finding]:
-    """Nothing where there is no such device."""
+def _sensor(system: System, kind: Type[Source], subject: str, files: str, remedy: str) -> List[CheckResult]:
+    """Return the finding for a kind of sensor; nothing without such a device."""
     there = system.matching(files)
     if not there:
         return []
     try:
-        facts = kind(Place(OwnProcesses("", system.root), Files(), system.root)).facts()
+        facts = kind(HostView(OwnProcesses("", system.root), Files(), system.root)).facts()
     except Absent as reason:
-        return [Finding(subject, NOTE, str(reason), _MEANS, mend)]
+        return [CheckResult(subject, NOTE, str(reason), _MEANS, remedy)]
     domains = ", ".join(str(meter["domain"]) for meter in facts["meters"])
-    return [Finding(subject, OK, "%s: %s; readable by %s" % (kind.name, domains, _readers(system, there[0])))]
+    return [CheckResult(subject, OK, "%s: %s; readable by %s" % (kind.name, domains, _readers(system, there[0])))]
 
 
-def _none() -> Finding:
-    mend = "A virtual machine has none; on hardware of your own, load the module intel_rapl_msr."
-    return Finding("CPU energy", NOTE, "no sensor: neither RAPL nor the counters of an HPE Cray node", _MEANS, mend)
+def _none() -> CheckResult:
+    remedy = "A virtual machine has none; on hardware of your own, load the module intel_rapl_msr."
+    return CheckResult(
+        "CPU energy", NOTE, "no sensor: neither RAPL nor the counters of an HPE Cray node", _MEANS, remedy
+    )
 
 
 def _readers(system: System, file: str) -> str:
-    """Who may read a file that we may read, as its mode says."""
+    """Return who may read a file that this process may read, from its mode."""
     status = os.stat(system.path(file))
     if status.st_mode & stat.S_IROTH:
         return "everybody"

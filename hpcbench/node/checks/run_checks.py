@@ -1,18 +1,18 @@
-"""All checks of a machine, by what they are about, in the order in which they are shown. The slow ones come last."""
+"""All checks of a machine by group, in the order in which they are shown, slow ones last."""
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from ...core.finding import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, Finding, Progress, silent
+from ...core.check_result import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, CheckResult, Progress, silent
 from ..host.sysfs import System
 from . import cpu_quota, governor, gpu_settings, huge_pages, load, noise_floor, numa, power_sensors, smt, timer, turbo
 
-Check = Callable[[System], List[Finding]]
+Check = Callable[[System], List[CheckResult]]
 
 
-def look(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, Finding]]:
-    """What each check finds, with the name of its group; the noise floor is looked at for so many seconds.
+def run(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, CheckResult]]:
+    """Yield each finding with the name of its group. The noise floor is measured for `seconds`.
 
-    `progress` is told of what takes longer.
+    `progress` receives the name of each slow check.
     """
     for group, checks in _checks(seconds, progress).items():
         for name, check in checks.items():
@@ -21,34 +21,34 @@ def look(system: System, seconds: int = SECONDS, progress: Progress = silent) ->
 
 
 def _checks(seconds: int, progress: Progress) -> Dict[str, Dict[str, Check]]:
-    def background(system: System) -> List[Finding]:
-        progress("background load", "%.0f s" % load.LOOK_S)
-        return load.look(system)
+    def background(system: System) -> List[CheckResult]:
+        progress("background load", "%.0f s" % load.OBSERVE_S)
+        return load.check(system)
 
     return {
         HARDWARE: {
-            "timer": timer.look,
-            "governor": governor.look,
-            "turbo": turbo.look,
-            "SMT": smt.look,
-            "NUMA": numa.look,
-            "huge pages": huge_pages.look,
+            "timer": timer.check,
+            "governor": governor.check,
+            "turbo": turbo.check,
+            "SMT": smt.check,
+            "NUMA": numa.check,
+            "huge pages": huge_pages.check,
         },
-        POWER: {"power sensors": power_sensors.look, "GPUs": gpu_settings.look},
+        POWER: {"power sensors": power_sensors.check, "GPUs": gpu_settings.check},
         DISTURBANCE: {
-            "CPU quota": cpu_quota.look,
+            "CPU quota": cpu_quota.check,
             "background load": background,
-            "noise floor": lambda system: noise_floor.look(system, seconds, progress),
+            "noise floor": lambda system: noise_floor.check(system, seconds, progress),
         },
     }
 
 
-def _found(name: str, check: Check, system: System) -> List[Finding]:
-    """One check that stumbles over an odd machine must not cost all others."""
+def _found(name: str, check: Check, system: System) -> List[CheckResult]:
+    """Return the findings of a check. An exception becomes a finding, so that the other checks still run."""
     try:
         return check(system)
     except Exception as error:
-        what = "could not be looked at: %s: %s" % (type(error).__name__, error)
+        what = "the check failed: %s: %s" % (type(error).__name__, error)
         return [
-            Finding(name, WARNING, what, "Nothing is known of it.", "Tell the authors of hpcbench, with this line.")
+            CheckResult(name, WARNING, what, "Its state is unknown.", "Report this line to the authors of hpcbench.")
         ]

@@ -1,21 +1,22 @@
-"""Hyperthreads: whether the CPUs that we may use are cores, or share them."""
+"""Simultaneous multithreading: whether usable CPUs share cores."""
 
 from typing import List
 
 from ...core import ranges
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.sysfs import System, counted
 from ..host.topology import core_of
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return whether usable CPUs share cores."""
     cores = {core_of(system, cpu) for cpu in system.cpus}
     threads = max(len(ranges.expand(core)) for core in cores)
     ours = "%s on %s" % (counted(len(system.cpus), "usable CPU"), counted(len(cores), "core"))
     if threads == 1:
-        return [Finding("SMT", OK, "off or none: %s" % ours)]
+        return [CheckResult("SMT", OK, "off or none: %s" % ours)]
     if len(cores) == len(system.cpus):
-        return [Finding("SMT", OK, "on, and no two usable CPUs share a core: %s" % ours)]
+        return [CheckResult("SMT", OK, "on, and no two usable CPUs share a core: %s" % ours)]
     means = "Two threads on one core share its units: as many threads as CPUs are much less than twice as fast."
-    mend = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
-    return [Finding("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, mend)]
+    remedy = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
+    return [CheckResult("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, remedy)]

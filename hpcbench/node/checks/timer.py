@@ -1,9 +1,9 @@
-"""The clock that steps are timed with: how finely it counts, and what reading it costs."""
+"""The clock that times steps: its resolution, and the cost of reading it."""
 
 import time
 from typing import List, Optional
 
-from ...core.finding import OK, WARNING, Finding
+from ...core.check_result import OK, WARNING, CheckResult
 from ..host.sysfs import System
 
 # Clock sources that are read from a device, or count the timer's interrupts (Linux, Documentation/timers).
@@ -13,13 +13,14 @@ _LONGEST_NS = 1000
 _PART = 0.001  # of a step that timing it may take
 
 
-def look(system: System) -> List[Finding]:
+def check(system: System) -> List[CheckResult]:
+    """Return the resolution and the cost of the clock."""
     source = system.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
-    return [judge(source, _cost_ns(), _tick_ns())]
+    return [evaluate(source, _cost_ns(), _tick_ns())]
 
 
-def judge(source: Optional[str], cost_ns: float, tick_ns: int) -> Finding:
-    """`cost_ns` is what a reading takes, `tick_ns` the smallest difference of two."""
+def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult:
+    """Return what the clock means for measurements. `cost_ns` is the time of one reading, `tick_ns` the resolution."""
     found = "%.0f ns a reading, ticks of %d ns, clock source %s" % (
         cost_ns,
         tick_ns,
@@ -27,17 +28,17 @@ def judge(source: Optional[str], cost_ns: float, tick_ns: int) -> Finding:
     )
     numbers = {"timer_cost_ns": cost_ns, "timer_tick_ns": float(tick_ns)}
     if source not in _SLOW and max(cost_ns, tick_ns) <= _LONGEST_NS:
-        return Finding("timer", OK, found, numbers=numbers)
+        return CheckResult("timer", OK, found, numbers=numbers)
     shortest_us = max(cost_ns, tick_ns) / _PART / 1000
     means = (
         "Timing takes more than 0.1 %% of what is timed in one piece, if that is shorter than %.0f us." % shortest_us
     )
-    mend = "Boot with clocksource=tsc where the processor's counter is steady (dmesg says why the kernel left it)."
-    return Finding("timer", WARNING, found, means, mend, numbers)
+    remedy = "Boot with clocksource=tsc if the processor's counter is stable (dmesg says why the kernel left it)."
+    return CheckResult("timer", WARNING, found, means, remedy, numbers)
 
 
 def _cost_ns() -> float:
-    """Of one reading, at its quickest: what disturbs only adds to it."""
+    """Return the time of one reading in the fastest series, since disturbances only add to it."""
 
     def turn() -> float:
         start = time.perf_counter_ns()
@@ -49,7 +50,7 @@ def _cost_ns() -> float:
 
 
 def _tick_ns() -> int:
-    """Two readings may be the same; what is asked for is how far apart two others are at least."""
+    """Return the smallest difference between two different readings."""
     least, last = 0, time.perf_counter_ns()
     deadline = last + 50 * 1000 * 1000  # several interrupts of a timer, where it counts only those
     while last < deadline:

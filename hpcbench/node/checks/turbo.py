@@ -2,29 +2,31 @@
 
 from typing import List, Optional
 
-from ...core.finding import NOTE, OK, Finding
+from ...core.check_result import NOTE, OK, CheckResult
 from ..host.sysfs import System
 
 _CPU = "sys/devices/system/cpu/"
 
 
-def look(system: System) -> List[Finding]:
-    """Nothing where no cpufreq is to be seen: the governor's finding says so for both."""
+def check(system: System) -> List[CheckResult]:
+    """Return whether turbo is on; nothing without cpufreq, since the check of the governor reports that."""
     if not system.matching(_CPU + "cpu[0-9]*/cpufreq"):
         return []
     on = is_on(system)
     if on is None:
         means = "If it is on, the clock depends on how many cores are busy, and on the temperature."
-        return [Finding("turbo", NOTE, "the driver does not say whether it is on", means, "Ask the administrators.")]
+        return [
+            CheckResult("turbo", NOTE, "the driver does not say whether it is on", means, "Ask the administrators.")
+        ]
     if not on:
-        return [Finding("turbo", OK, "off: the clock is the same however many cores are busy")]
+        return [CheckResult("turbo", OK, "off: the clock is the same however many cores are busy")]
     means = "Few busy cores run at a higher clock than many: speedup over one core looks smaller than it is."
-    mend = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
-    return [Finding("turbo", NOTE, "on", means, mend)]
+    remedy = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
+    return [CheckResult("turbo", NOTE, "on", means, remedy)]
 
 
 def is_on(system: System) -> Optional[bool]:
-    """None where the driver does not say."""
+    """Return whether turbo is on; None if the driver does not report it."""
     off = system.number(_CPU + "intel_pstate/no_turbo")
     if off is not None:
         return off == 0

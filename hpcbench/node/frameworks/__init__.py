@@ -18,7 +18,7 @@ _MODULES = {
 
 
 def load(framework: str) -> "Adapter":
-    """Import the adapter of a framework, and with it the framework. Raises ImportError where it is not installed."""
+    """Import the adapter of a framework, and with it the framework. Raise ImportError if it is not installed."""
     module = importlib.import_module("." + _MODULES[framework], __package__)
     adapter: "Adapter" = module.ADAPTER
     return adapter

@@ -27,7 +27,7 @@ class Network(ABC):
         self.problem = problem
 
     def feed(self) -> None:
-        """Say where batches come from: the same synthetic one for ever, or the input pipeline of real data."""
+        """Set the source of batches: one synthetic batch for ever, or the input pipeline of real data."""
         split = self.problem.split
         if split:
             self._batches = self.pipeline(split.training, forever=True)
@@ -35,57 +35,61 @@ class Network(ABC):
             self._batches = itertools.repeat(self.on_device(*self.problem.batch()))
 
     def infer(self) -> Any:
-        """One forward pass of the next batch; the logits, (batch, classes), on the device."""
+        """Run the forward pass of the next batch. Return the logits, (batch, classes), on the device."""
         return self.predict(next(self._batches)[0])
 
     def train(self) -> Any:
-        """Forward, loss, backward and optimizer step with the next batch; the loss, on the device."""
+        """Run forward pass, backward pass and optimizer step of the next batch. Return the loss, on the device."""
         return self.learn(*next(self._batches))
 
     @abstractmethod
     def predict(self, inputs: Any) -> Any:
-        """The logits of a batch on the device, as in inference; also in the midst of training."""
+        """Return the logits, (batch, classes), of a batch on the device as in inference, also during training."""
 
     @abstractmethod
     def learn(self, inputs: Any, labels: Any) -> Any:
-        """One training step with a batch on the device; its loss."""
+        """Run one training step with a batch on the device. Return the loss of this rank's part of the batch."""
 
     @abstractmethod
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
-        """A batch, (batch, *item_shape) and (batch,), as the two steps take it."""
+        """Return inputs (batch, *item_shape) and labels (batch,) on the device, as `predict` and `learn` take them."""
 
     @abstractmethod
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
-        """Batches on the device by the framework's own input pipeline: shuffled, whole ones, epoch after epoch without
-        end; or once, in order (then the items fill whole batches)."""
+        """Yield batches on the device from the framework's own input pipeline.
+
+        With `forever`: whole batches, shuffled, epoch after epoch. Otherwise: the items once, in order; they fill whole
+        batches.
+        """
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until the device has done all that was asked of it."""
+        """Wait until the device has finished all work."""
 
     @abstractmethod
     def to_numpy(self, result: Any) -> "numpy.ndarray":
-        """What `infer` or `train` returned, in float32."""
+        """Return a result of `infer` or `train` as a float32 array."""
 
     @abstractmethod
     def weights(self) -> "Iterable[numpy.ndarray]":
-        """The trainable weights, whole, in an order of its own that is the same on every rank. All ranks must ask."""
+        """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
 
     def peak_device_bytes(self) -> Optional[int]:
-        """The most memory held on the device; since the network was built, where the framework can count anew. None
-        where the device is the CPU."""
+        """Return the maximum memory in use on the device, in bytes, since the network was built if the framework can
+        reset the counter. Return None on CPUs."""
         return None
 
     def remarks(self) -> List[str]:
-        """What a reader of the record should know about how the work was done."""
+        """Return remarks on how the work was done, for readers of the record."""
         return []
 
     def close(self) -> None:
-        """Leave what was joined. All ranks come here together."""
+        """Leave the group of ranks. All ranks must call this."""
         return
 
     @property
     def work(self) -> Work:
+        """Return the work of one step."""
         problem, parameters = self.problem, self.problem.parameters
         learning = parameters["task"] == TIME_TO_ACCURACY
         of_16_bits = "autocast" if problem.training else "pure"
@@ -101,7 +105,7 @@ class Network(ABC):
 
 
 class Library(NamedTuple):
-    """A library that an adapter was written for, as it is here."""
+    """A library that an adapter is written for, with its installed version."""
 
     name: str
     version: str
@@ -121,30 +125,33 @@ class Adapter(ABC):
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
-        """Set what is given, before the framework's first operation. Raises Unsupported where it has no such thing."""
+        """Set thread counts before the framework's first operation; None leaves one unset. Raise Unsupported if it
+        cannot be set."""
 
     @abstractmethod
     def threads(self) -> Dict[str, Any]:
-        """What is in effect: `intra_op` and `inter_op`, read back from the framework, and `by`: the means."""
+        """Return the effective `intra_op` and `inter_op`, read back from the framework, and `by`: how they are set."""
 
     def set_settings(self, parameters: Dict[str, Any]) -> None:
-        """Set what of the settings in catalog.py is set from inside, before the framework's first operation. Raises
-        Unsupported where this build has no such thing."""
+        """Set the settings of core/frameworks.py that the framework takes from inside, before its first operation.
+
+        Raise Unsupported if this build lacks one.
+        """
         return
 
     def settings(self) -> Dict[str, Any]:
-        """What of them is in effect, as far as it can be read back; null where it is neither on nor off."""
+        """Return the effective settings, if they can be read back; None if a setting is neither on nor off."""
         return {}
 
     @abstractmethod
     def build(self, problem: Problem) -> Network:
-        """The network of a case. Raises Unsupported where it cannot run here."""
+        """Return the network of a case. Raise Unsupported if it cannot run here."""
 
     def devices(self) -> List[str]:
-        """Models of the GPUs that this process sees, in their order. Asked where the case is for a GPU."""
+        """Return the models of the GPUs that this process sees, in order. Called only for cases on a GPU."""
         return []
 
     def is_out_of_memory(self, error: BaseException) -> bool:
-        """Whether the framework's error means that memory ran out."""
+        """Return whether an error of the framework means that memory ran out."""
         told = isinstance(error, self.memory_errors) and re.search(self.memory_words, str(error))
         return isinstance(error, (MemoryError, *self.exhausted)) or bool(told)

@@ -1,4 +1,4 @@
-"""What a case asks of the machine, checked by every adapter in the same words."""
+"""Checks of what a case needs from the machine, with the same messages in every adapter."""
 
 from typing import List, Optional, Sequence, Tuple
 
@@ -8,7 +8,7 @@ from ..workload.problem import Problem
 
 
 def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None:
-    """A GPU for each task of the node, where the case asks for them. All ranks must come. Raises Unsupported."""
+    """Raise Unsupported unless each task of the node has a GPU, if the case needs one. All ranks must call this."""
     if not problem.on_gpu:
         return
     own = gpus.identity(own_gpu(problem, len(visible))) if visible else None
@@ -25,19 +25,19 @@ def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None
 
 
 def _check_count(problem: Problem, visible: int) -> None:
-    """What can be said of GPUs that nothing tells apart."""
+    """Raise Unsupported if there are too few GPUs, for GPUs without an identity."""
     tasks = len(problem.group.local_ranks)
     if visible < tasks and not (problem.group.bound and visible == 1):  # srun may show each task its own
         raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, visible))
 
 
 def own_gpu(problem: Problem, visible: int) -> int:
-    """The index of the rank's GPU: its own where srun shows each task one, else by its place on the node."""
+    """Return the index of this rank's GPU: 0 if srun shows each task one GPU, otherwise by local rank."""
     return problem.group.local_rank % visible
 
 
 def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:
-    """Arithmetic of the CPU in the case's number format, among those that the framework has. Raises Unsupported."""
+    """Raise Unsupported unless the framework (`dtypes`) and the CPU compute in the dtype of the case."""
     dtype = problem.parameters["dtype"]
     if dtype not in dtypes:
         known: List[str] = list(dtypes)
@@ -47,13 +47,15 @@ def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:
 
 
 def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], name: str) -> None:
-    """Arithmetic of the GPU called `name` in the case's number format. `capability` is CUDA's, (major, minor); where it
-    is None, which is unknown or another maker's, nothing is refused. Raises Unsupported."""
+    """Raise Unsupported if the GPU called `name` cannot compute in the dtype of the case.
+
+    `capability` is CUDA's (major, minor). With None (unknown, or not NVIDIA) nothing is refused.
+    """
     if problem.parameters["dtype"] == "bfloat16" and capability is not None and capability < (8, 0):
         raise Unsupported("%s has no bfloat16 arithmetic" % name)
 
 
 def refuse_unscaled_float16(problem: Problem) -> None:
-    """For a framework whose adapter scales no losses. Raises Unsupported."""
+    """Raise Unsupported for training in float16, for frameworks whose adapter does not scale losses."""
     if problem.training and problem.parameters["dtype"] == "float16":
         raise Unsupported("training in float16 needs loss scaling, which this adapter leaves to pytorch")

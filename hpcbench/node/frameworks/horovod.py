@@ -1,4 +1,4 @@
-"""Horovod without horovodrun: what its launcher tells each process, told from our own group of ranks.
+"""Horovod without horovodrun: set what its launcher tells each process, from our own group of ranks.
 
 The variables are those that horovod.runner.gloo_run sets; the rendezvous server is Horovod's own, in rank 0's process.
 """
@@ -15,13 +15,13 @@ _SERVERS: List[Any] = []  # of rank 0: it must live as long as the process
 
 
 def join(problem: Problem) -> None:
-    """Set the variables that horovod's init() reads. All ranks must come. Raises Unsupported where it is not there."""
+    """Set the variables that horovod's init() reads. All ranks must call this. Raise Unsupported without Horovod."""
     try:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http.http_server import RendezvousServer
     except ImportError as error:
         advice = "`hpcbench env build horovod-%s` makes an environment that has it" % problem.parameters["framework"]
-        raise Unsupported("there is no Horovod in %s (%s): %s" % (sys.executable, error, advice)) from error
+        raise Unsupported("Horovod not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     group = problem.group
     if group.rank == 0:
         server = RendezvousServer(verbose=0)

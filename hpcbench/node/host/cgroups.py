@@ -1,4 +1,4 @@
-"""Where the control groups of a process are, in versions 1 and 2 and where both are mounted (cgroups(7))."""
+"""The cgroup folders of a process, in versions 1 and 2 and if both are mounted (cgroups(7))."""
 
 import os
 import re
@@ -8,9 +8,9 @@ _JOB = re.compile(r"(.*/job_\d+)(/.*)?\Z")  # as Slurm's task/cgroup and proctra
 
 
 def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:
-    """The folders of the control group of `controller` and of all that it lies in, the innermost first.
+    """Return the folders of the cgroup of `controller` and of all enclosing ones, innermost first.
 
-    `lines` are those of /proc/PID/cgroup. A container may show another tree: folders that are not there are left out.
+    `lines` are those of /proc/PID/cgroup. A container may show another tree: missing folders are left out.
     """
     base, path = _base_and_path(lines, controller, root)
     if base is None or path.startswith("/.."):  # outside of the tree that a container shows (cgroup_namespaces(7))
@@ -26,7 +26,7 @@ def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:
 
 
 def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
-    """The folder of the job's own control group; None where Slurm has not made one."""
+    """Return the folder of the job's own cgroup; None if Slurm has not made one."""
     for folder in folders(lines, controller, root):
         match = _JOB.match(folder)
         if match:
@@ -35,10 +35,11 @@ def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
 
 
 def own(lines: List[str], controller: str, root: str = "/") -> List[str]:
-    """The folders that hold no neighbour's processes, the innermost first: the control group itself, and in version 2,
-    where a group counts what happens in those within it, all that it lies in as far as the job's own.
+    """Return the folders that contain no other job's processes, innermost first.
 
-    The root of version 1 is everybody's. So is that of version 2, but it counts nothing, and in a container it is ours.
+    These are the cgroup itself and, in version 2, where a group includes the groups within it, all enclosing ones up to
+    the job's. The root is never one of them in version 1. In version 2 it counts nothing, except in a container, where
+    it is ours.
     """
     base, path = _base_and_path(lines, controller, root)
     found = folders(lines, controller, root)
@@ -66,6 +67,6 @@ def _base_and_path(lines: List[str], controller: str, root: str) -> Tuple[Option
 
 
 def values(content: bytes) -> Dict[str, int]:
-    """What a file of `name value` lines holds, such as cpu.stat."""
+    """Return the content of a file of `name value` lines, such as cpu.stat."""
     words = content.split()
     return {name.decode(): int(value) for name, value in zip(words[::2], words[1::2])}

@@ -8,7 +8,7 @@ from .sysfs import System
 
 
 class Quota(NamedTuple):
-    """CPUs' worth of time, and in how many periods it was used up before their end, since the group was made."""
+    """A quota in CPUs, and the number of periods in which it was used up early since the group was made."""
 
     cpus: float
     folder: str
@@ -16,12 +16,13 @@ class Quota(NamedTuple):
 
 
 def tightest(system: System) -> Optional[Quota]:
-    """The smallest quota of our group and of those that it lies in; None where none of them has one."""
+    """Return the smallest quota of our cgroup and the enclosing ones; None if there is none."""
     quotas = filter(None, (_quota(system, folder) for folder in folders(system, "cpu")))
     return min(quotas, key=lambda quota: quota.cpus, default=None)
 
 
 def folders(system: System, controller: str) -> List[str]:
+    """Return the folders of our cgroup of `controller` and of the enclosing ones, relative to the root."""
     found = cgroups.folders(system.lines("proc/self/cgroup"), controller, system.root)
     return [os.path.relpath(folder, system.root) for folder in found]
 

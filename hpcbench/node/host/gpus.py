@@ -1,5 +1,7 @@
-"""The GPUs that this process sees, as their driver tells it, which opens none of them and respects
-CUDA_VISIBLE_DEVICES. An index is the place among them, as in every framework."""
+"""The GPUs that this process sees, from their driver, which opens none of them and respects CUDA_VISIBLE_DEVICES.
+
+An index counts the visible GPUs, as in every framework.
+"""
 
 import ctypes
 from typing import Any, Optional, Tuple
@@ -10,7 +12,7 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, from cuda.h
 
 
 def count() -> int:
-    """Those of NVIDIA; where there are none, those of AMD."""
+    """Return the number of NVIDIA's GPUs or, if there are none, of AMD's."""
     for library, start, ask in _DRIVERS:
         driver, found = _library(library), ctypes.c_int(0)
         if driver and getattr(driver, start)(0) == 0 and getattr(driver, ask)(ctypes.byref(found)) == 0:
@@ -19,30 +21,30 @@ def count() -> int:
 
 
 def name(index: int) -> Optional[str]:
-    """The model; None where it is not known."""
+    """Return the model; None if it is unknown."""
     text = ctypes.create_string_buffer(256)
-    return text.value.decode() if _told("cuDeviceGetName", index, text, len(text)) else None
+    return text.value.decode() if _query("cuDeviceGetName", index, text, len(text)) else None
 
 
 def identity(index: int) -> Optional[str]:
-    """The same for every process that sees this GPU, or this part of one; None where it is not known."""
+    """Return an id that is equal in every process that sees this GPU, or this MIG instance; None if it is unknown."""
     number = ctypes.create_string_buffer(16)
     # The older function gives the parts of a GPU (MIG) the number of the whole.
-    known = _told("cuDeviceGetUuid_v2", index, number) or _told("cuDeviceGetUuid", index, number)
+    known = _query("cuDeviceGetUuid_v2", index, number) or _query("cuDeviceGetUuid", index, number)
     return number.raw.hex() if known else None
 
 
 def capability(index: int) -> Optional[Tuple[int, int]]:
-    """CUDA's compute capability; None where it is not known."""
+    """Return CUDA's compute capability, (major, minor); None if it is unknown."""
     parts = (ctypes.c_int(0), ctypes.c_int(0))
     for part, attribute in zip(parts, (_MAJOR, _MINOR)):
-        if not _told("cuDeviceGetAttribute", index, ctypes.byref(part), attribute):
+        if not _query("cuDeviceGetAttribute", index, ctypes.byref(part), attribute):
             return None
     return parts[0].value, parts[1].value
 
 
-def _told(function: str, index: int, *arguments: Any) -> bool:
-    """Whether CUDA's driver has filled in `arguments` for this GPU."""
+def _query(function: str, index: int, *arguments: Any) -> bool:
+    """Return whether CUDA's driver has filled in `arguments` for this GPU."""
     driver, device = _library("libcuda.so.1"), ctypes.c_int(0)
     if not driver or driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), index):
         return False

@@ -1,4 +1,4 @@
-"""What this machine is made of, as the kernel tells it."""
+"""The hardware of this machine, from the kernel."""
 
 import contextlib
 import fcntl
@@ -18,20 +18,20 @@ _SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
 
 
 def cpu_model() -> str:
-    """The processor's name."""
+    """Return the name of the processor."""
     fields = _cpuinfo()
     return fields.get("model name") or fields.get("cpu model") or os.uname().machine
 
 
 def cpu_computes_in(dtype: str) -> bool:
-    """Whether the processor has arithmetic of its own in a 16-bit format."""
+    """Return whether the processor has native arithmetic in a 16-bit dtype."""
     fields = _cpuinfo()
     flags = set((fields.get("flags") or fields.get("features") or "").split())
     return bool(flags & _ARITHMETIC_FLAGS[dtype])
 
 
 def describe() -> Dict[str, Any]:
-    """The node as a record wants it."""
+    """Return the node as a record has it."""
     return {
         "hostname": os.uname().nodename,
         "cpu_model": cpu_model(),
@@ -43,14 +43,14 @@ def describe() -> Dict[str, Any]:
 
 
 def usable_cpus() -> List[int]:
-    """The CPUs that this process may run on."""
+    """Return the CPUs that this process may run on, sorted."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def interface_of(address: str) -> Optional[str]:
-    """The network interface with this IPv4 address as its first; None where there is none."""
+    """Return the network interface whose first IPv4 address is `address`; None if there is none."""
     import socket
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:
@@ -65,7 +65,7 @@ def interface_of(address: str) -> Optional[str]:
 
 
 def memory_bytes() -> Optional[int]:
-    """Memory of the machine."""
+    """Return the memory of the machine in bytes; None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (OSError, ValueError):
@@ -73,8 +73,10 @@ def memory_bytes() -> Optional[int]:
 
 
 def peak_resident_bytes() -> int:
-    """The most memory that this process has had in RAM. `ru_maxrss` is also of what it was before `exec`, and of the
-    one that started it: it is asked only where the kernel tells nothing else."""
+    """Return the maximum resident memory of this process in bytes.
+
+    `ru_maxrss` also counts the time before `exec`, and the parent; it is the fallback.
+    """
     for line in _lines("/proc/self/status"):
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -82,14 +84,14 @@ def peak_resident_bytes() -> int:
 
 
 class OomKills(NamedTuple):
-    """How many processes the kernel has killed because memory ran out; None where it does not count them."""
+    """The numbers of processes that the kernel killed because memory ran out; None if it does not count them."""
 
     own: Optional[int]  # of our own control group: no neighbour's
     machine: Optional[int]  # anybody's
 
 
 def oom_kills(root: str = "/") -> OomKills:
-    """The counts so far (cgroup v1: memory.oom_control, from Linux 4.13 on; v2: memory.events; /proc/vmstat)."""
+    """Return the counts so far (cgroup v1: memory.oom_control, since Linux 4.13; v2: memory.events; /proc/vmstat)."""
     folders = cgroups.own(_lines(os.path.join(root, "proc/self/cgroup")), "memory", root)
     files = [os.path.join(folder, name) for folder in folders for name in ("memory.events", "memory.oom_control")]
     counts = [count for count in map(_oom_kills_in, files) if count is not None]
@@ -101,7 +103,7 @@ def _oom_kills_in(path: str) -> Optional[int]:
 
 
 def _cpuinfo() -> Dict[str, str]:
-    """The fields of the first processor, their names in lower case. Reading all takes long where there are many."""
+    """Return the fields of the first processor, with names in lower case."""
     fields: Dict[str, str] = {}
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:

@@ -1,9 +1,9 @@
-"""What this node is called, by monitors and ranks alike."""
+"""The name of this node, for monitors and ranks."""
 
 import os
 from typing import Mapping
 
 
 def name(environment: Mapping[str, str]) -> str:
-    """As Slurm names it, else as it names itself: a machine may be several of Slurm's nodes."""
+    """Return Slurm's name of the node, otherwise its host name: one machine may be several nodes of Slurm."""
     return environment.get("SLURMD_NODENAME") or os.uname().nodename

@@ -1,4 +1,4 @@
-"""What a node is made of, and how Slurm is set up as seen from there: written once for each node and sweep."""
+"""The inventory of a node: its hardware, and Slurm's configuration as seen from it. Once per node and sweep."""
 
 import datetime
 import hashlib
@@ -19,8 +19,8 @@ SCHEMA = 1
 _NVIDIA, _AMD = "proc/driver/nvidia/", "sys/module/amdgpu/version"
 
 
-def keep(folder: str, system: System, places: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Write FOLDER/XX/HOST.json for this node, if nobody has. `places` are the folders whose mounts are told."""
+def save(folder: str, system: System, places: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Write FOLDER/XX/HOST.json for this node, unless it exists. The mounts of the folders `places` are included."""
     name = hostname.name(environment)
     keep_once(path_of(folder, name), lambda: describe(name, folder, system, places, environment))
 
@@ -28,7 +28,7 @@ def keep(folder: str, system: System, places: Sequence[str], environment: Mappin
 def describe(
     name: str, folder: str, system: System, places: Sequence[str], environment: Mapping[str, str]
 ) -> Dict[str, Any]:
-    """All that is known of this node; what cannot be read is null, or not listed."""
+    """Return the inventory of this node; what cannot be read is null, or missing."""
     return {
         "schema": SCHEMA,
         "host": name,
@@ -42,7 +42,7 @@ def describe(
 
 
 def _processors(system: System) -> Dict[str, Any]:
-    """Of all CPUs that are switched on, not only those that we may use."""
+    """Return the CPUs that are online, whether or not this process may use them."""
     cpus = _numbers(system.matching("sys/devices/system/cpu/cpu[0-9]*/topology"))  # one that is off has none
     packages = {system.text("sys/devices/system/cpu/cpu%d/topology/physical_package_id" % cpu) for cpu in cpus}
     cores = {core_of(system, cpu) for cpu in cpus}
@@ -65,7 +65,7 @@ def _domains(system: System) -> List[Dict[str, Any]]:
 
 
 def _numbers(paths: List[str]) -> List[int]:
-    """The last number in each of these paths, in order."""
+    """Return the last number in each path, in order."""
     return sorted(int(re.findall(r"\d+", path)[-1]) for path in paths)
 
 
@@ -75,7 +75,7 @@ def _distribution(system: System) -> Any:
 
 
 def _gpus(system: System) -> Dict[str, Any]:
-    """As the kernel's drivers tell, or else CUDA's or ROCm's: nvidia-smi would have to wake each of them."""
+    """Return driver and models from the kernel, otherwise from CUDA or ROCm: nvidia-smi would wake each GPU."""
     told = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
     models = [gpu.get("Model") for gpu in told] or [gpus.name(index) for index in range(gpus.count())]
     versions = [*system.lines(_NVIDIA + "version")[:1], *system.lines(_AMD)[:1]]
@@ -88,7 +88,7 @@ def _fields(text: str) -> Dict[str, str]:
 
 
 def _mount(system: System, place: str, environment: Mapping[str, str]) -> Any:
-    """The file system that a folder lies on: the last one mounted on the longest beginning of its path."""
+    """Return the file system of a folder: of the longest mount point that contains it, the last one mounted."""
     path, best = os.path.realpath(place), None
     for line in system.lines("proc/self/mounts"):
         words = [_unescaped(word) for word in line.split(" ")]
@@ -102,17 +102,18 @@ def _mount(system: System, place: str, environment: Mapping[str, str]) -> Any:
 
 
 def _unescaped(word: str) -> str:
-    """The kernel writes a blank as \\040."""
+    r"""Return the word with octal escapes decoded: the kernel writes a blank as \040."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), word)
 
 
 def _slurm(name: str, folder: str, environment: Mapping[str, str]) -> Dict[str, Any]:
-    """What scontrol says; the configuration, which nodes share, in a file of its own, named by its content."""
-    told = slurm_config.ask(name, environment)
-    if told.config is None:
-        return {"reason": told.reason, "config": None, "node": told.node}
-    kept = "%s/%s.txt" % (SLURM_CONFIGURATIONS, hashlib.sha256(told.config.encode()).hexdigest()[:12])
+    """Return Slurm's description of the node, and write its configuration, which nodes share, to a file named by
+    content."""
+    reply = slurm_config.query(name, environment)
+    if reply.config is None:
+        return {"reason": reply.reason, "config": None, "node": reply.node}
+    kept = "%s/%s.txt" % (SLURM_CONFIGURATIONS, hashlib.sha256(reply.config.encode()).hexdigest()[:12])
     path = os.path.join(folder, kept)
     if not os.path.exists(path):
-        write_whole(path, told.config)
-    return {"reason": told.reason, "config": kept, "node": told.node}
+        write_whole(path, reply.config)
+    return {"reason": reply.reason, "config": kept, "node": reply.node}

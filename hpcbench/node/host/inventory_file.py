@@ -1,4 +1,4 @@
-"""The file of what is known of a node. Apart from what describes one, which takes long to import and is needed once."""
+"""The path of a node's inventory, apart from inventory.py, which takes long to import."""
 
 import os
 import re
@@ -6,6 +6,6 @@ import zlib
 
 
 def path_of(folder: str, name: str) -> str:
-    """XX is of a checksum, so that no folder has more than a thousand entries on a cluster of 100,000 nodes."""
+    """Return FOLDER/XX/HOST.json. XX is from a checksum, which limits the entries per folder on large clusters."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return os.path.join(folder, "%02x" % (zlib.crc32(name.encode()) & 0xFF), plain + ".json")

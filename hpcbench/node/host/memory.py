@@ -1,4 +1,4 @@
-"""How large the caches are, and how much memory this process may still take."""
+"""The sizes of caches, and the memory available to this process."""
 
 import os
 from typing import Dict, List, Optional
@@ -13,7 +13,7 @@ _FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.us
 
 
 def last_level_cache_bytes(system: System, cpus: List[int]) -> Optional[int]:
-    """Of all caches of the last level that these CPUs reach; None where the kernel does not tell.
+    """Return the total size of the last-level caches of these CPUs in bytes; None if it is unknown.
 
     https://docs.kernel.org/admin-guide/abi-stable.html: /sys/devices/system/cpu/cpuX/cache/indexY
     """
@@ -29,7 +29,7 @@ def last_level_cache_bytes(system: System, cpus: List[int]) -> Optional[int]:
 
 
 def available_bytes(system: System) -> Optional[int]:
-    """Of the machine, and of our control groups, the least; None where the kernel tells nothing of either."""
+    """Return the minimum of what the machine and our cgroups have available, in bytes; None if both are unknown."""
     lines = system.lines("proc/self/cgroup")
     folders = [os.path.relpath(folder, system.root) for folder in cgroups.folders(lines, "memory", system.root)]
     left = [_left(system, folder, *files) for folder in folders for files in _FILES]

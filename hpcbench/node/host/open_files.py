@@ -1,20 +1,21 @@
-"""Reading small files of /proc and /sys again and again: held open, which costs half of opening them anew."""
+"""Repeated reading of small files in /proc and /sys: kept open, which halves the cost."""
 
 import os
 from typing import Dict, List, Optional
 
-_MOST_OPEN = 400  # below the 1024 that a process may usually have
+_MAX_OPEN = 400  # below the 1024 that a process may usually have
 _WHOLE = 2048  # the kernel answers with a page at most, less the record that no longer fitted
 
 
 class Files:
-    """What the files hold now. One that cannot be read, or has gone, holds nothing."""
+    """Readers of small files. A file that cannot be read has no content."""
 
     def __init__(self) -> None:
         self._handles: Dict[str, int] = {}
         self._buffer = bytearray(1 << 16)
 
     def read(self, path: str) -> bytes:
+        """Return the current content of a file; empty if it cannot be read."""
         handle = self._handles.get(path)
         if handle is None:
             handle = _opened(path)
@@ -27,11 +28,11 @@ class Files:
             self.forget(path)
             return b""
         finally:
-            if len(self._handles) > _MOST_OPEN:
+            if len(self._handles) > _MAX_OPEN:
                 self.forget(path)
 
     def forget(self, path: str) -> None:
-        """Close a file that will not be read again soon."""
+        """Close a file that will not be read soon."""
         handle = self._handles.pop(path, None)
         if handle is not None:
             os.close(handle)
@@ -57,7 +58,7 @@ def _opened(path: str) -> Optional[int]:
 
 
 def why_unreadable(path: str) -> Optional[str]:
-    """In words; None for a file that can be read."""
+    """Return the error and path of a file that cannot be read; None if it can."""
     try:
         with open(path, "rb", buffering=0) as file:
             file.read(1)

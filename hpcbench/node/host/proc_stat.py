@@ -1,4 +1,4 @@
-"""What /proc/stat tells of each CPU (proc_stat(5)): for how long it has worked, and for how long it was taken away."""
+"""The times of each CPU in /proc/stat (proc_stat(5)): busy, interrupts, steal."""
 
 import os
 from typing import List, NamedTuple
@@ -7,7 +7,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class CpuTimes(NamedTuple):
-    """In ticks since the machine started. A guest's time is contained in its user's; idle and iowait are no work."""
+    """Times in ticks since boot. The user's time includes guests; idle and iowait do not count as busy."""
 
     cpu: int
     busy: int  # with processes, and the kernel for them
@@ -16,15 +16,14 @@ class CpuTimes(NamedTuple):
 
 
 def forks(stat: bytes) -> bytes:
-    """How many processes and threads have begun since the machine started, as /proc/stat writes it."""
+    """Return the number of processes and threads started since boot, as /proc/stat writes it."""
     return stat[stat.rfind(b"\nprocesses") : stat.rfind(b"\nprocs_running")]
 
 
 def cpu_times(stat: bytes) -> List[CpuTimes]:
-    """Of each CPU, from the content of /proc/stat.
+    """Return the times of each CPU, from the content of /proc/stat.
 
-    Read ten times a second on nodes of hundreds of CPUs, and so without a step too many; behind the CPUs comes a line
-    of thousands of numbers, the interrupts.
+    This runs ten times a second on nodes of hundreds of CPUs: a line with thousands of interrupt counts is skipped.
     """
     found = []
     for line in stat.partition(b"intr")[0].splitlines()[1:]:  # the first is the sum

@@ -1,4 +1,4 @@
-"""Where each CPU is: on which core, in which socket, at which NUMA node.
+"""The core, socket and NUMA node of each CPU.
 
 After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
 """
@@ -19,7 +19,8 @@ class Cpu(NamedTuple):
 
 
 def read(system: System) -> List[Cpu]:
-    """The usable CPUs of a machine. Where the kernel does not tell, each is a core, and all are at one node."""
+    """Return the usable CPUs of a machine. If the kernel does not report it, each CPU is a core, and all are on one
+    node."""
     nodes, found = _nodes(system), []
     for cpu in system.cpus:
         core = _core(system, cpu)
@@ -28,14 +29,13 @@ def read(system: System) -> List[Cpu]:
 
 
 def physical_cores(system: System) -> Optional[int]:
-    """How many cores the usable CPUs are on, which may be hyperthreads of one; None where the kernel does not tell."""
+    """Return the number of cores of the usable CPUs; None if the kernel does not report it."""
     cores = {_core(system, cpu) for cpu in system.cpus}
     return None if None in cores else len(cores)
 
 
 def cores_first(cpus: Sequence[Cpu]) -> List[Cpu]:
-    """One hardware thread of each core before the second of any, so that the first few share no core; else the order
-    stays."""
+    """Return CPUs so that the first hardware threads of all cores come before any second one, otherwise in order."""
     taken: Dict[int, int] = {}
     turns = {}
     for cpu in cpus:
@@ -57,7 +57,7 @@ def _topology(cpu: int) -> str:
 
 
 def _nodes(system: System) -> Dict[int, int]:
-    """The NUMA node of each CPU."""
+    """Return the NUMA node of each CPU."""
     found = {}
     for path in system.matching("sys/devices/system/node/node[0-9]*/cpulist"):
         node = int(path.split("/")[-2][len("node") :])
@@ -66,5 +66,5 @@ def _nodes(system: System) -> Dict[int, int]:
 
 
 def core_of(system: System, cpu: int) -> str:
-    """The core of a CPU, as the list of all CPUs on it; as that CPU alone where it is not told."""
+    """Return the core of a CPU as the list of its CPUs; as that CPU alone if it is unknown."""
     return system.text("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu) or str(cpu)

@@ -27,4 +27,4 @@ def _describe_node(folder: str) -> None:
     from ..host.sysfs import this_system
 
     places = [os.path.dirname(os.path.abspath(path)) for path in (sys.argv[0], folder)]
-    inventory.keep(folder, this_system(), places, os.environ)
+    inventory.save(folder, this_system(), places, os.environ)

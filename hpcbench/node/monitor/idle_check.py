@@ -8,7 +8,7 @@ from ..host.open_files import Files
 from .interference import busy_cpus
 from .processes import OwnProcesses
 from .sources.amd import Amd
-from .sources.base import Absent, Place, Source
+from .sources.base import Absent, HostView, Source
 from .sources.cpu import Cpu
 from .sources.nvidia import Nvidia
 from .sources.pressure import Pressure
@@ -28,9 +28,9 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
     Returns what goes on there at the end, or None.
     """
     began_s = time.monotonic()
-    place = Place(OwnProcesses(""), Files())
+    host = HostView(OwnProcesses(""), Files())
     while True:
-        noise = look(place, gpus)
+        noise = look(host, gpus)
         if not noise:
             return None
         waited_s = time.monotonic() - began_s
@@ -39,13 +39,13 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
         time.sleep(PAUSE_S)
 
 
-def look(place: Place, gpus: bool = False) -> Optional[str]:
+def look(host: HostView, gpus: bool = False) -> Optional[str]:
     """What others do on this node for a second, in words; None where it is quiet."""
-    sources: List[Source] = [Cpu(place)]
+    sources: List[Source] = [Cpu(host)]
     others: Tuple[Type[Source], ...] = (Pressure, *(_OF_GPUS if gpus else ()))
     for kind in others:
         with contextlib.suppress(Absent):
-            sources.append(kind(place))
+            sources.append(kind(host))
     for source in sources:
         source.read()
     began_s = time.monotonic()

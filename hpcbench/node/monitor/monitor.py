@@ -15,7 +15,7 @@ from . import idle_check, sources
 from .processes import OwnProcesses
 from .protocol import BEGIN, BUSY, END, ENDED, FAILED, IDLE, QUIET, WATCHING, Command, Commands, reply
 from .sampling_budget import allowances
-from .sources.base import GAUGE, Place, Source, Values
+from .sources.base import GAUGE, HostView, Source, Values
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
@@ -75,7 +75,7 @@ class _Scheduled:
         self._looks += 1
         started_s = time.thread_time() if timed else 0.0
         try:
-            self._seen.append((now, self.source.look()))
+            self._seen.append((now, self.source.capture()))
         except Exception as error:
             self._fails(error)
             return
@@ -139,7 +139,7 @@ def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None],
     """
     own = OwnProcesses(mark)
     own.begin()
-    found, absent = sources.present(Place(own, Files()))
+    found, absent = sources.present(HostView(own, Files()))
     own_host = hostname.name(os.environ)
     header: Dict[str, Any] = {
         "run": mark,

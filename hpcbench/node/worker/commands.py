@@ -9,18 +9,18 @@ from typing import Any, Dict
 from ...core.run_spec import read
 from ...core.status import COMPLETED
 from ..launch.ranks import from_environment
-from .worker import find, looks_for_threads, run
+from .worker import needs_thread_search, run, search_threads
 
 
 def work(arguments: Any) -> int:
-    """Do the work of one rank, and write what it measured to a file descriptor. Does not return."""
+    """Do the work of one rank, and write the measurements to a file descriptor. Do not return."""
     planned = read(arguments.job_file, arguments.element)
     ranks, environment = from_environment(os.environ), dict(os.environ)
     if arguments.found_fd is not None:
         with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
             facts = run(planned, ranks, json.load(file))
-    elif looks_for_threads(planned):
-        facts = find(planned, ranks)
+    elif needs_thread_search(planned):
+        facts = search_threads(planned, ranks)
         if facts["status"] == COMPLETED:
             _start_again(facts["found"], environment)
     else:
@@ -35,7 +35,7 @@ def work(arguments: Any) -> int:
 
 
 def _start_again(found: Dict[str, Any], environment: Dict[str, str]) -> None:
-    """Become the same task from its beginning, with what was found and the environment that it had. Does not return."""
+    """Replace this process by the same task, with the search result and the initial environment. Do not return."""
     with tempfile.TemporaryFile("w", encoding="utf-8") as file:
         json.dump(found, file)
         file.flush()

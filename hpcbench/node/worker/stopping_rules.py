@@ -1,4 +1,4 @@
-"""When there are samples enough: rules that know the samples so far, and nothing else."""
+"""Stopping rules: whether there are enough samples, from the samples so far alone."""
 
 import math
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -8,14 +8,14 @@ SETTLED = "settled"  # it does not get narrower: what is left is no noise that m
 MAX_TIME = "max_time"
 MAX_SAMPLES = "max_samples"
 
-MOST_SAMPLES = 100_000  # a record holds them all
+MAX_SAMPLES_KEPT = 100_000  # a record holds them all
 _Z = 1.959964  # of the normal distribution: 95 %, two-sided
 _PARTS = 16  # of a series, for the variance of what goes on for longer than a sample
 _SHRUNK = 0.9  # independent samples narrow the interval to 0.71 when they double
 
 
 class Settings(NamedTuple):
-    """What is asked of a measurement."""
+    """The settings of a measurement."""
 
     precision: float  # the width of the 95 % interval of the median, relative to the median
     min_samples: int
@@ -25,20 +25,20 @@ class Settings(NamedTuple):
 
 
 class Stopping:
-    """Asked after every few samples whether to stop."""
+    """The state of the stopping rules of one measurement."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._widths: List[Tuple[int, float]] = []  # at numbers of samples that each at least double the one before
 
     def reason(self, times_s: Sequence[float], elapsed_s: float) -> Optional[str]:
-        """Why to stop now; None to go on. The time limit wins over all else, but for the first sample."""
+        """Return why to stop now, or None to continue. The time limit comes first, except before the first sample."""
         settings, count = self._settings, len(times_s)
         if not count:
             return None
         if elapsed_s >= settings.max_time_s:
             return MAX_TIME
-        if count >= MOST_SAMPLES:
+        if count >= MAX_SAMPLES_KEPT:
             return MAX_SAMPLES
         if count < settings.min_samples or elapsed_s < settings.min_time_s:
             return None
@@ -50,7 +50,7 @@ class Stopping:
         return SETTLED if self._settled(count, width) else None
 
     def _settled(self, count: int, width: float) -> bool:
-        """Whether the interval has hardly narrowed while the samples doubled, and doubled again."""
+        """Return whether the interval has hardly narrowed over the last two doublings of the samples."""
         if self._widths and count < 2 * self._widths[-1][0]:
             return False
         self._widths.append((count, width))
@@ -59,10 +59,10 @@ class Stopping:
 
 
 def relative_width(times_s: Sequence[float]) -> Optional[float]:
-    """The width of the 95 % interval of the median, relative to it; None where the samples do not suffice for one.
+    """Return the width of the 95 % CI of the median, relative to the median; None if there are too few samples.
 
-    Order statistics (Conover, 1999, "Practical Nonparametric Statistics", section 3.2): no shape is assumed. The ranks
-    lie sqrt(inflation) times as far apart as they would for independent samples.
+    Order statistics, without an assumption on the distribution (Conover, 1999, "Practical Nonparametric Statistics",
+    section 3.2). The ranks lie sqrt(inflation) times as far apart as for independent samples.
     """
     ordered = sorted(times_s)
     count = len(ordered)
@@ -75,11 +75,11 @@ def relative_width(times_s: Sequence[float]) -> Optional[float]:
 
 
 def inflation(times_s: Sequence[float], middle: float) -> float:
-    """How many times as large the variance of the median is as for independent samples, at least 1.
+    """Return the variance of the median over its variance for independent samples, at least 1.
 
-    It is that of the share of samples below the median, here from the shares in equal parts of the series: batch means
-    of the indicator (Heidelberger and Lewis, 1984, "Quantile estimation in dependent sequences", Operations Research
-    32). Independent samples give each share a variance of 1/4 over the number of samples in it.
+    The variance is that of the share of samples below the median in equal parts of the series: batch means of the
+    indicator (Heidelberger and Lewis, 1984, "Quantile estimation in dependent sequences", Operations Research 32). For
+    independent samples it is 1/4 over the number of samples in a part.
     """
     size = len(times_s) // _PARTS
     if size < 1:

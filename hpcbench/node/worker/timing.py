@@ -1,7 +1,7 @@
-"""Timing one step: until it is steady, then samples until there are enough.
+"""Timing of one step: warm up until the step time is stationary, then sample until a stopping rule holds.
 
-A sample is the wall time of one step, the device synchronised before and after. Steps that are too short for that are
-timed in blocks, and the sample is the block's time divided by its steps, so that the clock costs next to nothing.
+A sample is the wall time of one step, with the device synchronized before and after. Short steps are timed in blocks:
+the sample is the block's time divided by its steps, so that the cost of reading the clock is negligible.
 """
 
 import math
@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Callable, List, NamedTuple, Tuple
 
 from ...core.samples import Samples, Window
-from .stopping_rules import MOST_SAMPLES, Settings, Stopping
+from .stopping_rules import MAX_SAMPLES_KEPT, Settings, Stopping
 from .warmup import is_steady, trend
 
 WINDOW_S = 0.5  # of samples, between two looks at whether there are enough; each gets a verdict of its own later
@@ -18,8 +18,8 @@ WARMUP_WINDOW_S = 0.1
 SHORTEST_WARMUP_S = 0.5  # unless less is allowed: what changes slowly does not show in a moment
 CLOCK_SHARE = 1e-3  # of a sample, that reading the clock may take
 SPARE = 1.5  # times as long as need be are blocks: what reading the clock costs is an estimate, too
-MOST_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
-MOST_STEPS = 1_000_000  # in a sample
+MAX_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
+MAX_STEPS = 1_000_000  # in a sample
 _EMPTY_SAMPLES = 101
 _RECENT = 20  # times that say how long a step takes now
 
@@ -27,7 +27,7 @@ Clock = Callable[[], float]
 
 
 class ClockError(RuntimeError):
-    """The clock went backwards: nothing that it measured can be believed."""
+    """The clock went backwards: no measurement with it is valid."""
 
 
 def measure(
@@ -37,10 +37,10 @@ def measure(
     agree: Callable[[Any], Any] = lambda value: value,
     clock: Clock = time.monotonic,
 ) -> Samples:
-    """Time `step`. Raises ClockError.
+    """Time `step`. Raise ClockError if the clock goes backwards.
 
-    `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that
-    one rank alone takes would wait for the others for ever.
+    `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that only
+    one rank takes would wait for the others for ever.
     """
 
     def timed(steps: int) -> float:
@@ -83,7 +83,7 @@ class _WarmUp(NamedTuple):
 def _warm_up(
     timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> _WarmUp:
-    """Take steps, at least one, until they are steady, and find out how many make a sample of `shortest_s`."""
+    """Take steps, at least one, until they are stationary, and find how many make a sample of `shortest_s`."""
     start = clock()
     times: List[float] = []
     steady, steps, block, count = False, 0, 1, 1
@@ -93,9 +93,9 @@ def _warm_up(
         step_s = median(times[-_RECENT:])
         elapsed_s = clock() - start
         steady = elapsed_s >= SHORTEST_WARMUP_S and is_steady(times, settings.precision)
-        done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MOST_SAMPLES
-        wanted = 1 if step_s >= shortest_s else _number(SPARE * shortest_s, step_s, MOST_STEPS)
-        count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MOST_IN_A_WINDOW), wanted])
+        done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MAX_SAMPLES_KEPT
+        wanted = 1 if step_s >= shortest_s else _number(SPARE * shortest_s, step_s, MAX_STEPS)
+        count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MAX_IN_A_WINDOW), wanted])
     return _WarmUp(step_s, block, steps, clock() - start, steady)
 
 
@@ -111,7 +111,7 @@ def _sample(
     while True:
         elapsed_s = clock() - start
         rest_s = min(WINDOW_S, settings.max_time_s - elapsed_s)
-        count = _number(rest_s, step_s * warmup.block, MOST_IN_A_WINDOW)
+        count = _number(rest_s, step_s * warmup.block, MAX_IN_A_WINDOW)
         count, reason = agree([count, stopping.reason(times, elapsed_s)])
         if reason:
             return times, windows, reason
@@ -122,5 +122,5 @@ def _sample(
 
 
 def _number(duration_s: float, each_s: float, most: int) -> int:
-    """How many fill `duration_s`, at least one."""
+    """Return how many steps of `each_s` fill `duration_s`, from 1 to `most`."""
     return max(1, min(most, math.ceil(duration_s / max(each_s, 1e-9))))

@@ -1,4 +1,4 @@
-"""The worker: one rank of one repetition, in a process of its own. What it finds out is a dictionary."""
+"""The worker: one rank of one run, in a process of its own. Its result is a dictionary."""
 
 import os
 import re
@@ -29,20 +29,24 @@ if TYPE_CHECKING:
 
 
 def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    """Run one repetition. Never raises for what the framework does: an error is an outcome. `found` is what `find` has
-    found, of a case that asks for it."""
+    """Run one rank of a run, and return its facts. An error of the framework is an outcome, and is not raised.
+
+    `found` is the result of `search_threads`, for a case that needs one.
+    """
     return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, facts))
 
 
-def looks_for_threads(planned: PlannedRun) -> bool:
-    """Whether it has to find out how many threads each section of the network shall have."""
+def needs_thread_search(planned: PlannedRun) -> bool:
+    """Return whether the run has to search for a per-layer thread plan."""
     return bool(planned.parameters["threads"] == DYNAMIC and planned.parameters["schedule"] is None)
 
 
-def find(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
-    """Look for threads by section of the network; an error is an outcome. `found` is for `run`, in another process: the
-    search leaves the heap in a state that it has in no program which follows a schedule from its beginning."""
-    return _outcome(planned, lambda adapter, facts: _find(adapter, planned, Group(ranks), facts))
+def search_threads(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
+    """Search for a per-layer thread plan, for `run` in a new process. An error is an outcome, and is not raised.
+
+    The search leaves the heap in a state that no program has which follows a plan from its start.
+    """
+    return _outcome(planned, lambda adapter, facts: _search_threads(adapter, planned, Group(ranks), facts))
 
 
 def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], None]") -> Dict[str, Any]:
@@ -75,7 +79,7 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
 
 
 def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
-    """Import the framework, and see to it that the import left the CPU affinity as it was.
+    """Import the framework, and restore the CPU affinity if the import changed it.
 
     `GOMP_CPU_AFFINITY` and `OMP_PROC_BIND` make some OpenMP runtimes bind the importing thread to one core.
     """
@@ -107,7 +111,7 @@ def _check_versions(adapter: "Adapter") -> None:
 
 
 def _numbers(version: str) -> List[int]:
-    """`2.13.0+cpu` as [2, 13, 0]."""
+    """Return `2.13.0+cpu` as [2, 13, 0]."""
     return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
 
 
@@ -128,7 +132,7 @@ def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[st
     return network
 
 
-def _find(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
+def _search_threads(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> None:
     from ..thread_schedule.search import session  # needs torch
     from .tasks import STEPS
 
@@ -169,7 +173,7 @@ def _measure(
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:
-    """Each rank of a node must be on CPUs of its own, where it was asked which they are. Raises Unsupported."""
+    """Raise Unsupported unless each rank of the node has CPUs of its own."""
     everyones = group.gather(cpus)
     sharing = [rank for rank in group.local_ranks if rank != group.rank and set(everyones[rank]) & set(cpus)]
     if sharing:
@@ -179,7 +183,7 @@ def _check_apart(cpus: List[int], group: Group) -> None:
 
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
-    """Raises Unsupported where a setting that can be read back is not what was asked for."""
+    """Raise Unsupported if a setting that can be read back differs from the requested one."""
     for setting in SETTINGS:
         asked, effective = parameters[setting.name], found.get(setting.name)
         is_verified = setting.verified == ALWAYS or (setting.verified == IF_KNOWN and effective is not None)
@@ -196,7 +200,7 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
 def _by_section(
     network: "Network", step: Callable[[], Any], planned: PlannedRun, found: Optional[Dict[str, Any]]
 ) -> Optional[Dict[str, Any]]:
-    """Put threads by section of the network in force, where the case asks for them."""
+    """Apply a per-layer thread plan, if the case has one."""
     if planned.parameters["threads"] != DYNAMIC:
         return None
     from ..thread_schedule.search.session import apply_or_search  # needs torch
@@ -205,7 +209,7 @@ def _by_section(
 
 
 def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
-    """The model of the GPU that this rank uses; nothing on a CPU, where the question could open all GPUs."""
+    """Return the model of this rank's GPU; nothing on CPUs, where the query could open all GPUs."""
     if not network.problem.on_gpu:
         return []
     from ..frameworks import capabilities  # needs numpy
@@ -215,7 +219,7 @@ def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
 
 
 def _agreed_weights(network: "Network", group: Group) -> int:
-    """A checksum of the trained weights. Raises RuntimeError where the ranks have trained different ones together."""
+    """Return a checksum of the trained weights. Raise RuntimeError if ranks that train together differ."""
     checksum = 0
     for weight in network.weights():
         checksum = zlib.crc32(weight.tobytes(), checksum)
@@ -229,7 +233,7 @@ def _agreed_weights(network: "Network", group: Group) -> int:
 
 
 def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
-    """After an error nobody comes here: it could mean to wait for the other ranks for ever."""
+    """Leave the group of ranks. Not called after an error: it could wait for the other ranks for ever."""
     try:
         group.gather(None)  # rank 0 holds what the others still need
         network.close()

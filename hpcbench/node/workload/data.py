@@ -1,7 +1,7 @@
-"""Real data: the items that a case trains on, and those held out. Each framework has its own way to the device.
+"""Real data: the items that a case trains on, and the held-out ones. Each framework has its own input pipeline.
 
-An npz file holds `x`, (items, *shape of one item) in the order of layers.py, and `y`, (items,) whole numbers from 0;
-8-bit numbers are divided by 255. An image folder holds one folder of PNG or JPEG files for each class.
+An npz file has `x`, (items, *shape of one item) in the order of layers.py, and `y`, (items,) integers from 0; 8-bit
+numbers are divided by 255. An image folder has one folder of PNG or JPEG files per class.
 """
 
 import os
@@ -22,28 +22,29 @@ _STREAM = (0, 1)  # neither that of the weights nor that of any rank's synthetic
 
 
 class Items(NamedTuple):
-    """`inputs` are the items themselves, (items, *shape), or the paths of as many images; `labels` (items,) int32."""
+    """Inputs, either (items, *shape) or as many paths of images, and labels, (items,) int32."""
 
     inputs: Union["numpy.ndarray", List[str]]
     labels: "numpy.ndarray"
 
     @property
     def are_files(self) -> bool:
+        """Return whether the inputs are paths of images."""
         return isinstance(self.inputs, list)
 
     def loaders(self, cpus: Sequence[int]) -> int:
-        """Threads or processes that decode files beside the one that trains, to which a CPU is left."""
+        """Return how many threads or processes decode files; one CPU is left to the training."""
         return len(cpus) - 1 if self.are_files else 0
 
     def chosen(self, places: "numpy.ndarray") -> "Items":
-        """The items at `places`, in that order."""
+        """Return the items at `places`, in that order."""
         if isinstance(self.inputs, list):
             return Items([self.inputs[place] for place in places], self.labels[places])
         return Items(self.inputs[places], self.labels[places])
 
 
 class Split(NamedTuple):
-    """One rank's part. `held_out` is filled up to whole batches; only its first `counted` items count."""
+    """One rank's share. `held_out` is filled up to whole batches; only its first `counted` items count."""
 
     training: Items
     held_out: Items
@@ -51,9 +52,9 @@ class Split(NamedTuple):
 
 
 def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items:
-    """The items of an npz file or an image folder, checked. `tokens` is the vocabulary, 0 for a model without one.
+    """Return the checked items of an npz file or an image folder.
 
-    Raises BadData.
+    `tokens` is the size of the vocabulary, 0 for a model without one. Raise BadData if the data do not fit the model.
     """
     if data.get("npz"):
         return _npz(data["npz"], shape, tokens, classes)
@@ -61,9 +62,9 @@ def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items
 
 
 def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, seed: int) -> Split:
-    """The same split on every rank, whatever the framework; of each half, every rank takes an equal share.
+    """Return the share of one rank of a split that is the same on every rank and in every framework.
 
-    Raises BadData where a share is smaller than a batch.
+    Every rank takes an equal share of both parts. Raise BadData if a share is smaller than a batch.
     """
     order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
     test_count = round(held_out * len(order))
@@ -109,7 +110,7 @@ def _read_npz(path: str) -> Dict[str, Any]:
         with numpy.load(path, allow_pickle=False) as file:  # pickles could run anything
             return {name: file[name] for name in file.files}
     except _UNREADABLE as error:
-        raise BadData("%s is no npz file of plain arrays: %s" % (path, error)) from error
+        raise BadData("%s is not an npz file of plain arrays: %s" % (path, error)) from error
 
 
 def _image_folder(path: str, shape: Shape, classes: int) -> Items:

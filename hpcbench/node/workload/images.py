@@ -6,7 +6,10 @@ from ..errors import Unsupported
 
 
 def decoded(path: str, size: int) -> "numpy.ndarray":
-    """(3, size, size) float32 from 0 to 1. Raises Unsupported without Pillow, OSError for a file that is no image."""
+    """Return an image as (3, size, size) float32 from 0 to 1.
+
+    Raise Unsupported without Pillow, OSError if the file is not an image.
+    """
     try:
         from PIL import Image
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What a case asks of a framework: the layers, their first weights, the input, and the ranks that share the work."""
+"""The problem of a case: the layers, their initial weights, the input, and the ranks that share the work."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ MOMENTUM = 0.9  # of the plain SGD that all frameworks train with
 
 @dataclass(frozen=True)
 class Problem:
-    """`layers` lead from an item of `item_shape` to one number per class."""
+    """A case as one rank solves it. `layers` map an item of `item_shape` to one number per class."""
 
     parameters: Dict[str, Any]
     group: Group
@@ -28,33 +28,37 @@ class Problem:
 
     @property
     def training(self) -> bool:
+        """Return whether the task trains."""
         return bool(self.parameters["task"] != "inference")
 
     @property
     def parallel(self) -> bool:
-        """Whether the ranks do something together: train replicas, or hold parts of the weights."""
+        """Return whether the ranks cooperate: they train replicas, or hold parts of the weights."""
         strategy = self.parameters["strategy"]
         return strategy != "single" and (self.training or strategy in SHARDED)
 
     @property
     def on_gpu(self) -> bool:
+        """Return whether the case runs on a GPU."""
         return bool(self.parameters["device"] == "gpu")
 
     @property
     def learning_rate(self) -> float:
+        """Return the learning rate."""
         return float(self.parameters["learning_rate"])
 
     @property
     def flops_per_item(self) -> int:
+        """Return the FLOPs for one item of a step (1 MAC = 2 FLOPs)."""
         return catalog.flops_of(self.layers, self.item_shape, self.parameters["task"])
 
     def weights(self) -> InitialWeights:
-        """The same on every rank, in every framework."""
+        """Return the initial weights, the same on every rank and in every framework."""
         return InitialWeights(self.parameters["seed"])
 
     @cached_property
     def split(self) -> Optional[data.Split]:
-        """This rank's part of the real data; None where the input is synthetic. Raises BadData."""
+        """Return this rank's share of the real data; None for synthetic input. Raise BadData if the data do not fit."""
         parameters, group = self.parameters, self.group
         if parameters["data"] is None:
             return None
@@ -65,14 +69,14 @@ class Problem:
 
     @property
     def items_per_epoch(self) -> Optional[int]:
-        """What all ranks together train on in one pass over the real data: whole batches of each."""
+        """Return the items of one epoch over all ranks: whole batches; None for synthetic input."""
         if self.split is None:
             return None
         size = self.parameters["batch_size"]
         return int(len(self.split.training.labels) // size * size * self.group.size)
 
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
-        """Synthetic input of this rank, (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
+        """Return synthetic input: (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
         numbers = Numbers(self.parameters["seed"], 1 + self.group.rank)
         size = self.parameters["batch_size"]
         labels = numbers.integers((size,), self.options["classes"])
@@ -83,11 +87,11 @@ class Problem:
 
 
 def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
-    """The problem of a case, as this rank of `group` has to solve it."""
+    """Return the problem of a case, for this rank of `group`."""
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     return Problem(parameters, group, options, *catalog.network(parameters["model"], options))
 
 
 def channels_last(array: "numpy.ndarray") -> "numpy.ndarray":
-    """(batch, channels, height, width) as (batch, height, width, channels); any other array as it is."""
+    """Return (batch, channels, height, width) as (batch, height, width, channels); other arrays unchanged."""
     return numpy.ascontiguousarray(array.transpose(0, 2, 3, 1)) if array.ndim == 4 else array

@@ -1,4 +1,4 @@
-"""One quantity of all cases of a kind of work, with intervals: points by name, lines over a number, a heat map."""
+"""One quantity of all cases of a workload, with intervals: points by name, lines over a number, a heat map."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import (
     Measure,
@@ -30,8 +30,8 @@ from hpcbench.report.charts.components import (
     with_limits,
     x_of_axis,
 )
-from hpcbench.report.charts.encoding import MOST_NAMES, MOST_POINTS, Encoding
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.encoding import MAX_NAMES, MAX_POINTS, Encoding
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
 
 _IN_A_ROW = 36  # characters of names below a chart
@@ -40,8 +40,8 @@ _AROUND = 50  # pixels beside a heat map
 _OF_SIZE = 0.55  # of the size of a font, the width of a digit
 
 
-def draw(work: Work, encoding: Encoding, place: Place) -> Any:
-    """The chart of such cases, or of the best of them, where there are more than have room."""
+def draw(work: Workload, encoding: Encoding, place: PlotSize) -> Any:
+    """Return the chart of such cases; the best of them if they are too many."""
     quantity = encoding.quantity
     cases = best_first(work.cases, quantity)
     cases = (cases[cases[encoding.x].notna()] if encoding.x else cases).head(most(encoding))
@@ -57,17 +57,17 @@ def draw(work: Work, encoding: Encoding, place: Place) -> Any:
 
 
 def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
-    """Those that have a value."""
+    """Return the cases with a value of the quantity, best first."""
     known = cases[cases[quantity.column].notna()]
     return known.sort_values(quantity.column, ascending=not quantity.more_is_better, kind="stable")
 
 
 def most(encoding: Encoding) -> int:
-    """The cases that have room: as points, or by name."""
-    return MOST_POINTS if encoding.x else MOST_NAMES
+    """Return how many cases can be drawn, as points or by name."""
+    return MAX_POINTS if encoding.x else MAX_NAMES
 
 
-def _row(place: Place) -> int:
+def _row(place: PlotSize) -> int:
     """Pixels of a name."""
     return 22 if place.theme == "screen" else 12
 
@@ -147,7 +147,7 @@ def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
     return axis.scale_of(frame["value"], frame["low"], frame["high"])
 
 
-def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: Place) -> Any:
+def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: PlotSize) -> Any:
     """Two numbers as rows and columns; the best cell has a frame, and each one says its value."""
     assert encoding.x is not None and encoding.colour is not None  # noqa: S101, PT018 - as above
     rows = sorted(set(frame["colour"]), reverse=True)
@@ -180,7 +180,7 @@ def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.S
     return far
 
 
-def _size(frame: pd.DataFrame, place: Place) -> float:
+def _size(frame: pd.DataFrame, place: PlotSize) -> float:
     """Of numbers in cells, of which the longest has room."""
     cell = (place.width - _AROUND) / frame["x"].nunique()
     longest = max(map(len, frame["shown"]))

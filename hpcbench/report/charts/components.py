@@ -1,4 +1,4 @@
-"""What all charts are made of: a figure, axes with units, scales that fit the values, points with their intervals."""
+"""Components of all charts: figures, axes with units and fitting scales, colours, points with intervals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import cell, label
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.ranking import header_of
 from hpcbench.report.text.units import apart
 from hpcbench.util.text import printable
 
-MOST_TICKS = 12
+MAX_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend
 LARGEST = 1e300  # numbers of users that are larger have no place on an axis
 _SPAN = 10.0  # values that lie further apart are drawn on a logarithmic scale
@@ -36,18 +36,18 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what is said of it: `caption` below it, `description` instead of it for who cannot see it."""
+    """A chart with its texts: `caption` below it, and `description` as the alternative text."""
 
     id: str  # of its file, and in the page: small letters, digits and hyphens
     title: str
     caption: str
     description: str
-    draw: Callable[[Place], alt.TopLevelMixin]
+    draw: Callable[[PlotSize], alt.TopLevelMixin]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Numbers on an axis in the unit that fits them: values are divided by `factor`."""
+    """Numbers on an axis, divided by `factor` into the unit that fits them."""
 
     title: str
     unit: str
@@ -56,17 +56,18 @@ class Measure:
 
     @property
     def scale(self) -> alt.Scale:
+        """Return the scale of the axis, without limits."""
         return alt.Scale(type="log", nice=False, padding=10) if self.is_log else alt.Scale(zero=False, nice=True)
 
     def scale_of(self, values: pd.Series[float], low: pd.Series[float], high: pd.Series[float]) -> alt.Scale:
-        """As far as `reach` goes; the values are in the unit of the axis."""
+        """Return the scale with the limits of `reach`; the values are in the unit of the axis."""
         scale = self.scale
         scale.domain = reach(values, low, high, is_log=self.is_log)
         return scale
 
 
 def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, log: bool | None = None) -> Measure:
-    """The axis of such values; logarithmic where they are all above 0 and far apart, unless it is said."""
+    """Return the axis of such values, logarithmic if they span a factor of 10, unless `log` is given."""
     known = np.asarray(pd.Series(values).dropna(), dtype=np.float64)
     known = known[np.isfinite(known)]
     typical = float(np.median(np.abs(known))) if known.size else 1.0
@@ -79,8 +80,10 @@ def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, 
 
 
 def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float], *, is_log: bool) -> list[float]:
-    """The ends of an axis that shows values and their intervals. An interval that goes further from all values than
-    these lie apart leaves the chart, where its rule is clipped: whole, it would leave no room for the rest."""
+    """Return the limits of an axis for values and their intervals.
+
+    An interval that extends further from all values than their range is clipped: it would leave no room for the rest.
+    """
     least, most = values.min(), values.max()
     below, above = pd.concat([values, low]).min(), pd.concat([values, high]).max()
     if is_log:
@@ -91,22 +94,22 @@ def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float
 
 
 def numbered(words: str, number: int) -> str:
-    """A name for a file, and its number, since names of users may have nothing that a file's name can keep."""
+    """Return a file name with a number, since names of users may have no letter that a file name can have."""
     return f"{slug(words)}-{number}"
 
 
 def slug(words: str) -> str:
-    """As a file may be called."""
+    """Return words as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].rstrip("-") or "figure"
 
 
 def measured(quantity: Quantity, frame: pd.DataFrame) -> Measure:
+    """Return the axis of a quantity of the cases in `frame`."""
     return measure(quantity.title, quantity.unit, frame[quantity.column])
 
 
 def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """The values of a quantity in the unit of the axis as `value`, `low` and `high`; both limits where they are known
-    and finite, else none."""
+    """Return a quantity in the unit of the axis as `value`, `low` and `high`; no limits unless both are finite."""
     low, high = (frame[name] if name in frame else pd.Series(np.nan, index=frame.index) for name in quantity.limits)
     known = {"value": frame[quantity.column], "low": low, "high": high}
     found = pd.DataFrame({name: _rounded(column.astype(float) / axis.factor) for name, column in known.items()})
@@ -117,24 +120,23 @@ def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.Da
 
 
 def _rounded(values: pd.Series[float]) -> pd.Series[float]:
-    """To nine digits: without what arithmetic leaves behind them, which would spread equal values over an axis."""
+    """Return values with nine digits: rounding errors would separate equal values."""
     return values.map(lambda value: float(f"{value:.9g}"))
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """In one line that can be drawn. Names may hold anything."""
+    """Return text in one printable line of at most `longest` characters."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
 def title_of(column: str) -> str:
-    """As an axis or a legend says it."""
+    """Return the title of a column for an axis or a legend."""
     return shortened(header_of(column))
 
 
 def names(values: pd.Series[Any]) -> pd.Series[str]:
-    """Values as words on an axis or in a legend, short enough to be drawn, and still different from each other: also
-    where a legend has no room for more than their beginnings."""
+    """Return values as names for axes and legends: short, and unique also by their beginnings."""
     whole = values.map(cell)
     short = whole.map(shortened)
     numbered = {text: place for place, text in enumerate(dict.fromkeys(whole), 1)}
@@ -143,14 +145,14 @@ def names(values: pd.Series[Any]) -> pd.Series[str]:
 
 
 def case_names(cases: pd.DataFrame, shown: Sequence[str]) -> pd.Series[str]:
-    """What tells each case from the others, short enough to be drawn: the value alone, where it is one column."""
+    """Return short unique names of the cases; the value alone if one column identifies them."""
     if len(shown) == 1:
         return names(cases[shown[0]])
     return names(pd.Series([label(case, list(shown)) for _, case in cases.iterrows()], index=cases.index))
 
 
 def in_order(values: pd.Series[str]) -> list[str]:
-    """The different ones: numbers by size, words as they come."""
+    """Return the different values: numbers sorted, words in the order of appearance."""
     distinct = list(dict.fromkeys(values))
     try:
         return sorted(distinct, key=float)
@@ -159,7 +161,7 @@ def in_order(values: pd.Series[str]) -> list[str]:
 
 
 def is_numeric(values: pd.Series[Any]) -> bool:
-    """Whether an axis of the experiment counts something."""
+    """Return whether all values are numbers that fit on an axis."""
     return all(map(_has_place, values))
 
 
@@ -169,7 +171,7 @@ def _has_place(value: Any) -> bool:
 
 
 def is_geometric(values: pd.Series[Any]) -> bool:
-    """Whether numbers grow by about equal factors, as 1, 2, 4, 8 do."""
+    """Return whether numbers grow by about equal factors, such as 1, 2, 4, 8."""
     distinct = np.unique(np.asarray(values, dtype=np.float64))
     if distinct.size < 3 or distinct[0] <= 0:
         return False
@@ -178,23 +180,23 @@ def is_geometric(values: pd.Series[Any]) -> bool:
 
 
 def measured_column(column: str, values: pd.Series[Any]) -> Measure:
-    """The axis of any column that is a number, in the unit that its name ends with, if any."""
+    """Return the axis of a numeric column, in the unit that its name ends with."""
     return measure(*apart(column), values)
 
 
 def x_of_axis(across: Measure, values: pd.Series[Any]) -> alt.X:
-    """The horizontal axis of values in its unit, in the field `x`; each value of a parameter has a tick."""
+    """Return the horizontal axis of the field `x`, with a tick per value of a parameter."""
     if across.unit:
         return alt.X("x:Q", title=across.title, scale=across.scale)
     distinct = sorted(set(np.asarray(values, dtype=np.float64)))
-    ticks = alt.Axis(values=distinct, format="~r") if len(distinct) <= MOST_TICKS else alt.Axis(format="~r")
+    ticks = alt.Axis(values=distinct, format="~r") if len(distinct) <= MAX_TICKS else alt.Axis(format="~r")
     room: dict[str, Any] = {"nice": False, "padding": 12}
     scale = alt.Scale(type="log", base=2, **room) if is_geometric(values) else alt.Scale(zero=False, **room)
     return alt.X("x:Q", title=across.title, scale=scale, axis=ticks)
 
 
 def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:
-    """By the field `colour`; frameworks have their own. The legend has the `title`, else that of the column."""
+    """Return the encoding of the field `colour`; frameworks have fixed colours. `title` is that of the legend."""
     domain = in_order(values)
     shown = alt.Legend(title=title or title_of(column)) if legend else None
     frameworks = [_framework_of(name) for name in domain]
@@ -208,7 +210,7 @@ def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: s
 
 
 def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.Shape:
-    """By the field `colour`, so that it can be told in grey, too."""
+    """Return shapes for the field `colour`, so that series differ also in grey."""
     domain = in_order(values)
     scale = alt.Scale(domain=domain, range=_for_each(domain, theme.SHAPE_OF_FRAMEWORK, theme.SHAPES))
     legend = alt.Legend(title=title or title_of(column))
@@ -216,43 +218,45 @@ def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> a
 
 
 def gradient() -> alt.Legend:
-    """The legend of numbers; its room is for what stands below its ends."""
+    """Return the legend of a colour gradient, with room for the labels at its ends."""
     return alt.Legend(padding=10, tickCount=4, labelOverlap="greedy", labelSeparation=8)
 
 
 def dashes(values: pd.Series[str]) -> alt.StrokeDash:
-    """By the field `colour`, beside `colour`. Backwards, since Vega-Lite puts what has one domain into one legend: its
-    symbols would have dashes around them."""
+    """Return dashes for the field `colour`.
+
+    The order is reversed, since Vega-Lite merges legends of one domain: symbols would have dashes around them.
+    """
     domain = in_order(values)
     patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
     return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain[::-1], range=patterns[::-1]), legend=None)
 
 
 def _framework_of(name: str) -> str:
-    """Of a name that is one, or that naming.phrase or naming.label has made."""
+    """Return the framework in a name from labels.phrase or labels.label."""
     return name.split(" ")[0].removeprefix("framework=")
 
 
 def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:
-    """The one of its framework where each name is a framework; else they differ as far as they suffice."""
+    """Return the entry of each framework, or different entries as far as there are any."""
     if set(domain) <= set(of_framework):
         return [of_framework[name] for name in domain]
     return [others[place % len(others)] for place in range(len(domain))]
 
 
 def known_limits(chart: Any) -> Any:
-    """Without the rows that have no interval, to which Vega would draw one to zero."""
+    """Return the chart without rows that lack an interval: Vega would draw one to zero."""
     return chart.transform_filter("isValid(datum.low) && isValid(datum.high)")
 
 
-def sized(chart: Any, place: Place, height: int | None = None) -> Any:
-    """As large as its place wants a single chart to be."""
+def sized(chart: Any, place: PlotSize, height: int | None = None) -> Any:
+    """Return the chart with the size of a single chart for this place."""
     chart = chart.properties(height=height or place.height, width="container" if place.fluid else place.width)
     return chart if place.fluid else chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
 
 
-def faceted(chart: Any, place: Place, column: str, values: pd.Series[str], columns: int = 3) -> Any:
-    """One chart for each value of the field `facet`, side by side, on equal scales."""
+def faceted(chart: Any, place: PlotSize, column: str, values: pd.Series[str], columns: int = 3) -> Any:
+    """Return one chart per value of the field `facet`, next to each other, with equal scales."""
     count = values.nunique()
     columns = min(columns if place.theme == "screen" else 2, count)
     width, height = place.facet(columns)

@@ -1,16 +1,16 @@
-"""What a chart shows in words: for who cannot see it, and what it does not show."""
+"""Descriptions of charts as text, for readers who cannot see them."""
 
 from __future__ import annotations
 
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.report.text.numbers import value_in_words
 from hpcbench.util.text import plural
 
 
-def described(work: Work, quantity: Quantity) -> str:
-    """The highest and the lowest."""
+def described(work: Workload, quantity: Quantity) -> str:
+    """Return the highest and the lowest case in a sentence."""
     known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
     ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only one": known.iloc[0]}
     said = (
@@ -20,11 +20,12 @@ def described(work: Work, quantity: Quantity) -> str:
     return f"{capital(quantity.title)} of {plural(len(known), 'case')}. {' '.join(said)}"
 
 
-def lacking(work: Work, quantity: Quantity) -> str:
-    """How many cases have no point, to be added to a caption."""
+def lacking(work: Workload, quantity: Quantity) -> str:
+    """Return how many cases have no point, as the end of a caption."""
     count = int(work.cases[quantity.column].isna().sum())
     return f" {count:,} of {len(work.cases):,} cases {'has' if count == 1 else 'have'} no such value." if count else ""
 
 
 def capital(words: str) -> str:
+    """Return words with a capital first letter."""
     return words[:1].upper() + words[1:]

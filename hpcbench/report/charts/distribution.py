@@ -10,12 +10,12 @@ import pandas as pd
 from hpcbench.analysis.stats import quantiles
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.report.charts.components import colour, dashes, known_limits, measure, names, shape, sized
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import duration
 
 
-def ecdf(samples: dict[str, list[Floats]], place: Place) -> Any:
-    """A curve for each case, by its name, and its quantiles with their intervals."""
+def ecdf(samples: dict[str, list[Floats]], place: PlotSize) -> Any:
+    """Return a chart of the distribution function of each case, with quantiles and their intervals."""
     curves, marks = [], []
     for name, repetitions in zip(names(pd.Series(list(samples))), samples.values(), strict=True):
         times, parts = quantiles.curve(repetitions)

@@ -8,15 +8,15 @@ import pandas as pd
 
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.quantities import Quantity, short_column
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.charts.components import is_numeric
 
-MOST_COLOURS = 7
-MOST_FACETS = 12
-MOST_POINTS = 2000  # of one chart
-MOST_NAMES = 40  # on an axis
+MAX_COLOURS = 7
+MAX_FACETS = 12
+MAX_POINTS = 2000  # of one chart
+MAX_NAMES = 40  # on an axis
 _KEYS = ("x", "y", "color", "facet")
 
 
@@ -33,14 +33,17 @@ class Encoding:
 
     @property
     def columns(self) -> list[str]:
+        """Return the columns of the encoding."""
         return [name for name in (self.x, self.colour, self.facet) if name]
 
 
-def choose(work: Work, quantity: Quantity) -> Encoding | None:
-    """One axis: points; two: lines, or a heat map where both are numbers; three: facets. None for more, and for more
-    cases than a chart has room for."""
+def choose(work: Workload, quantity: Quantity) -> Encoding | None:
+    """Return the encoding: points for one axis; lines or a heat map for two; facets for three.
+
+    Return None for more axes, and for more cases than fit in a chart.
+    """
     cases = work.cases
-    if len(cases) > MOST_POINTS:
+    if len(cases) > MAX_POINTS:
         return None
     numbers = [name for name in work.shown if is_numeric(cases[name])]
     kinds = sorted((name for name in work.shown if name not in numbers), key=lambda name: cases[name].nunique())
@@ -49,29 +52,29 @@ def choose(work: Work, quantity: Quantity) -> Encoding | None:
     x = max(numbers, key=lambda name: cases[name].nunique(), default=None)
     others = [name for name in [*kinds, *numbers] if name != x]
     if x is None:  # names on the axis: one of the columns as colour, where it can be told apart
-        shown = [name for name in others if name == "framework" or cases[name].nunique() <= MOST_COLOURS]
+        shown = [name for name in others if name == "framework" or cases[name].nunique() <= MAX_COLOURS]
         colour = "framework" if "framework" in shown else shown[0] if len(others) > 1 and shown else None
         return Encoding(quantity, colour=colour) if len(others) < 4 else None
     if len(others) > 2:
         return None
-    few = [name for name in others if cases[name].nunique() <= MOST_COLOURS]
+    few = [name for name in others if cases[name].nunique() <= MAX_COLOURS]
     if others and not few:
         return Encoding(quantity)
     colour = "framework" if "framework" in few else few[0] if few else None
     facet = next((name for name in others if name != colour), None)
-    if facet and cases[facet].nunique() > MOST_FACETS:
+    if facet and cases[facet].nunique() > MAX_FACETS:
         return Encoding(quantity)
     return Encoding(quantity, x, colour, facet)
 
 
 def _fills(cases: pd.DataFrame, columns: list[str]) -> bool:
-    """Whether the cases make more than half of a grid of which each side has several values."""
+    """Return whether the cases fill more than half of a grid with several values on each side."""
     counts = [cases[name].nunique() for name in columns]
     return min(counts) > 1 and len(cases) == len(cases[columns].drop_duplicates()) > counts[0] * counts[1] / 2
 
 
 def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranked_by: Quantity) -> Encoding:
-    """`x=nodes,y=throughput,color=framework,facet=model`. Raises UserError for what is no such thing."""
+    """Return the encoding of `x=nodes,y=throughput,color=framework,facet=model`. Raise UserError if it is not valid."""
     given: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = (word.strip() for word in part.partition("="))
@@ -87,12 +90,12 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
             hint = "see the columns of --csv"
             raise UserError(f"no case has a value of {plain(column)}", where=f"--plot {key}=", hint=hint)
     names = cases[columns["x"]].dropna() if "x" in columns else pd.Series([])
-    if not is_numeric(names) and names.nunique() > MOST_NAMES:
-        what = f"'{given['x']}' has {names.nunique():,} values that are no numbers, and there is room for {MOST_NAMES}"
+    if not is_numeric(names) and names.nunique() > MAX_NAMES:
+        what = f"'{given['x']}' has {names.nunique():,} values that are not numbers, and there is room for {MAX_NAMES}"
         raise UserError(what, where="--plot x=", hint="without x=, each case has a row of its own")
     facets = cases[columns["facet"]].nunique() if "facet" in columns else 0
-    if facets > MOST_FACETS:
-        what = f"'{given['facet']}' has {facets:,} values, and there is room for {MOST_FACETS} charts"
+    if facets > MAX_FACETS:
+        what = f"'{given['facet']}' has {facets:,} values, and there is room for {MAX_FACETS} charts"
         raise UserError(what, where="--plot facet=", hint="put it on x= or color=")
     return Encoding(y, columns.get("x"), columns.get("color"), columns.get("facet"))
 
@@ -101,7 +104,7 @@ def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
     found = [each for column, each in quantities.items() if column == name or short_column(column) == name]
     if len(found) != 1:
         known = [*quantities, *map(short_column, quantities)]
-        raise UserError(f"'{name}' is no quantity of these cases", where="--plot y=", hint=nearest(name, known))
+        raise UserError(f"'{name}' is not a quantity of these cases", where="--plot y=", hint=nearest(name, known))
     return found[0]
 
 

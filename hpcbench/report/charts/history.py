@@ -1,4 +1,4 @@
-"""How the cases of an experiment did from sweep to sweep, with the changes marked and what changed beside them."""
+"""How the cases of an experiment did from sweep to sweep, with the changes marked and what else changed there."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hpcbench.report.charts.components import (
     slug,
     with_limits,
 )
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.terminal.history import History, line, notes, summary
 from hpcbench.report.text.bars import around
 from hpcbench.report.text.numbers import formatter
 
 NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end to its upper one
-MOST_TOLD = 4  # changes of a case whose words stand above it
+MAX_TOLD = 4  # changes of a case whose words stand above it
 _COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
 _DRAWN = [theme.RED, theme.GREEN, theme.QUIET]
 _LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
@@ -70,11 +70,11 @@ class _Period(NamedTuple):
         return [(time - self.begin).total_seconds() / whole for time in pd.to_datetime(times, utc=True)]
 
 
-def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
-    """A panel for each case, each with its own vertical axis, below each other over the same time.
+def draw(points: pd.DataFrame, quantity: Quantity, place: PlotSize) -> Any:
+    """Return one panel per case over a common time axis, each with its own vertical axis.
 
-    `points` are what analysis.history.history_points makes, those that have a level; `number` and `word` are known of
-    the first sweep after a change.
+    `points` are those of history.history_points with a level; `number` and `word` are known for the first sweep after a
+    change.
     """
     times = pd.to_datetime(points["started_at"], utc=True)
     period = _Period(times.min(), times.max())
@@ -92,13 +92,13 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: Place) -> Any:
     return alt.vconcat(*panels, spacing=look.text).resolve_scale(x="shared")
 
 
-def _width(place: Place) -> int:
+def _width(place: PlotSize) -> int:
     """Of what is between the axes."""
     return place.facet(1)[0] - _LOOKS[place.theme].right
 
 
 def _panel(
-    rows: pd.DataFrame, quantity: Quantity, period: _Period, place: Place, *, is_last: bool, is_only: bool
+    rows: pd.DataFrame, quantity: Quantity, period: _Period, place: PlotSize, *, is_last: bool, is_only: bool
 ) -> Any:
     axis = measure(quantity.title, quantity.unit, rows["value"])
     frame = _frame(rows, quantity, axis)
@@ -138,7 +138,7 @@ def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFram
     return told.assign(**limits, level=rows["level"] / axis.factor, segment=segment, shown=shown)
 
 
-def _x(period: _Period, place: Place, *, labels: bool) -> alt.X:
+def _x(period: _Period, place: PlotSize, *, labels: bool) -> alt.X:
     """Only the lowest panel says what all have in common."""
     title = "start of the sweep (UTC)" if labels else None
     ticks = 3 if place.theme == "paper" else 6
@@ -160,7 +160,7 @@ def _tooltip(quantity: Quantity, *, changes: bool) -> list[alt.Tooltip]:
     return [alt.Tooltip("number:Q", title="change"), alt.Tooltip("note:N", title="what"), *told] if changes else told
 
 
-def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: Place) -> Any:
+def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize) -> Any:
     """A line at each change, and its number above."""
     look, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
     marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
@@ -172,7 +172,7 @@ def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: Place) ->
     )
 
 
-def _lanes(parts: list[float], numbers: pd.Series[float], place: Place) -> list[int]:
+def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> list[int]:
     """How far above the panel each number stands, in pixels below 0, so that none covers another."""
     size = _LOOKS[place.theme].number
     ends: list[float] = []  # of what stands in each lane so far
@@ -186,7 +186,7 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: Place) -> list[
     return found
 
 
-def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: Place) -> dict[str, Any]:
+def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[str, Any]:
     """The name of the case, and in a file its changes: a page tells them beside the chart."""
     look = _LOOKS[place.theme]
     name = _wrapped(rows["label"].iloc[0], _LONGEST, look.text, place)
@@ -201,28 +201,28 @@ def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: Place) -> dict[str,
     return {"title": {**title, "dx": 0 if place.fluid else look.left + place.facet(1)[0] - place.width}}
 
 
-def _told(changes: pd.DataFrame, place: Place) -> list[str]:
+def _told(changes: pd.DataFrame, place: PlotSize) -> list[str]:
     """The latest ones."""
-    lines = [f"... and {len(changes) - MOST_TOLD} more before these"] if len(changes) > MOST_TOLD else []
-    for _, row in changes.tail(MOST_TOLD).iterrows():
+    lines = [f"... and {len(changes) - MAX_TOLD} more before these"] if len(changes) > MAX_TOLD else []
+    for _, row in changes.tail(MAX_TOLD).iterrows():
         text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
         lines += _wrapped(text, _LONGEST_NOTE, _LOOKS[place.theme].number, place)
     return lines
 
 
-def _wrapped(text: str, longest: int, size: int, place: Place) -> list[str]:
+def _wrapped(text: str, longest: int, size: int, place: PlotSize) -> list[str]:
     """In lines that have room."""
     return textwrap.wrap(
         shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
     )
 
 
-MOST_CASES = 8
-MOST_SWEEPS = 2000  # of a case, the latest: no screen has more pixels
+MAX_CASES = 8
+MAX_SWEEPS = 2000  # of a case, the latest: no screen has more pixels
 
 
 def figures_of_history(history: History) -> list[Figure]:
-    """One figure, or none where nothing was measured. Of more than MOST_CASES, those that changed most are drawn."""
+    """Return one figure, or none without measurements; at most MAX_CASES cases, those that changed most."""
     cases = _drawn(history)
     if not cases:
         return []
@@ -230,7 +230,7 @@ def figures_of_history(history: History) -> list[Figure]:
     words = {(shift.after.sweep, shift.case): shift.word for shift in history.shifts}
     found = [each for each in history.histories if each.case in cases]
     points = history_points(found, notes(history), history.labels)
-    points = points[points["level"].notna()].groupby("case", sort=False).tail(MOST_SWEEPS)
+    points = points[points["level"].notna()].groupby("case", sort=False).tail(MAX_SWEEPS)
     keys = pd.MultiIndex.from_frame(points[["sweep", "case"]])
     points = points.assign(number=keys.map(numbers), word=keys.map(words))
     title = f"{history.quantity.title.capitalize()} of {history.experiment} on {history.site}, sweep by sweep"
@@ -244,7 +244,7 @@ def _drawn(history: History) -> set[str]:
     most = {each.case: 0.0 for each in history.histories if each.compared}
     for shift in history.shifts:
         most[shift.case] = max(most[shift.case], abs(math.log(shift.ratio.estimate)))
-    return set(sorted(most, key=lambda case: -most[case])[:MOST_CASES])
+    return set(sorted(most, key=lambda case: -most[case])[:MAX_CASES])
 
 
 def _caption(history: History, cases: set[str]) -> str:
@@ -255,8 +255,8 @@ def _caption(history: History, cases: set[str]) -> str:
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
         said.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
-    if any(len(each.compared) > MOST_SWEEPS for each in history.histories):
-        said.append(f"The latest {MOST_SWEEPS:,} sweeps of each case are drawn.")
+    if any(len(each.compared) > MAX_SWEEPS for each in history.histories):
+        said.append(f"The latest {MAX_SWEEPS:,} sweeps of each case are drawn.")
     return " ".join(said)
 
 

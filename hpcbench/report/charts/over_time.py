@@ -10,13 +10,13 @@ import pandas as pd
 
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Measure, colour, in_order, measure, names, sized
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 
-MOST_REPETITIONS = 6
-MOST_PARTS = 16  # of machines
-MOST_LINES = 24
-MOST_POINTS = 3000  # in one chart
-MOST_WINDOWS = 1000
+MAX_REPETITIONS = 6
+MAX_PARTS = 16  # of machines
+MAX_LINES = 24
+MAX_POINTS = 3000  # in one chart
+MAX_WINDOWS = 1000
 _SHADES = (theme.QUIET, theme.YELLOW, theme.PURPLE, theme.CYAN)  # to be seen through, on white and on dark
 _DECIMALS = 4  # a tenth of a millisecond; nobody sees more
 _TIME = "time since the first sample (s)"
@@ -25,26 +25,26 @@ _REPETITION = "'repetition ' + datum.value"
 
 
 def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
-    """What `samples` draws of a frame: the first MOST_REPETITIONS repetitions."""
-    return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MOST_REPETITIONS])]
+    """Return the rows that `samples` draws: those of the first MAX_REPETITIONS repetitions."""
+    return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MAX_REPETITIONS])]
 
 
-def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
-    """Samples (`repetition`, `at_s`, `time_s`), a row for each repetition; shaded are the windows in which others
-    disturbed them (`repetition`, `start_s`, `end_s`, `causes`).
+def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
+    """Return a chart of samples (`repetition`, `at_s`, `time_s`), with a row per repetition and interference shaded.
 
-    Where there are very many, a point is the median of neighbours, and a line goes from the shortest to the longest.
+    `windows` with interference have `repetition`, `start_s`, `end_s`, `causes`. Of very many samples, a point is the
+    median of neighbours, and a line is their range.
     """
     frame = shown_samples(frame)
     axis = measure("time of a step", "s", frame["time_s"])
-    points = _ranges(frame, MOST_POINTS // frame["repetition"].nunique())
+    points = _ranges(frame, MAX_POINTS // frame["repetition"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]
     if points["low"].notna().any():
         layers.insert(0, _bars(points, axis))
     shaded = []
     if len(windows) and windows["repetition"].isin(points["colour"]).any():
-        shaded = [windows[windows["repetition"].isin(points["colour"])].head(MOST_WINDOWS)]
+        shaded = [windows[windows["repetition"].isin(points["colour"])].head(MAX_WINDOWS)]
         shaded = [each.set_axis(["colour", "x", "end", "causes"], axis=1) for each in shaded]
         layers = [_shades(shaded[0]["causes"]), *layers]
     drawn = pd.concat([points, *shaded]).round(_DECIMALS).astype({"colour": str})
@@ -52,9 +52,9 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: Place) -> Any:
 
 
 def is_thinned(frame: pd.DataFrame) -> bool:
-    """Whether a point of `samples` stands for several."""
+    """Return whether a point of `samples` stands for several samples."""
     counts = shown_samples(frame)["repetition"].value_counts()
-    return bool(counts.max() > MOST_POINTS // len(counts))
+    return bool(counts.max() > MAX_POINTS // len(counts))
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def _coloured(points: pd.DataFrame) -> alt.Color:
     return colour("repetition", points["colour"].astype(str), legend=False)
 
 
-def _dots(points: pd.DataFrame, axis: Measure, place: Place) -> Any:
+def _dots(points: pd.DataFrame, axis: Measure, place: PlotSize) -> Any:
     few = len(points) <= 20 * points["colour"].nunique()
     size = 60 if few else 12
     tooltip = [
@@ -115,7 +115,7 @@ def _shades(causes: pd.Series[str]) -> Any:
     )
 
 
-def _by_repetition(layers: Any, place: Place, repetitions: pd.Series[str]) -> Any:
+def _by_repetition(layers: Any, place: PlotSize, repetitions: pd.Series[str]) -> Any:
     """Below each other on equal scales, so that times can be compared from row to row."""
     rows = in_order(repetitions)
     if len(rows) == 1:
@@ -128,14 +128,15 @@ def _by_repetition(layers: Any, place: Place, repetitions: pd.Series[str]) -> An
 
 
 def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
-    """What `power` draws of a frame: the first MOST_PARTS parts, and the first repetitions up to MOST_LINES lines."""
+    """Return the rows that `power` draws: the first MAX_PARTS parts, and repetitions up to MAX_LINES lines."""
     parts = frame.groupby(["host", "part"], sort=False).ngroup()
-    most = min(MOST_REPETITIONS, MOST_LINES // min(MOST_PARTS, parts.nunique()))
-    return frame[(parts < MOST_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
+    most = min(MAX_REPETITIONS, MAX_LINES // min(MAX_PARTS, parts.nunique()))
+    return frame[(parts < MAX_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
 
 
-def power(frame: pd.DataFrame, place: Place) -> Any:
-    """Watts over time (`repetition`, `host`, `part`, `at_s`, `watts`): a line for each part and repetition."""
+def power(frame: pd.DataFrame, place: PlotSize) -> Any:
+    """Return a chart of watts over time (`repetition`, `host`, `part`, `at_s`, `watts`): a line per part and
+    repetition."""
     frame = shown_power(frame)
     several = frame["host"].nunique() > 1
     told = names(frame["host"] + " " + frame["part"] if several else frame["part"])
@@ -163,7 +164,7 @@ def power(frame: pd.DataFrame, place: Place) -> Any:
 
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The means of so many neighbours on a line that about MOST_POINTS points suffice for all of them."""
+    """The means of so many neighbours on a line that about MAX_POINTS points suffice for all of them."""
     line = ["repetition", "colour"]
-    neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MOST_POINTS)
+    neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

@@ -10,24 +10,24 @@ import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell, label
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.cases import best_first
 from hpcbench.report.charts.components import gradient, is_numeric, measured, shortened, sized, title_of
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
 
-MOST_AXES = 8
-MOST_CASES = 300
-_MOST_LABELS = 6  # on one axis
+MAX_AXES = 8
+MAX_CASES = 300
+_MAX_LABELS = 6  # on one axis
 _LONGEST = 16  # characters of a label
 
 
-def draw(work: Work, axes: list[str], quantity: Quantity, place: Place) -> Any:
-    """A line for each case through its value on each axis, the quantity last and as colour; the best one is thick."""
-    cases = best_first(work.cases, quantity).head(MOST_CASES)
+def draw(work: Workload, axes: list[str], quantity: Quantity, place: PlotSize) -> Any:
+    """Return parallel coordinates: a line per case, with the quantity last and as colour, and the best case thick."""
+    cases = best_first(work.cases, quantity).head(MAX_CASES)
     axis = measured(quantity, cases)
-    lines, texts = _on_axes(cases, axes[:MOST_AXES], quantity, axis.title)
+    lines, texts = _on_axes(cases, axes[:MAX_AXES], quantity, axis.title)
     lines["value"] = lines["case"].map(dict(enumerate(cases[quantity.column].astype(float) / axis.factor)))
     lines["name"] = lines["case"].map(dict(enumerate(label(case, work.shown) for _, case in cases.iterrows())))
     room = place.width // (1 + lines["axis"].nunique())
@@ -75,7 +75,7 @@ def _heights(values: pd.Series[Any], written: Callable[[Any], str]) -> tuple[lis
     numeric = is_numeric(values)
     distinct = sorted(values.unique()) if numeric else list(dict.fromkeys(values.map(cell)))
     places = {value: place / max(1, len(distinct) - 1) for place, value in enumerate(distinct)}
-    step = -(-len(distinct) // _MOST_LABELS)
+    step = -(-len(distinct) // _MAX_LABELS)
     labelled = {*distinct[::step], distinct[-1]} if step > 1 else set(distinct)
     labels = {place: shortened(written(value), _LONGEST) for value, place in places.items() if value in labelled}
     return [places[value] for value in (values if numeric else values.map(cell))], labels

@@ -10,10 +10,10 @@ import pandas as pd
 
 from hpcbench.analysis.cases.cost import ENERGY, ENERGY_DELAY
 from hpcbench.analysis.cases.labels import label, plain
-from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.cases.pareto import FRONT
 from hpcbench.analysis.cases.quantities import QUANTITIES, Quantity, price_of
-from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.roofline import Roofline, roofline
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.samples import TOO_MANY
@@ -24,27 +24,27 @@ from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
 from hpcbench.report.text.numbers import duration, percent
 
-MOST_WORKS = 4  # kinds of work with figures of their own
-MOST_TOLD = 10  # cases on a front
-FEWEST_SAMPLES = 20  # that show anything over time
+MAX_WORKS = 4  # workloads with figures of their own
+MAX_TOLD = 10  # cases on a front
+MIN_SAMPLES = 20  # that show anything over time
 _SHADED = f" Shaded: windows that others disturbed; with over {percent(TOO_MANY)} of them, a repetition is disturbed."
 _J_PER_ITEM = 3.6  # of a kWh for a million items
 OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
 
 
-def figures_of_resources(results: Results, observed: Observed) -> list[Figure]:
-    """Of each kind of work, as far as something is known."""
+def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
+    """Return the figures of power, samples over time and rooflines, for workloads with such data."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
-    works = enumerate(results.works[:MOST_WORKS], 1)
-    each = [figure for number, work in works for figure in _of_work(work, number)]
+    workloads = enumerate(results.workloads[:MAX_WORKS], 1)
+    each = [figure for number, work in workloads for figure in _of_work(work, number)]
     return [*each, *roofs, *_over_time(observed)]
 
 
-def _over_time(observed: Observed) -> Iterator[Figure]:
+def _over_time(observed: Observations) -> Iterator[Figure]:
     """Of the best case."""
     of = f": {observed.case}" if observed.case else ""
-    if len(observed.samples) >= FEWEST_SAMPLES:
+    if len(observed.samples) >= MIN_SAMPLES:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
         if over_time.is_thinned(observed.samples):
             caption = "The best case over time: a point is the median of neighbours, its line their range."
@@ -63,7 +63,7 @@ def _spread(values: pd.Series[float], written: Callable[[float], str]) -> str:
     return f"median {written(values.median())}, from {written(values.min())} to {written(values.max())}"
 
 
-def _of_work(work: Work, number: int) -> Iterator[Figure]:
+def _of_work(work: Workload, number: int) -> Iterator[Figure]:
     for quantity in (QUANTITIES[ENERGY], price_of(work.cases)):
         if work.cases["pareto"].notna().sum() > 1 and work.cases[quantity.column].notna().sum() > 1:
             yield _of_trade(work, quantity, number)
@@ -73,7 +73,7 @@ def _of_work(work: Work, number: int) -> Iterator[Figure]:
             yield from _of_energy(known, quantity, number)
 
 
-def _with_joules(work: Work) -> Work:
+def _with_joules(work: Workload) -> Workload:
     """With the energy of an item in joules."""
     kwh = (ENERGY, *interval_columns(ENERGY))
     joules = (OF_ITEM.column, *OF_ITEM.limits)
@@ -81,7 +81,7 @@ def _with_joules(work: Work) -> Work:
     return replace(work, cases=work.cases.assign(**told))
 
 
-def _of_energy(work: Work, quantity: Quantity, number: int) -> Iterator[Figure]:
+def _of_energy(work: Workload, quantity: Quantity, number: int) -> Iterator[Figure]:
     encoding = choose(work, quantity)
     if encoding:
         title = f"{quantity.title.capitalize()}{_of(work)}"
@@ -91,14 +91,14 @@ def _of_energy(work: Work, quantity: Quantity, number: int) -> Iterator[Figure]:
         yield Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
 
-def _of_trade(work: Work, quantity: Quantity, number: int) -> Figure:
+def _of_trade(work: Workload, quantity: Quantity, number: int) -> Figure:
     title = f"Time against {quantity.title.removesuffix(' of a million items')}{_of(work)}"
     front = work.cases[work.cases["pareto"] == FRONT]
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
     count = int(work.cases["pareto"].notna().sum())
     caption = f"{work.title}. {len(front)} of {count} cases are on the Pareto front of {what}: no other case "
     caption += "is better in one of these without being worse in another." + lacking(work, quantity)
-    told = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MOST_TOLD).iterrows())}."
+    told = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MAX_TOLD).iterrows())}."
     name = numbered(f"time-{quantity.title} {work.short_title}", number)
     return Figure(name, title, caption, told, partial(trade_off.draw, work, quantity))
 
@@ -124,5 +124,5 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     yield Figure("roofline", f"Roofline by {plain(by)}", caption, told, drawn)
 
 
-def _of(work: Work) -> str:
+def _of(work: Workload) -> str:
     return f": {work.short_title}" if work.short_title else ""

@@ -14,21 +14,23 @@ import pandas as pd
 from hpcbench.analysis.studies.roofline import Roofline
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import case_names, colour, measure, names, shape, sized
-from hpcbench.report.charts.encoding import MOST_POINTS
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.encoding import MAX_POINTS
+from hpcbench.report.charts.theme import PlotSize
 
-MOST_ROOFS = 6
+MAX_ROOFS = 6
 _POINTS = 50
 _ROOM = 4.0  # times the range of the points, on each side
 _FLOPS = "FLOP/s"
 
 
-def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: Place) -> Any:
-    """`by` is the column of the cases that colours tell; roofs are those that some case stands below. Of more cases
-    than have room, the closest to their roofs are drawn."""
+def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: PlotSize) -> Any:
+    """Return a roofline chart, with colours by the column `by` and the roofs above some case.
+
+    Of more cases than fit, those closest to their roofs are drawn.
+    """
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
-    points = points.nlargest(MOST_POINTS, "share_of_attainable") if len(points) > MOST_POINTS else points
-    roofs = _roofs(found.ceilings.head(MOST_ROOFS), points["intensity_flops_per_byte"])
+    points = points.nlargest(MAX_POINTS, "share_of_attainable") if len(points) > MAX_POINTS else points
+    roofs = _roofs(found.ceilings.head(MAX_ROOFS), points["intensity_flops_per_byte"])
     axis = measure(
         "achieved rate of one node or GPU", _FLOPS, pd.concat([points["flops_per_s"], roofs["value"]]), log=True
     )

@@ -10,14 +10,14 @@ import pandas as pd
 
 from hpcbench.analysis.studies.scaling import Scaling
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.components import MOST_TICKS, colour, known_limits, names, reach, shape, sized
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.components import MAX_TICKS, colour, known_limits, names, reach, shape, sized
+from hpcbench.report.charts.theme import PlotSize
 
 _CURVE_POINTS = 60
 
 
-def speedup(series: list[Scaling], place: Place) -> Any:
-    """Over the base case of each series, on logarithmic scales, where the ideal is a straight line."""
+def speedup(series: list[Scaling], place: PlotSize) -> Any:
+    """Return a chart of the speedup over the base case of each series on logarithmic axes, with the ideal lines."""
     frame = _points(series, "speedup")
     low, high = reach(frame["value"], frame["low"], frame["high"], is_log=True)
     most = max(high, float(_ideal(series)["value"].max()))
@@ -27,8 +27,8 @@ def speedup(series: list[Scaling], place: Place) -> Any:
     return sized(alt.layer(line, *_layers(frame, series, "speedup", y, _curves(series))), place)
 
 
-def efficiency(series: list[Scaling], place: Place) -> Any:
-    """The speedup over the ideal one; 1 is ideal."""
+def efficiency(series: list[Scaling], place: PlotSize) -> Any:
+    """Return a chart of the speedup over the ideal speedup; 1 is ideal."""
     frame = _points(series, "efficiency")
     _, high = reach(frame["value"], frame["low"], frame["high"], is_log=False)
     y = alt.Scale(domain=[0, max(1.05, high)])
@@ -82,7 +82,7 @@ def _curves(series: list[Scaling]) -> pd.DataFrame:
 
 def _x(frame: pd.DataFrame, series: list[Scaling]) -> alt.X:
     counts = sorted(set(frame["x"]))
-    ticks = alt.Axis(values=counts) if len(counts) <= MOST_TICKS else alt.Axis()
+    ticks = alt.Axis(values=counts) if len(counts) <= MAX_TICKS else alt.Axis()
     scale = alt.Scale(type="log", base=2, nice=False, padding=12)
     return alt.X("x:Q", title=series[0].unit, scale=scale, axis=ticks)
 

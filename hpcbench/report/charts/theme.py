@@ -1,8 +1,8 @@
-"""How charts look: colours that everybody can tell apart, in grey by shapes and dashes; sizes for their place.
+"""The look of charts: colours, shapes and dashes that all readers can tell apart, and sizes by place.
 
-Colours are Paul Tol's bright scheme ("Colour schemes", SRON technical note SRON/EPS/TN/09-002), made for readers who
-are colour-blind; what is ordered has the scale cividis (Nunez, Anderton and Renslow, 2018, PLOS ONE 13), whose
-lightness grows evenly. A framework has the same colour in every chart.
+Colours are Paul Tol's bright scheme ("Colour schemes", SRON technical note SRON/EPS/TN/09-002), which is safe for
+colour-blind readers. Ordered values have the scale cividis (Nunez, Anderton and Renslow, 2018, PLOS ONE 13), of evenly
+increasing lightness. A framework has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Theme = Literal["screen", "paper"]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where charts are to stand. Sizes are in pixels, of which a paper's PDF has 72 to the inch; `fluid` ones are as
-    wide as the page lets them be."""
+class PlotSize:
+    """The size of charts in a place, in pixels; 72 per inch in a PDF for papers. `fluid` ones have the width of the
+    page."""
 
     theme: Theme
     width: int  # of the whole picture, with its axes
@@ -51,24 +51,23 @@ class Place:
     titled: bool = True  # whether the picture itself has a title: a page and a paper have captions
 
     def facet(self, columns: int) -> tuple[int, int]:
-        """Width and height of each of several charts side by side."""
+        """Return width and height of each of several charts next to each other."""
         axis, gap = (54, 12) if self.theme == "paper" else (85, 20)
         return (self.width - axis - gap * (columns - 1)) // columns, self.height * 2 // 3
 
     @property
     def characters(self) -> int:
-        """About how many have room beside each other."""
+        """Return about how many characters fit in the width."""
         return int(self.width / (4.5 if self.theme == "paper" else 6.5))
 
 
-ON_PAGE = Place("screen", 760, 340, fluid=True, titled=False)
-AS_FILE = Place("screen", 720, 360)
-IN_PAPER = Place("paper", 240, 140, titled=False)  # 3.33 inches, the narrower one of ACM's and IEEE's columns
+ON_PAGE = PlotSize("screen", 760, 340, fluid=True, titled=False)
+AS_FILE = PlotSize("screen", 720, 360)
+IN_PAPER = PlotSize("paper", 240, 140, titled=False)  # 3.33 inches, the narrower one of ACM's and IEEE's columns
 
 
-def config(place: Place) -> dict[str, Any]:
-    """Vega-Lite's config for charts in such a place. Of those on the page, fonts, colours of text and the room for a
-    legend are the page's affair, which knows light from dark and how wide it is."""
+def config(place: PlotSize) -> dict[str, Any]:
+    """Return Vega-Lite's config for charts of such a size. The page sets fonts, text colours and legends itself."""
     return _marks(place.theme) if place.fluid else {**_marks(place.theme), **_words(place.theme)}
 
 

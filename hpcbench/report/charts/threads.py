@@ -1,4 +1,4 @@
-"""Threads in three ways: the time of each way in each context, and what one gains over another, with intervals."""
+"""Thread modes: the time of each mode in each context, and the gains between modes, with intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import times as ratio
-from hpcbench.analysis.studies.threads import GAINS, WAYS, Compared, overall
+from hpcbench.analysis.studies.threads import GAINS, MODES, ThreadContext, overall
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import (
     Figure,
@@ -26,43 +26,43 @@ from hpcbench.report.charts.components import (
     sized,
 )
 from hpcbench.report.charts.descriptions import capital
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.terminal.threads import NAMES
 from hpcbench.report.text.numbers import duration
 from hpcbench.report.text.ranking import header_of
 from hpcbench.util.text import plural
 
-MOST = 40  # contexts that have room below each other
+MAX_DRAWN = 40  # contexts that have room below each other
 
 
-def figures_of_threads(contexts: Sequence[Compared]) -> list[Figure]:
-    """The times of the ways, and the gains; none where there are no contexts."""
+def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
+    """Return the figures of times and gains of the modes; none without contexts."""
     if not contexts:
         return []
-    shown = contexts[:MOST]
-    left = f" The first {MOST} of {len(contexts):,} contexts." if len(contexts) > MOST else ""
+    shown = contexts[:MAX_DRAWN]
+    left = f" The first {MAX_DRAWN} of {len(contexts):,} contexts." if len(contexts) > MAX_DRAWN else ""
     said = [_overall(contexts, *pair) for pair in GAINS]
     told = " ".join(filter(None, said))
-    ways = ", ".join(NAMES[name] for name in WAYS if any(name in each.ways for each in contexts))
-    of_times = f"Medians over the repetitions with 95 % intervals. Ways of setting threads: {ways}. The best fixed "
-    of_times += "setting is told by the repetitions that did not choose it, where there are several." + left
-    of_gains = "The time of one way over that of another, with 95 % intervals: right of the line it is faster." + left
+    modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
+    of_times = f"Medians over the repetitions with 95 % intervals. Thread modes: {modes}. The best fixed "
+    of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
+    of_gains = "The time of one mode over that of another, with 95 % intervals: right of the line it is faster." + left
     return [
         Figure("threads-times", "Time of a step by threads", of_times, told, partial(times, shown)),
         Figure("threads-gains", "What threads gain", of_gains, told, partial(gains, shown)),
     ]
 
 
-def times(contexts: Sequence[Compared], place: Place) -> Any:
-    """A row for each context, a point for each way."""
-    rows = [(_label(each), name, each.ways[name].time_s) for name in WAYS for each in contexts if name in each.ways]
+def times(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
+    """Return a chart with a row per context and a point per mode."""
+    rows = [(_label(each), name, each.modes[name].time_s) for name in MODES for each in contexts if name in each.modes]
     axis = measure("time of a step", "s", [interval.estimate for *_, interval in rows])
     frame = _frame([(label, NAMES[name], interval) for label, name, interval in rows], axis, duration)
     return _rows(frame, axis, contexts, "threads", place)
 
 
-def gains(contexts: Sequence[Compared], place: Place) -> Any:
-    """A row for each context, a point for each gain; a line where nothing is gained."""
+def gains(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
+    """Return a chart with a row per context and a point per gain, and a line at 1."""
     rows = [
         (_label(each), f"{NAMES[faster]} over {NAMES[slower]}", each.gains[slower, faster])
         for slower, faster in GAINS
@@ -74,7 +74,7 @@ def gains(contexts: Sequence[Compared], place: Place) -> Any:
     return _rows(_frame(rows, axis, ratio), axis, contexts, "gain", place, line)
 
 
-def _overall(contexts: Sequence[Compared], slower: str, faster: str) -> str:
+def _overall(contexts: Sequence[ThreadContext], slower: str, faster: str) -> str:
     found = overall(contexts, slower, faster)
     if not found:
         return ""
@@ -82,7 +82,7 @@ def _overall(contexts: Sequence[Compared], slower: str, faster: str) -> str:
     return capital(f"{gain}, the median of {plural(found.contexts, 'context')}.")
 
 
-def _label(context: Compared) -> str:
+def _label(context: ThreadContext) -> str:
     return ", ".join(value for _, value in context.context) or "all cases"
 
 
@@ -105,7 +105,7 @@ def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: An
 
 
 def _rows(
-    frame: pd.DataFrame, axis: Measure, contexts: Sequence[Compared], title: str, place: Place, line: Any = None
+    frame: pd.DataFrame, axis: Measure, contexts: Sequence[ThreadContext], title: str, place: PlotSize, line: Any = None
 ) -> Any:
     """Points with intervals beside the names of the contexts, those of one context below each other."""
     domain, order = list(dict.fromkeys(frame["colour"])), list(dict.fromkeys(frame["name"]))

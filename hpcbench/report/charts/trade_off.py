@@ -11,11 +11,11 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import cell, varying
 from hpcbench.analysis.cases.pareto import FRONT, MAYBE
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Measure, case_names, measure, names, sized, with_limits
-from hpcbench.report.charts.encoding import MOST_POINTS
-from hpcbench.report.charts.theme import Place
+from hpcbench.report.charts.encoding import MAX_POINTS
+from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
 from hpcbench.report.text.ranking import header_of
 
@@ -26,11 +26,13 @@ _SHAPES = {"on the front": "circle", "off it only within noise": "diamond", "dom
 _LINES = 16  # of names that have room above each other
 
 
-def draw(work: Work, quantity: Quantity, place: Place) -> Any:
-    """The time of a million items against another quantity of them; left and below is better. Of more cases than have
-    room, those on the front and the best of the others are drawn."""
+def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
+    """Return the time of a million items against another quantity of them; the lower left is better.
+
+    Of more cases than fit, the front and the best of the others are drawn.
+    """
     cases = work.cases[work.cases[quantity.column].notna() & work.cases[THROUGHPUT.column].notna()]
-    cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MOST_POINTS)
+    cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MAX_POINTS)
     across = measure("time of a million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
     up = measure(quantity.title, quantity.unit, cases[quantity.column])
     frame = _frame(cases, work.shown, quantity, across, up)
@@ -68,7 +70,7 @@ def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
     return varying(cases[cases["pareto"] == FRONT], shown) or shown
 
 
-def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: Place) -> list[Any]:
+def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: PlotSize) -> list[Any]:
     """Beside their points, towards the middle of the chart, so that none is cut. An empty layer makes Vega warn."""
     middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
     sides: tuple[tuple[pd.DataFrame, Literal["left", "right"], int], ...] = (

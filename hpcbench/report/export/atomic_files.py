@@ -12,10 +12,7 @@ from hpcbench.errors import UserError
 
 
 def write_text(text: str, target: str) -> None:
-    """Text in UTF-8 to a file, or to stdout where `target` is `-`, whatever the encoding of a terminal is here.
-
-    Raises UserError where the file cannot be written.
-    """
+    """Write UTF-8 text to a file, or to stdout for `-`. Raise UserError if the file cannot be written."""
     if target == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
@@ -26,19 +23,16 @@ def write_text(text: str, target: str) -> None:
 
 
 def made_folder(folder: Path) -> None:
-    """Raises UserError where it cannot be made."""
+    """Create a folder. Raise UserError if it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"is no folder, and cannot be made: {error.strerror}", where=str(folder)) from error
+        raise UserError(f"is not a directory and cannot be created: {error.strerror}", where=str(folder)) from error
 
 
 @contextlib.contextmanager
 def replacing(target: str) -> Iterator[Path]:
-    """A name to write under; the file takes its own name only when it is whole.
-
-    Raises UserError where it cannot be written.
-    """
+    """Yield a path to write to, which becomes the file when it is complete. Raise UserError if it cannot be written."""
     path = Path(os.path.realpath(target))
     if path.is_dir():
         raise UserError("cannot be written: it is a folder", where=target)

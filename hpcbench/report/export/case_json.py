@@ -9,7 +9,7 @@ from hpcbench.report.terminal.case.view import CaseView
 
 
 def case_json(view: CaseView) -> str:
-    """The repetitions with the record that counts of each and those of all attempts, the oldest first; no NaN."""
+    """Return the repetitions of a case with their valid records and all attempts, oldest first, as JSON without NaN."""
     document = {
         "sweep": view.sweep.paths.name,
         "case": view.planned.case_id,

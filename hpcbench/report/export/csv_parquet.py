@@ -12,9 +12,9 @@ from hpcbench.util.text import printable
 
 
 def write_csv(frame: pd.DataFrame, target: str) -> None:
-    """CSV to a file, or to stdout where `target` is `-`; only a terminal gets it without control characters.
+    """Write CSV to a file, or to stdout for `-`; on a terminal without control characters.
 
-    Raises UserError where the file cannot be written.
+    Raise UserError if the file cannot be written.
     """
     if target == "-":
         shown = frame.rename(columns=printable).map(_printable) if sys.stdout.isatty() else frame
@@ -29,7 +29,7 @@ def _printable(cell: Any) -> Any:
 
 
 def write_parquet(frame: pd.DataFrame, target: str) -> None:
-    """Parquet to a file. Raises UserError where the file cannot be written."""
+    """Write Parquet to a file. Raise UserError if the file cannot be written."""
     plain = frame.copy()
     for name in plain.columns:  # a tag may hold a number here and a text there, which no column type does
         if plain[name].dtype == object and len({type(value) for value in plain[name].dropna()}) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 from hpcbench.report.charts.components import Figure, shortened
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, OF_PAGE, Place, Theme, config
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, OF_PAGE, PlotSize, Theme, config
 from hpcbench.report.export.atomic_files import made_folder, replacing
 from hpcbench.util.text import printable
 
@@ -22,8 +22,8 @@ _OF_COLOUR = ("category", "color", "fill", "range", "stroke", "value")  # keys o
 _LONGEST_TITLE, _LINE = 200, 80  # characters
 
 
-def specification(figure: Figure, place: Place) -> dict[str, Any]:
-    """The chart in Vega-Lite, with its config."""
+def specification(figure: Figure, place: PlotSize) -> dict[str, Any]:
+    """Return the chart as Vega-Lite with its config."""
     spec: dict[str, Any] = figure.draw(place).to_dict()
     spec["config"] = config(place)
     if not place.fluid:  # the page sees to it itself
@@ -57,7 +57,7 @@ def _in_legends(spec: Any) -> Iterator[str]:
 
 
 def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme: Theme) -> list[Path]:
-    """A file for each figure and format, named after the figure. Raises UserError where one cannot be written."""
+    """Write one file per figure and format, named after the figure. Raise UserError if one cannot be written."""
     place = PLACES[theme]
     made_folder(folder)
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {

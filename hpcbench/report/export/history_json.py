@@ -13,7 +13,7 @@ from hpcbench.report.terminal.history import History, history_table
 
 
 def history_json(history: History) -> str:
-    """The rule, one object for each change, the latest first, one for each sweep and case; null: not known."""
+    """Return rule, changes (latest first) and one object per sweep and case, as JSON; null is unknown."""
     document = {
         "experiment": history.experiment,
         "site": history.site,
@@ -43,5 +43,5 @@ def _change(history: History, shift: Shift) -> dict[str, Any]:
         "ratio_ci_low": shift.ratio.low,
         "ratio_ci_high": shift.ratio.high,
         "p_value": shift.p_value,
-        "beside": {name: {"before": old, "after": new} for name, (old, new) in shift.beside.items()},
+        "also_changed": {name: {"before": old, "after": new} for name, (old, new) in shift.also_changed.items()},
     }

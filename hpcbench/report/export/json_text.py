@@ -1,4 +1,4 @@
-"""JSON for programs: what it has no number for is null."""
+"""JSON for programs, with null for values that are missing, NaN or infinite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """With null for what is missing, not a number, or infinite."""
+    """Return a document as JSON, with null for values that are missing, NaN or infinite."""
     return json.dumps(_finite(document), indent=1, allow_nan=False) + "\n"
 
 

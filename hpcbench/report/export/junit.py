@@ -1,4 +1,4 @@
-"""A comparison as JUnit XML, which CI systems show as tests: one for each quantity of each case."""
+"""A comparison as JUnit XML, which CI systems show as tests: one per quantity and case."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 
 def junit(comparison: Comparison, candidates: list[str], metrics: Metrics, failing: Collection[str]) -> str:
-    """A failure where the verdict is one of `failing`; skipped, which is no pass, where there is no verdict.
+    """Return JUnit XML: a failure for verdicts in `failing`, skipped without a verdict.
 
-    And a failure of its own where nothing could be compared at all.
+    If nothing could be compared, there is one more test, which fails.
     """
     rows = comparison.rows
-    suite = ElementTree.Element("testsuite", name=f"{comparison.new} beside {comparison.base}")
+    suite = ElementTree.Element("testsuite", name=f"{comparison.new} compared to {comparison.base}")
     shown = telling_apart(rows, candidates)
     for _, row in rows.iterrows():
         _test(suite, row, shown, metrics, failing)
@@ -66,5 +66,5 @@ def _test(
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold, as a log may have them."""
+    """Return text without characters that XML does not allow."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.studies.best_case import answers
+from hpcbench.analysis.results import Results, Workload
+from hpcbench.analysis.studies.best_case import best_cases
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column
@@ -37,29 +37,29 @@ _OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
 
 
 def latex(results: Results, top: int) -> str:
-    r"""A `table` for each kind of work, the first `top` cases of each; needs `\usepackage{booktabs}`."""
+    r"""Return a LaTeX `table` per workload with the first `top` cases; it needs `\usepackage{booktabs}`."""
     tables = [_latex_table(work, columns, said) for work, columns, said in _tables(results, top)]
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
 def markdown(results: Results, top: int) -> str:
-    """A table for each kind of work, the first `top` cases of each, as GitHub and most wikis take it."""
+    """Return a Markdown table per workload with the first `top` cases."""
     return "\n".join(_markdown_table(work, columns, said) for work, columns, said in _tables(results, top))
 
 
 FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown": markdown}
 
 
-def _tables(results: Results, top: int) -> Iterator[tuple[Work, list[Column], str]]:
-    """Each kind of work with its columns and its answer; nothing is said where the quantity was not measured."""
-    found = answers(results)
-    for work in results.works:
+def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column], str]]:
+    """Yield each workload with its columns and its result; the result is empty if the quantity was not measured."""
+    found = best_cases(results)
+    for work in results.workloads:
         said = next((sentence(answer) for answer in found if answer.work is work), "")
         best = replace(work, cases=work.cases.head(top))
         yield work, columns_of(best, results.quantity, results.metrics), said
 
 
-def _latex_table(work: Work, columns: list[Column], said: str) -> str:
+def _latex_table(work: Workload, columns: list[Column], said: str) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
@@ -76,7 +76,7 @@ def _latex_table(work: Work, columns: list[Column], said: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(work: Work, columns: list[Column], said: str) -> str:
+def _markdown_table(work: Workload, columns: list[Column], said: str) -> str:
     lines = [
         f"**{_in_markdown(work.title)}**",
         "",
@@ -93,7 +93,7 @@ def _rows(columns: list[Column]) -> Iterator[tuple[str, ...]]:
 
 
 def _in_latex(text: str) -> str:
-    """What LaTeX would take for a command stands for itself; an interval has a dash between its limits."""
+    """Return text with LaTeX's special characters escaped, and en dashes between the limits of intervals."""
     escaped = "".join(_OF_LATEX.get(letter, letter) for letter in _one_line(text))
     return _DASHES.sub("-{}", escaped).replace(" - ", " -- ")
 

@@ -11,7 +11,7 @@ from hpcbench.status.progress import Progress, RunProgress
 
 
 def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
-    """All that `status` tells but the single repetitions."""
+    """Return the state of a sweep, without its runs."""
     end = status_summary.expected_end(progress, now)
     return {
         "sweep": progress.sweep.paths.name,
@@ -36,11 +36,12 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
 
 
 def as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
-    """All that `status` tells, and every repetition."""
+    """Return the state of a sweep with all runs."""
     return {**summary_as_json(progress, now), "runs": [run_as_json(run) for run in progress.runs]}
 
 
 def run_as_json(run: RunProgress) -> dict[str, Any]:
+    """Return the state of one run."""
     return {
         "job": run.job,
         "element": run.element,

@@ -1,4 +1,4 @@
-"""From results to what the page says of them."""
+"""The model of the report page, from the results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Results, Work
-from hpcbench.analysis.studies.best_case import Answer, answers, key_of
-from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, Finding, check
+from hpcbench.analysis.results import Results, Workload
+from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
+from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation
+from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED
 from hpcbench.report.charts import components
@@ -29,9 +30,9 @@ from hpcbench.report.text.ranking import columns_of
 from hpcbench.util.text import plural
 
 TOP = 10  # places of a ranking on the page
-MOST_WORKS = 12  # rankings
-MOST_FAILURES = 50  # kinds
-MOST_NAMED = 20  # cases of each
+MAX_WORKS = 12  # rankings
+MAX_FAILURES = 50  # kinds
+MAX_NAMED = 20  # cases of each
 OF_SEARCH = (
     "What follows is every measurement of the search, brief ones among them: what leads there has not been confirmed."
 )
@@ -39,7 +40,7 @@ OF_SEARCH = (
 
 @dataclass(frozen=True)
 class Origin:
-    """What the results cannot tell: where they come from, and how they are made again."""
+    """Where the results come from, and how to reproduce them."""
 
     sweeps: Sequence[str]  # in words, with their sites
     use: Sequence[str]  # what each sweep has used, in words
@@ -52,19 +53,22 @@ def page_of(
     figures: Iterable[components.Figure],
     insights: Sequence[str],
     origin: Origin,
-    found: Sequence[page_model.Answer] = (),
+    found: Sequence[page_model.Headline] = (),
 ) -> page_model.Page:
-    """The page, top to bottom. What searches have `found` are its answers: the best of all that they measured may be
-    another one, by luck or by a brief measurement."""
-    said = [] if found else answers(results)
+    """Return the page of a report.
+
+    The `found` results of searches are its headlines: the best of all measurements may be another case, by luck or by a
+    brief measurement.
+    """
+    said = [] if found else best_cases(results)
     cut = is_large(results)
     return page_model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        answers=tuple(found) or _answers(said, results),
+        headlines=tuple(found) or _headlines(said, results),
         notices=(*([OF_SEARCH] if found else []), *_notices(results)),
-        rankings=tuple(_ranking(work, said, results) for work in results.works[:MOST_WORKS]),
+        rankings=tuple(_ranking(work, said, results) for work in results.workloads[:MAX_WORKS]),
         insights=tuple(insights),
         figures=tuple(map(on_page, figures)),
         threads=threads_of(results),
@@ -73,35 +77,35 @@ def page_of(
         failures=tuple(_failures(results)),
         trust=_trust(results, origin.use),
         machines=tuple(_machines(results.repetitions)),
-        again=page_model.Again(tuple(origin.commands), _versions(results.repetitions)),
+        again=page_model.Reproduction(tuple(origin.commands), _versions(results.repetitions)),
     )
 
 
-def _answers(said: list[Answer], results: Results) -> tuple[page_model.Answer, ...]:
-    """What threads gain comes first, where they were set in several ways: that is what such a study asks."""
+def _headlines(said: list[BestCase], results: Results) -> tuple[page_model.Headline, ...]:
+    """Return the headlines; gains of thread modes come first, if there are several modes."""
     ways = tuple(gains(results))
-    of_threads = [page_model.Answer(ways[0], about="Threads by way", details=ways[1:])] if ways else []
-    several = len(results.works) > 1 or bool(of_threads)
-    return (*of_threads, *(_answer(each, several=several) for each in said))
+    of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
+    several = len(results.workloads) > 1 or bool(of_threads)
+    return (*of_threads, *(_headline(each, several=several) for each in said))
 
 
-def _answer(answer: Answer, *, several: bool) -> page_model.Answer:
+def _headline(answer: BestCase, *, several: bool) -> page_model.Headline:
     runs = f"{answer.cases:,} cases" if answer.cases > 1 else "1 case"
     rests = f"Of {runs}; the intervals are of 95 %, over {answer.runs} or more repetitions."
-    return page_model.Answer(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
+    return page_model.Headline(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
 
 
 def _notices(results: Results) -> Iterable[str]:
     if is_large(results):
         yield notice(results)
-    if len(results.works) > MOST_WORKS:
-        told = f"There are {len(results.works):,} kinds of work: rankings are of the first {MOST_WORKS}"
+    if len(results.workloads) > MAX_WORKS:
+        told = f"There are {len(results.workloads):,} workloads: rankings are of the first {MAX_WORKS}"
         yield f"{told}; the table has all."
-    if not results.works:
+    if not results.workloads:
         yield "No case was measured: the failures below say why."
 
 
-def _ranking(work: Work, said: list[Answer], results: Results) -> page_model.Ranking:
+def _ranking(work: Workload, said: list[BestCase], results: Results) -> page_model.Ranking:
     columns = columns_of(work, results.quantity, results.metrics)
     headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
     rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
@@ -109,7 +113,7 @@ def _ranking(work: Work, said: list[Answer], results: Results) -> page_model.Ran
     best = work.cases.head(TOP)
     standings = [_standing(case, place, answer) for place, (_, case) in enumerate(best.iterrows())]
     places = tuple(
-        page_model.Place(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
+        page_model.TableRow(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
     )
     left = len(work.cases) - TOP
     return page_model.Ranking(
@@ -118,7 +122,7 @@ def _ranking(work: Work, said: list[Answer], results: Results) -> page_model.Ran
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity) -> list[page_model.Bar | None]:
-    """The quantity itself, with its interval, as parts of the longest."""
+    """Return the quantity with its interval as fractions of the longest bar."""
     columns = [quantity.column, *quantity.limits]
     known = np.array([cases[name] if name in cases else [np.nan] * len(cases) for name in columns], dtype=np.float64).T
     finite = known[np.isfinite(known)]
@@ -133,7 +137,7 @@ def _bar(share: float, low: float, high: float) -> page_model.Bar | None:
     return page_model.Bar(share, max(low, 0.0), min(high, 1.0)) if low <= high else page_model.Bar(share)
 
 
-def _standing(case: pd.Series[Any], place: int, answer: Answer | None) -> page_model.Standing:
+def _standing(case: pd.Series[Any], place: int, answer: BestCase | None) -> page_model.Standing:
     if answer is None or pd.isna(case["time_median_s"]):
         return page_model.BEHIND
     if place == 0:
@@ -143,16 +147,16 @@ def _standing(case: pd.Series[Any], place: int, answer: Answer | None) -> page_m
 
 def _failures(results: Results) -> Iterable[page_model.Failure]:
     found = failures_of(results)
-    for failure in found[:MOST_FAILURES]:
-        named = failure.cases[:MOST_NAMED]
+    for failure in found[:MAX_FAILURES]:
+        named = failure.cases[:MAX_NAMED]
         yield page_model.Failure(failure.status, failure.error or "", len(failure.cases), named, failure.log or "")
-    more = found[MOST_FAILURES:]
+    more = found[MAX_FAILURES:]
     if more:
         count = sum(len(failure.cases) for failure in more)
         yield page_model.Failure("others", f"{plural(len(more), 'more reason')}; the file of --csv names each", count)
 
 
-def _trust(results: Results, use: Sequence[str]) -> page_model.Trust:
+def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     rows = results.repetitions
     completed = rows[rows["status"] == COMPLETED]
     disturbed = int((completed["interference"] == DISTURBED).sum())
@@ -165,17 +169,17 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.Trust:
     found = check(Evidence(results))
     rules = tuple(_rule(number, [each for each in found if each.rule == number]) for number in RULES)
     warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
-    return page_model.Trust(tuple(facts), rules, (*use, *warnings))
+    return page_model.DataQuality(tuple(facts), rules, (*use, *warnings))
 
 
-def _rule(number: int, broken: list[Finding]) -> page_model.RuleKept:
+def _rule(number: int, broken: list[RuleViolation]) -> page_model.RuleKept:
     rule = RULES[number]
     said = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
     return page_model.RuleKept(number, rule.name, not broken, said)
 
 
-def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.Machine]:
-    """One for each processor, with what runs of it differ in."""
+def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.System]:
+    """Yield a system per processor, with the values of what differs in it."""
     known = repetitions[repetitions["cpu_model"].notna()]
     for (site, processor), rows in known.groupby(["site", "cpu_model"], sort=False):
         told = {
@@ -186,7 +190,7 @@ def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.Machine]:
             "turbo": rows["cpu_turbo"],
         }
         facts = [page_model.Fact(name, _joined(values)) for name, values in told.items() if values.notna().any()]
-        yield page_model.Machine(f"{site}: {processor}", tuple(facts))
+        yield page_model.System(f"{site}: {processor}", tuple(facts))
 
 
 def _versions(repetitions: pd.DataFrame) -> tuple[page_model.Fact, ...]:

@@ -1,4 +1,4 @@
-"""A figure as the page has it: the chart in the page's own colours, and its words."""
+"""A figure of the page: the chart in the page's colours, and its texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpcbench.report.html import page_model
 
 
 def on_page(figure: components.Figure, *, wide: bool = False) -> page_model.Figure:
-    """Charts side by side are wide in any case."""
+    """Return a figure for the page. Facets are always wide."""
     spec = specification(figure, ON_PAGE)
     return page_model.Figure(
         figure.id, figure.title, figure.caption, figure.description, spec, wide=wide or "facet" in spec

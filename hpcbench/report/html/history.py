@@ -1,4 +1,4 @@
-"""The history of an experiment as a page: where it changed, the figure, the changes, and every value."""
+"""The page of a history: changes, the figure, and every value."""
 
 from __future__ import annotations
 
@@ -12,12 +12,21 @@ from hpcbench.analysis.studies.history import Shift
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
-from hpcbench.report.terminal.history import History, beside, columns, history_table, remarks, size, summary, title
+from hpcbench.report.terminal.history import (
+    History,
+    also_changed,
+    columns,
+    history_table,
+    remarks,
+    size,
+    summary,
+    title,
+)
 from hpcbench.util.text import plural
 
-MOST_ANSWERS = 6
-MOST_PLACES = 100  # changes, and cases
-MOST_ROWS = 5000  # of the table
+MAX_HEADLINES = 6
+MAX_PLACES = 100  # changes, and cases
+MAX_ROWS = 5000  # of the table
 _VALUES = ("value", "low", "high", "level")
 _TITLES = {
     "started_at": "started at (UTC)",
@@ -30,12 +39,12 @@ _HIDDEN = ("case", "quantity", "low", "high", "is_change", "disturbed", "error")
 
 
 def page_of_history(history: History, figures: Iterable[components.Figure], created_at: datetime) -> page_model.Page:
-    """The page, top to bottom."""
+    """Return the page of a history."""
     return page_model.Page(
         title=f"{history.experiment}: history",
         subtitle=(title(history),),
         created_at=created_at,
-        answers=tuple(_answers(history)),
+        headlines=tuple(_headlines(history)),
         notices=tuple(remarks(history)),
         figures=tuple(on_page(figure, wide=True) for figure in figures),
         aggregates=page_model.Aggregates("Changes and cases", _about(history), tuple(_tables(history)), "Changes"),
@@ -49,24 +58,24 @@ def _about(history: History) -> str:
     return f"{said} In brackets: the 95 % interval of the ratio." if history.shifts else said
 
 
-def _answers(history: History) -> Iterator[page_model.Answer]:
-    """The latest change of each case, then how many have none."""
+def _headlines(history: History) -> Iterator[page_model.Headline]:
+    """Yield the latest change of each case, then the number of cases without a change."""
     latest = history.latest_shifts
-    for case, shift in list(latest.items())[:MOST_ANSWERS]:
+    for case, shift in list(latest.items())[:MAX_HEADLINES]:
         since = f"{size(shift)} since {shift.after.started_at[:10]}"
-        yield page_model.Answer(since, about=history.labels[case], details=(f"Changed beside it: {_beside(shift)}.",))
-    if len(latest) > MOST_ANSWERS:
-        yield page_model.Answer(f"{plural(len(latest) - MOST_ANSWERS, 'more case')} changed: see the changes below")
+        yield page_model.Headline(since, about=history.labels[case], details=(f"Also changed: {_changed(shift)}.",))
+    if len(latest) > MAX_HEADLINES:
+        yield page_model.Headline(f"{plural(len(latest) - MAX_HEADLINES, 'more case')} changed: see the changes below")
     left = len(history.judged) - len(latest)
     if not history.judged:
-        yield page_model.Answer(_about(history))
+        yield page_model.Headline(_about(history))
     elif left:
         of = plural(left, "other case" if latest else "case")
-        yield page_model.Answer(f"No change in {plural(len(history.sweeps), 'sweep')} of {of}")
+        yield page_model.Headline(f"No change in {plural(len(history.sweeps), 'sweep')} of {of}")
 
 
-def _beside(shift: Shift) -> str:
-    return beside(shift) or "nothing that is recorded"
+def _changed(shift: Shift) -> str:
+    return also_changed(shift) or "nothing that is recorded"
 
 
 def _tables(history: History) -> Iterator[page_model.Ranking]:
@@ -76,19 +85,19 @@ def _tables(history: History) -> Iterator[page_model.Ranking]:
 
 
 def _changes(history: History) -> page_model.Ranking:
-    """The latest first, by the numbers of the figure."""
+    """Return the changes, latest first, with the numbers of the figure."""
     several = bool(history.shown)
-    titles = ("date", "first sweep after it", *["case"] * several, "change", "what changed beside it")
+    titles = ("date", "first sweep after it", *["case"] * several, "change", "also changed")
     headings = (page_model.Heading("number"), *(page_model.Heading(each, numeric=False) for each in titles))
     places = []
     for number, shift in reversed(history.numbered):
         when = shift.after.started_at[:10], shift.after.sweep
-        places.append((str(number), *when, *[history.labels[shift.case]] * several, size(shift), _beside(shift)))
+        places.append((str(number), *when, *[history.labels[shift.case]] * several, size(shift), _changed(shift)))
     return _ranking("Changes, the latest first", headings, places)
 
 
 def _cases(history: History) -> page_model.Ranking:
-    """As on a terminal."""
+    """Return the cases as on a terminal."""
     found = columns(history, len(history.histories), plain=False)
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
     return _ranking("Cases", headings, list(zip(*(each.cells for each in found), strict=True)))
@@ -97,18 +106,18 @@ def _cases(history: History) -> page_model.Ranking:
 def _ranking(
     name: str, headings: tuple[page_model.Heading, ...], cells: Sequence[tuple[str, ...]]
 ) -> page_model.Ranking:
-    left = len(cells) - MOST_PLACES
+    left = len(cells) - MAX_PLACES
     note = f"and {left:,} more, in the files of --csv and --json" if left > 0 else ""
-    return page_model.Ranking(name, headings, tuple(map(page_model.Place, cells[:MOST_PLACES])), note)
+    return page_model.Ranking(name, headings, tuple(map(page_model.TableRow, cells[:MAX_PLACES])), note)
 
 
 def _table(history: History) -> page_model.Table:
-    """The latest sweeps first."""
+    """Return the table of values, latest sweeps first."""
     frame = history_table(history).sort_values("started_at", ascending=False, kind="stable")
     hidden = {*_HIDDEN, *(["label"] if not history.shown else [])}
     told = tuple(_column(name, history.quantity, shown=name not in hidden) for name in map(str, frame))
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True).dt.strftime("%Y-%m-%d %H:%M:%S")
-    kept = frame.head(MOST_ROWS).astype(object)
+    kept = frame.head(MAX_ROWS).astype(object)
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     whole = len(rows) == len(frame)
     said = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"

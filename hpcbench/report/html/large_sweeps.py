@@ -1,4 +1,4 @@
-"""What is too large for a page: which cases its table keeps, and what all of them did by the values of their axes."""
+"""Pages of large sweeps: the cases in the table, and statistics of all cases by axis."""
 
 from __future__ import annotations
 
@@ -17,41 +17,42 @@ from hpcbench.report.text.numbers import formatter
 from hpcbench.report.text.ranking import header_of, heading
 from hpcbench.util.text import plural
 
-MOST_ROWS = 5000  # of the table
-MOST_TABLES = 12  # kinds of work with one
+MAX_ROWS = 5000  # of the table
+MAX_TABLES = 12  # workloads with one
 _COUNTS = ("cases", "measured", "failed or skipped")
 _ABOUT = (
     "Each case stands once below each axis. Quartiles are of the cases that were measured; an axis of very many values "
-    "is told by ranges of them. Bars end at the median, and their lines go from the lower quartile to the upper one."
+    "is shown in ranges. Bars end at the median, and their lines go from the lower quartile to the upper one."
 )
 
 
 def is_large(results: Results) -> bool:
-    return len(results.cases) > MOST_ROWS
+    """Return whether the table cannot have all cases."""
+    return len(results.cases) > MAX_ROWS
 
 
 def notice(results: Results) -> str:
-    told = f"There are {len(results.cases):,} cases: the table has the best {MOST_ROWS:,} of them, as many of each kind"
+    """Return the sentence on the cases that the table lacks."""
+    told = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
     return f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
-    """As many cases as the table has room for, in their order: the best ones of each kind of work, as many of each as
-    there are; what was not measured comes last."""
+    """Return the cases of the table, in order: the best of each workload, equally many; not measured ones last."""
     groups = work_groups(cases)
     places = cases.groupby(groups).cumcount().where(groups >= 0, len(cases))
-    return cases.loc[places.sort_values(kind="stable").index[:MOST_ROWS].sort_values()]
+    return cases.loc[places.sort_values(kind="stable").index[:MAX_ROWS].sort_values()]
 
 
 def aggregates_of(results: Results) -> page_model.Aggregates:
-    """A table for each kind of work, as far as there is room for them."""
-    found = aggregates(results)[:MOST_TABLES]
+    """Return a table per workload, at most MAX_TABLES."""
+    found = aggregates(results)[:MAX_TABLES]
     tables = tuple(_table(each) for each in found if each.levels)
     return page_model.Aggregates(f"All {len(results.cases):,} cases by axis", _ABOUT, tables)
 
 
 def _table(aggregate: Aggregate) -> page_model.Ranking:
-    work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, of no known kind of work: "
+    work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, of no known workload: "
     quantity = aggregate.quantity
     measured = ("best", "lower quartile", "median", "upper quartile")
     words = (*_COUNTS, *(f"{each} {heading(quantity)}" for each in measured))
@@ -66,8 +67,8 @@ def _table(aggregate: Aggregate) -> page_model.Ranking:
     return page_model.Ranking(f"{work}{plural(aggregate.cases, 'case')}", columns, places, bars=bars)
 
 
-def _places(levels: Sequence[Level], quantity: Quantity) -> list[page_model.Place]:
-    """Of one axis, which is named once. Bars are as parts of what is longest on it."""
+def _places(levels: Sequence[Level], quantity: Quantity) -> list[page_model.TableRow]:
+    """Return the rows of one axis, which is named once; bars are fractions of its longest one."""
     longest = max((level.high for level in levels if level.high is not None), default=math.nan)
     written = formatter(quantity)
     found = []
@@ -76,7 +77,7 @@ def _places(levels: Sequence[Level], quantity: Quantity) -> list[page_model.Plac
         values = (level.best, level.low, level.median, level.high)
         cells = ("-" if value is None else written(value) for value in values)
         axis = header_of(level.axis) if number == 0 else ""
-        found.append(page_model.Place((axis, level.value, *counts, *cells), _bar(level, longest)))
+        found.append(page_model.TableRow((axis, level.value, *counts, *cells), _bar(level, longest)))
     return found
 
 

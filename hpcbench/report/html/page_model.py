@@ -1,6 +1,6 @@
-"""What the report page says, before it is HTML: plain texts and numbers, in the order in which they are read.
+"""The content of the report page before rendering: texts and numbers in the order of the page.
 
-Texts are data and may hold anything; `hpcbench.report.html.render.render` makes the file of it.
+Texts are data and may contain anything; render.py escapes them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`about` is the kind of work, where the page answers for several; `text` has lines as a terminal shows them, with
-    commands among them."""
+class Headline:
+    """A result in a sentence. `about` is the workload, if there are several; `text` has the lines of a terminal."""
 
     sentence: str
     about: str = ""
@@ -33,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Bar:
-    """How long a bar is, and its interval, as parts (0 to 1) of the longest one with its interval."""
+    """A bar and its interval, as fractions (0 to 1) of the longest bar with its interval."""
 
     share: float
     low: float | None = None
@@ -41,8 +40,8 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A row of a ranking. The cells are ready to be read, as `duration` and `figure` of formats.py write them."""
+class TableRow:
+    """A row of a ranking, with formatted cells."""
 
     cells: tuple[str, ...]
     bar: Bar | None = None
@@ -51,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Heading:
-    """Of a column of a ranking; numbers stand on the right."""
+    """The heading of a column of a ranking; numbers are right-aligned."""
 
     title: str
     numeric: bool = True
@@ -59,19 +58,18 @@ class Heading:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Cases of equal work, best first; `note` says what is left out, as in `and 12 more, in the table below`."""
+    """Cases of one workload, best first; `note` says what is left out: `and 12 more, in the table below`."""
 
     title: str
     columns: tuple[Heading, ...]
-    places: tuple[Place, ...]
+    places: tuple[TableRow, ...]
     note: str = ""
     bars: str = "Bar with its 95 % interval"  # what they show, for who cannot see them
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What all cases did, where the table has only some of them: a place for each value of each axis; or other tables
-    of what the figures show. `name` is what the list of sections calls it."""
+    """Statistics of all cases by value of each axis, or tables for a figure. `name` is the name of the section."""
 
     title: str
     about: str
@@ -81,11 +79,11 @@ class Aggregates:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart: `spec` is Vega-Lite, as `altair.Chart.to_dict` gives it.
+    """A chart: `spec` is Vega-Lite, from `altair.Chart.to_dict`.
 
-    The page sets its width and its colours: a single or layered view fills the column, others scroll in their own box.
-    A colour that a spec has to name is one of the page, such as `var(--accent)`, so that it fits dark mode, too.
-    `description` says in words what the chart shows, for who cannot see it. `id` is a word of letters, digits and `-`.
+    The page sets width and colours: single and layered views fill the column, others scroll. Colours in a spec are
+    variables of the page, such as `var(--accent)`, for dark mode. `description` is the alternative text. `id` has
+    letters, digits and `-`.
     """
 
     id: str
@@ -98,7 +96,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Column:
-    """`key` is the name in the file of --csv; `unit` is of kind number, since the others write their own."""
+    """A column of the table: `key` is its name in the file of --csv; only columns of kind number have a `unit`."""
 
     key: str
     title: str
@@ -109,7 +107,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Raw values, one for each column; None is what is not known. `rows` are in the order first shown."""
+    """Raw values, one per column; None is unknown. `rows` are in the initial order."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
@@ -120,7 +118,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Failure:
-    """Cases that ended alike, skipped ones among them; `cases` are the first of the `count`, in words."""
+    """Cases that failed alike, or were skipped; `cases` are the labels of the first of the `count`."""
 
     status: str
     reason: str
@@ -131,13 +129,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Fact:
+    """A name with its value."""
+
     name: str
     value: str
 
 
 @dataclass(frozen=True)
 class RuleKept:
-    """One of the twelve rules, and how it is kept, or else what is lacking and what to do about it."""
+    """One of the twelve rules: how it is kept, or the violations and their remedies."""
 
     number: int
     name: str
@@ -146,39 +146,47 @@ class RuleKept:
 
 
 @dataclass(frozen=True)
-class Trust:
+class DataQuality:
+    """The quality of the data: counts, rules and warnings."""
+
     facts: tuple[Fact, ...] = ()
     rules: tuple[RuleKept, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Machine:
+class System:
+    """A system that was measured."""
+
     name: str
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
 class Command:
-    """A line of the shell that can be copied as it is, and what it does."""
+    """A shell command that can be copied, and what it does."""
 
     line: str
     comment: str
 
 
 @dataclass(frozen=True)
-class Again:
+class Reproduction:
+    """How to reproduce the results."""
+
     commands: tuple[Command, ...] = ()
     versions: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
 class Page:
+    """The report page, in the order of its fields."""
+
     title: str
     created_at: datetime
     table: Table
     subtitle: tuple[str, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    headlines: tuple[Headline, ...] = ()
     notices: tuple[str, ...] = ()  # what the reader has to know first, such as that rows stand for several cases
     rankings: tuple[Ranking, ...] = ()
     insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
@@ -186,6 +194,6 @@ class Page:
     threads: Aggregates | None = None
     aggregates: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
-    trust: Trust = field(default_factory=Trust)
-    machines: tuple[Machine, ...] = ()
-    again: Again = field(default_factory=Again)
+    trust: DataQuality = field(default_factory=DataQuality)
+    machines: tuple[System, ...] = ()
+    again: Reproduction = field(default_factory=Reproduction)

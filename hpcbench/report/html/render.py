@@ -1,7 +1,7 @@
-"""The report page as one HTML file: styles, scripts, charts and data inside, nothing from a network.
+"""The report page as one HTML file, with styles, scripts, charts and data inside and no network access.
 
-What comes from data is text: Jinja escapes it, the scripts set it as text content, and the page's Content Security
-Policy allows only the scripts and styles whose hashes it names, and no connection.
+Texts from data are escaped by Jinja or set as text content by scripts. The Content Security Policy of the page allows
+only the scripts and styles whose hashes it names, and no connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IN_SCRIPTS = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"
 
 
 def render(page: Page) -> str:
-    """The file's text, which depends on the page and the installed Vega only."""
+    """Return the HTML of a page; it depends only on the page and the installed Vega."""
     folder = shipped("templates") / "report"
     style = (folder / "page.css").read_text(encoding="utf-8")
     scripts = ["\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)]

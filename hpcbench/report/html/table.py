@@ -1,4 +1,4 @@
-"""The full table of cases for the page: every column, the telling ones shown first."""
+"""The full table of cases on the page: all columns, identifying ones first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT = re.compile("_ci_(low|high)$")
 
 
 def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:
-    """In the order of the ranking; columns that hold nothing are left out."""
+    """Return the table in the order of the ranking, without empty columns."""
     frame = cases.drop(columns="case_index").dropna(axis="columns", how="all")
     shown = {*results.shown, *SHOWN, results.quantity.column, *results.metrics}
     names = sorted(map(str, frame), key=lambda name: (name not in results.shown, name not in shown))

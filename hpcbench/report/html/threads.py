@@ -1,4 +1,4 @@
-"""Threads in three ways, as the page has them."""
+"""Thread modes on the page."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from hpcbench.report.html import page_model
 from hpcbench.report.terminal.threads import columns_of, sentences
 from hpcbench.util.text import plural
 
-MOST_CONTEXTS = 200
+MAX_CONTEXTS = 200
 
 
 def threads_of(results: Results) -> page_model.Aggregates | None:
-    """A table with a row for each context; None where threads were not set in several ways."""
+    """Return a table with a row per context; None without several thread modes."""
     contexts = results.thread_contexts
     if not contexts:
         return None
-    columns = columns_of(contexts[:MOST_CONTEXTS], results.guideline_test)
+    columns = columns_of(contexts[:MAX_CONTEXTS], results.guideline_test)
     headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
     rows = zip(*(column.cells for column in columns), strict=True)
-    left = len(contexts) - MOST_CONTEXTS
+    left = len(contexts) - MAX_CONTEXTS
     note = f"and {plural(left, 'more context')}" if left > 0 else ""
     table = page_model.Ranking(
-        plural(len(contexts), "context"), headings, tuple(page_model.Place(cells) for cells in rows), note
+        plural(len(contexts), "context"), headings, tuple(page_model.TableRow(cells) for cells in rows), note
     )
-    return page_model.Aggregates("Threads by way", " ".join(sentences(results)), (table,), "Threads")
+    return page_model.Aggregates("Threads by mode", " ".join(sentences(results)), (table,), "Threads")

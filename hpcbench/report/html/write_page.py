@@ -1,4 +1,4 @@
-"""Writing the report page: what the results cannot tell, and the file."""
+"""Writing the report page, with what the results do not include."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hpcbench.collect.resource_usage import used
 from hpcbench.report.charts.components import Figure
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.html.build_page import Origin, page_of
-from hpcbench.report.html.page_model import Answer, Command
+from hpcbench.report.html.page_model import Command, Headline
 from hpcbench.report.html.render import render
-from hpcbench.report.load.tuning_results import Told
+from hpcbench.report.load.tuning_results import TuningSummary
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
@@ -20,16 +20,20 @@ from hpcbench.submit.template import quoted
 
 
 def write_page(
-    results: Results, figures: Sequence[Figure], progresses: Sequence[Progress], searched: Sequence[Told], file: str
+    results: Results,
+    figures: Sequence[Figure],
+    progresses: Sequence[Progress],
+    searched: Sequence[TuningSummary],
+    file: str,
 ) -> None:
-    """Raises UserError where the file cannot be written."""
+    """Write the page. Raise UserError if the file cannot be written."""
     origin = Origin(
         tuple(_sweep_in_words(progress) for progress in progresses),
         tuple(use_in_words(used(progress)) for progress in progresses),
         tuple(command for progress in progresses for command in _again(progress)),
         datetime.datetime.now().astimezone(),
     )
-    found = [Answer(told.headline, about=told.title, text=told.text) for told in searched]
+    found = [Headline(told.headline, about=told.title, text=told.text) for told in searched]
     write_text(render(page_of(results, figures, insights(results), origin, found)), file)
 
 
@@ -40,11 +44,11 @@ def _sweep_in_words(progress: Progress) -> str:
 
 
 def _again(progress: Progress) -> Iterator[Command]:
-    """From a checkout of the same commit, or of a later one: what differs then is said."""
+    """Yield the commands that reproduce a sweep from a checkout of the same commit."""
     name, git = quoted(progress.sweep.paths.name), progress.sweep.description["git"] or {}
     if git.get("commit"):
-        yield Command(f"git checkout {quoted(git['commit'])}", "the workspace as it was")
-    yield Command(f"hpcbench sweep --from {name}", "the same cases again; warns of what is not as it was")
+        yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
+    yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
     yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
     if progress.to_do():
-        yield Command(f"hpcbench resume {name}", "what is missing or failed, and nothing else")
+        yield Command(f"hpcbench resume {name}", "only what is missing or failed")

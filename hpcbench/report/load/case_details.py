@@ -1,4 +1,4 @@
-"""What the figures of a report show of single cases and of machines: from records, timelines and checkups."""
+"""Data of single cases and machines for figures: from records, timelines and measured peaks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.markup import escape
 
 from hpcbench.analysis.cases.labels import label
-from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.results import Results
 from hpcbench.collect.power import power_over_time
 from hpcbench.collect.windows import disturbed_windows, samples_over_time
@@ -17,20 +17,20 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err
 
 
-def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observed:
-    """The best case of the first kind of work, repetition by repetition, and the peaks of all machines that are known.
+def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
+    """Return the samples and the power of the best case of the first workload, and all known peaks.
 
-    What cannot be read is left out, after a word on it where somebody could mend that.
+    Data that cannot be read are left out, with a warning.
     """
     peaks = read_peaks(workspace, lambda told: err.print(f"[yellow]warning:[/yellow] {escape(told)}", soft_wrap=True))
-    if not results.works:
-        return Observed(peaks=peaks)
-    work = results.works[0]
+    if not results.workloads:
+        return Observations(peaks=peaks)
+    work = results.workloads[0]
     case = work.cases.iloc[0]
     progress = next(progress for progress in progresses if progress.sweep.description["name"] == case["sweep"])
     runs = [run for run in progress.runs if run.planned.case_id == case["case"]]
     records = [run.record for run in sorted(runs, key=lambda run: run.planned.repetition) if run.record]
-    return Observed(
+    return Observations(
         label(case, work.shown),
         samples_over_time(records),
         disturbed_windows(records),

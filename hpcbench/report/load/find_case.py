@@ -12,15 +12,14 @@ from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.load.records import candidates
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 _PART = re.compile(r",(?=\w[\w.]*=)")  # a comma that a key follows: a value may hold others
 
 
 def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
-    """The row of the case that `words` name, in a table with a row for each: its id, the beginning of that, or
-    KEY=VALUE[,KEY=VALUE...], where a key is a column or a tag, and a value is written as reports do.
+    """Return the row of the case that `words` name: an id, its beginning, or KEY=VALUE[,KEY=VALUE...].
 
-    Raises UserError, which blames `where`, unless it is exactly one.
+    A key is a column or a tag, a value as reports write it. Raise UserError, located at `where`, unless it is one case.
     """
     rows = _with_values(cases, words, where) if "=" in words else _with_id(cases, words, where)
     if len(rows) == 1:
@@ -29,14 +28,14 @@ def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
 
 
 def any_of(cases: pd.DataFrame) -> str:
-    """A hint that names these cases, or the first of them, in words that find them."""
+    """Return a hint that lists these cases, or the first of them, in words that identify them."""
     shown = telling_apart(cases, candidates(cases))
     several_sweeps = cases["sweep"].nunique() > 1
     named = []
-    for _, case in cases.head(MOST_NAMED).iterrows():
+    for _, case in cases.head(MAX_NAMED).iterrows():
         name = f"sweep={case['sweep']},case={case['case']}" if several_sweeps else str(case["case"])
         named.append(f"{name} ({label(case, shown)})" if shown else name)
-    more = f"; and {len(cases) - MOST_NAMED:,} more" if len(cases) > MOST_NAMED else ""
+    more = f"; and {len(cases) - MAX_NAMED:,} more" if len(cases) > MAX_NAMED else ""
     return f"it could be {'; '.join(named)}{more}"
 
 
@@ -61,13 +60,13 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
         if not written.eq(value).any():
             among = "no case has" if found is cases else "none of the cases with the rest has"
             values = list(dict.fromkeys(written))
-            hint = _near(value, values) or f"it has {', '.join(values[:MOST_NAMED])}, ..."
+            hint = _near(value, values) or f"it has {', '.join(values[:MAX_NAMED])}, ..."
             raise UserError(f"{among} {key}={value}", where=where, hint=hint)
         found = found[written == value]
     return found.index
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    """A hint that names what is close to a word, or all, where these are few; empty where it would name too many."""
+    """Return a hint with names close to a word, or all if they are few; empty otherwise."""
     hint = nearest(word, known)
-    return hint if len(known) <= MOST_NAMED or hint.startswith("did you mean") else ""
+    return hint if len(known) <= MAX_NAMED or hint.startswith("did you mean") else ""

@@ -13,17 +13,17 @@ HIGHER, LOWER = "higher", "lower"
 
 
 def quantities_of(metrics: Mapping[str, MetricColumn]) -> dict[str, Quantity]:
-    """Metrics of commands, by their columns."""
+    """Return the metrics of commands as quantities, by column."""
     return {column: Quantity(column, each.name, each.unit, _more(each.better)) for column, each in metrics.items()}
 
 
 def named(
     asked: str, known: Mapping[str, Quantity], metrics: Mapping[str, Quantity], needed_by: str | None = "--metric"
 ) -> Quantity:
-    """The quantity that `asked` names, one of the known ones or a metric of commands, by its column or in short.
+    """Return the quantity that `asked` names by its column or short name.
 
-    `needed_by` is the option that has to know which way is better, if one has. Raises UserError for a name that is none
-    of them, or of several, and where nobody said which way is better.
+    `needed_by` is the option that needs to know which direction is better. Raise UserError if the name is unknown or
+    ambiguous, or if the direction is needed and unknown.
     """
     name, _, way = asked.partition(":")
     if all(metric.title != name for metric in metrics.values()):

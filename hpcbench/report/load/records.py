@@ -46,7 +46,7 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 
 def records_of(progress: Progress) -> list[Record]:
-    """The record of each repetition that counts, with what Slurm has counted of it and what the site charges for it."""
+    """Return the valid record of each repetition, with Slurm's energy and the site's prices."""
     energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
     charges = Charges(progress.sweep)
     records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
@@ -57,7 +57,7 @@ def records_of(progress: Progress) -> list[Record]:
 
 
 def record_of(sweep: Sweep, run: RunProgress) -> Record:
-    """The record of a repetition that counts; of one that has not ended, one in which nothing was measured."""
+    """Return the valid record of a repetition; a record without measurements if it has not ended."""
     return run.record or unfinished_record(sweep, run)
 
 
@@ -82,5 +82,5 @@ def _place(run: RunProgress) -> Element:
 
 
 def candidates(table: pd.DataFrame) -> list[str]:
-    """The columns that may tell the cases of a sweep apart."""
+    """Return the columns that may identify the cases of a sweep."""
     return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

@@ -25,8 +25,10 @@ from hpcbench.report.load.records import candidates
 def results_of(
     records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
 ) -> Results:
-    """The tables of these records, ranked; which sweeps among them are `searches` changes what is made of them. Raises
-    UserError for a metric or a base case that is not there."""
+    """Return the ranked tables of these records; `searches` are the sweeps that are tuning searches.
+
+    Raise UserError for an unknown metric or base case.
+    """
     repetitions = repetition_table(records)
     grouped = by_case(repetitions)
     replicates = Replicates(grouped)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from hpcbench.config.experiment import load_experiment
 from hpcbench.report.terminal.tuning import headline, lines
 from hpcbench.status.progress import Progress
-from hpcbench.submit.rerun import Again
+from hpcbench.submit.rerun import Rerun
 from hpcbench.tuning.objective import objective_of
 from hpcbench.tuning.result_file import read_results
 
 
-class Told(NamedTuple):
-    """What a search has found: of which kind of work, in a sentence, and line by line; of one that has not ended only
+class TuningSummary(NamedTuple):
+    """What a search has found: of which workload, in a sentence, and line by line; of one that has not ended only
     the sentence."""
 
     title: str
@@ -24,32 +24,32 @@ class Told(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The lines without the space before all of them."""
+        """Return the lines without their common indent."""
         return dedent("\n".join(self.lines))
 
 
 def searches(progresses: Sequence[Progress]) -> list[str]:
-    """The names of the searches among these sweeps."""
+    """Return the names of the searches among these sweeps."""
     return [progress.sweep.paths.name for progress in progresses if progress.sweep.tuning]
 
 
-def told_of_searches(progresses: Sequence[Progress]) -> Iterator[Told]:
-    """What each search among these sweeps has found, or that it has not ended."""
+def told_of_searches(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
+    """Yield the result of each search among these sweeps, or that it has not ended."""
     for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
         found = read_results(sweep.paths)
         if found is None:
             name = sweep.paths.name
-            yield Told("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
+            yield TuningSummary("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
             continue
-        experiment = load_experiment(Again.of(sweep.paths).document())
+        experiment = load_experiment(Rerun.of(sweep.paths).document())
         objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)
         for finding in found:
             title, *below = lines(finding, objective.quantity)
-            yield Told(title, headline(finding, objective.quantity), tuple(below))
+            yield TuningSummary(title, headline(finding, objective.quantity), tuple(below))
 
 
 def default_of_search(progresses: Sequence[Progress]) -> str | None:
-    """The case that a plain user gets, where the sweep is one search of one kind of work: what all is compared with."""
+    """Return the case of the framework defaults if the sweep is one search of one workload: the base case."""
     searches = [progress.sweep.paths for progress in progresses if progress.sweep.tuning]
     if len(progresses) != 1 or not searches:
         return None

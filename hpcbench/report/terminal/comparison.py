@@ -1,4 +1,4 @@
-"""A comparison of two sweeps on a terminal: worst first, one summary, plain text in a pipe."""
+"""A comparison of two sweeps on a terminal: worst first, with a summary; plain text in a pipe."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def print_comparison(
     top: int,
     console: Console,
 ) -> None:
-    """Print the first `top` comparisons, and as many of the doubts; `candidates` are what may tell the cases apart."""
+    """Print the first `top` comparisons, and as many without a verdict; `candidates` may identify cases."""
     rows = comparison.rows
     shown = telling_apart(rows, candidates)
-    console.print(Text(f"{comparison.new} (NEW) beside {comparison.base} (BASE)", style="italic"), soft_wrap=True)
+    console.print(Text(f"{comparison.new} (NEW) compared to {comparison.base} (BASE)", style="italic"), soft_wrap=True)
     compared = rows[rows["ratio"].notna()]
     if len(compared):
         _print_table(compared.head(top), shown, metrics, console)
@@ -50,7 +50,7 @@ def print_comparison(
 
 
 def summary(comparison: Comparison) -> str:
-    """In one line: how many comparisons came out how, and by which rule."""
+    """Return the counts of the verdicts and the rule, in one line."""
     counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
     tests = int(comparison.rows["p_value"].notna().sum())
@@ -59,7 +59,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
-    """`29.1 ms in BASE, 30.1 ms in NEW, ratio 1.034 (1.021 - 1.047)`, and the reason if there is one."""
+    """Return `29.1 ms in BASE, 30.1 ms in NEW, ratio 1.034 (1.021 - 1.047)`, and the reason if there is one."""
     if pd.isna(row["ratio"]):
         return str(row["reason"])
     base, new = (_written(row, name, metrics) for name in ("base_median", "new_median"))
@@ -69,7 +69,7 @@ def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
 
 
 def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
-    """The metric of this row, or the time."""
+    """Return the metric of a row, or the time."""
     return metrics.get(row["quantity"], TIME)
 
 

@@ -27,8 +27,8 @@ from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
 from hpcbench.util.console import out
 from hpcbench.util.text import plural, printable
 
-MOST_ROWS = 20
-MOST_COMMANDS = 20
+MAX_ROWS = 20
+MAX_COMMANDS = 20
 
 
 def show(
@@ -88,10 +88,10 @@ def _commands(cases: tuple[Case, ...]) -> None:
     if not commands:
         return
     out.print(f"\n[italic]{plural(len(commands), 'command')}[/italic]")
-    for command in commands[:MOST_COMMANDS]:
+    for command in commands[:MAX_COMMANDS]:
         out.print(Text(command), soft_wrap=True)
-    if len(commands) > MOST_COMMANDS:
-        out.print(f"... and {len(commands) - MOST_COMMANDS:,} more")
+    if len(commands) > MAX_COMMANDS:
+        out.print(f"... and {len(commands) - MAX_COMMANDS:,} more")
     out.print()
 
 
@@ -107,11 +107,11 @@ def _cases(plan: Plan) -> Table:
     table = Table(title=plural(len(plan.cases), "case"), title_justify="left", box=None, pad_edge=False)
     for name in ("case", *names):
         table.add_column(name, justify="right" if name != "case" else "left")
-    for case in plan.cases[:MOST_ROWS]:
+    for case in plan.cases[:MAX_ROWS]:
         values = {**case.parameters.model_dump(), **case.tags}
         table.add_row(case.id, *(escape(or_unset(values.get(name))) for name in names))
-    if len(plan.cases) > MOST_ROWS:
-        table.caption = f"... and {len(plan.cases) - MOST_ROWS} more"
+    if len(plan.cases) > MAX_ROWS:
+        table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"
     return table
 
 
@@ -139,13 +139,13 @@ def _jobs(plan: Plan) -> Table:
         "environment",
     ):
         table.add_column(name, justify="left" if name in ("job", "environment") else "right")
-    for job in jobs[:MOST_ROWS]:
+    for job in jobs[:MAX_ROWS]:
         r = job.resources
         sizes = (len(job.runs), len(job.packs))
         numbers = (r.nodes, job.width * r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
         table.add_row(job.name, *map(str, sizes + numbers), job.time, r.environment)
-    if len(jobs) > MOST_ROWS:
-        table.caption = f"... and {len(jobs) - MOST_ROWS} more"
+    if len(jobs) > MAX_ROWS:
+        table.caption = f"... and {len(jobs) - MAX_ROWS} more"
     return table
 
 

@@ -1,4 +1,4 @@
-"""The history of an experiment on a terminal and as a table: a row for each case, a line for each change."""
+"""A history on a terminal and as a table: one row per case, one line per change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.stats.change_points import FEWEST, LEVEL
+from hpcbench.analysis.stats.change_points import LEVEL, MIN_VALUES
 from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SLOWER
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets
@@ -37,7 +37,7 @@ _COMMIT = 10  # characters that tell one from another
 
 @dataclass(frozen=True)
 class History:
-    """All that is told of an experiment: `cases` has a row for each case, whose columns `shown` tell them apart."""
+    """The history of an experiment: `cases` has a row per case, identified by the columns `shown`."""
 
     experiment: str
     site: str
@@ -50,23 +50,23 @@ class History:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The cases in words; nothing where there is only one."""
+        """Return the labels of the cases; empty if there is only one case."""
         rows = self.cases.iterrows()
         return {row["case"]: label(row, self.shown) if self.shown else "" for _, row in rows}
 
     @property
     def gone(self) -> list[str]:
-        """Cases that the latest sweep has not."""
+        """Return the cases that the latest sweep lacks."""
         return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
 
     @property
     def judged(self) -> list[str]:
-        """Cases long enough to look for changes."""
-        return [each.case for each in self.histories if len(each.compared) >= FEWEST and each.has_ratios]
+        """Return the cases with enough values for change points."""
+        return [each.case for each in self.histories if len(each.compared) >= MIN_VALUES and each.has_ratios]
 
     @property
     def latest_shifts(self) -> dict[str, Shift]:
-        """The latest change of each case that has one, the latest first."""
+        """Return the latest change of each case that has one, latest first."""
         latest: dict[str, Shift] = {}
         for shift in self.shifts:
             latest.setdefault(shift.case, shift)
@@ -74,18 +74,18 @@ class History:
 
     @property
     def numbered(self) -> list[tuple[int, Shift]]:
-        """The changes from 1 on, the oldest first: what a plot marks them by."""
+        """Return the changes with their numbers in plots: from 1, oldest first."""
         return list(enumerate(sorted(self.shifts, key=lambda shift: shift.after.started_at), 1))
 
     @property
     def got_worse(self) -> list[Shift]:
-        """The latest change of each case of the latest sweep, where that made it worse."""
+        """Return the latest change of each case of the latest sweep, if it made it worse."""
         gone = set(self.gone)
         return [each for case, each in self.latest_shifts.items() if case not in gone and each.word in (SLOWER, WORSE)]
 
 
 def print_history(history: History, top: int, console: Console) -> None:
-    """Print the first `top` cases, the latest `top` changes, and what else to know."""
+    """Print the first `top` cases, the latest `top` changes, and remarks."""
     console.print(Text(title(history), style="italic"), soft_wrap=True)
     console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
     say_more(len(history.histories) - top, console, "--csv", "case")
@@ -98,14 +98,14 @@ def print_history(history: History, top: int, console: Console) -> None:
 
 
 def title(history: History) -> str:
-    """Of what, where, how long, and which quantity."""
+    """Return experiment, site, number of sweeps, first date and quantity."""
     sweeps = plural(len(history.sweeps), "sweep")
     begin = min(each.points[0].started_at for each in history.histories)[:10]
     return f"{history.experiment} on {history.site}: {sweeps} from {begin} on, {heading(history.quantity)}"
 
 
 def columns(history: History, top: int, *, plain: bool) -> list[Column]:
-    """What tells the cases apart, and of those that did the same work the first value, the latest and the trend."""
+    """Return the columns that identify the cases, and first value, latest value and trend of their workload."""
     written = formatter(history.quantity)
     shown = history.histories[:top]
     known = [[point.value for point in each.compared if point.value is not None] for each in shown]
@@ -129,15 +129,15 @@ def _trend(values: list[float], *, plain: bool) -> str:
 
 
 def line(history: History, shift: Shift) -> Text:
-    """A change: since when, of which case, how large, and what is beside it."""
+    """Return a change in a line: date, case, size, and what else changed."""
     name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
     text = Text(f"{shift.after.started_at[:10]} {name}: ")
     text.append(size(shift), style=_STYLES.get(shift.word, ""))
-    return text.append(f"; beside it: {beside(shift)}" if shift.beside else "")
+    return text.append(f"; also changed: {also_changed(shift)}" if shift.also_changed else "")
 
 
 def size(shift: Shift) -> str:
-    """`1.12x [1.10, 1.14] slower`, or of a metric `1.12x [1.10, 1.14] as much, worse`: the limits are of 95 %."""
+    """Return `1.12x [1.10, 1.14] slower`, or for a metric `1.12x [1.10, 1.14] as much, worse`, with the 95 % CI."""
     ratio = Interval(*shift.ratio[:3])
     if shift.word not in (SLOWER, FASTER):
         return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
@@ -146,9 +146,11 @@ def size(shift: Shift) -> str:
     return f"{in_brackets(ratio)} {shift.word}"
 
 
-def beside(shift: Shift) -> str:
-    """`torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
-    return ", ".join(f"{name} {_short(name, old)} -> {_short(name, new)}" for name, (old, new) in shift.beside.items())
+def also_changed(shift: Shift) -> str:
+    """Return `torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
+    return ", ".join(
+        f"{name} {_short(name, old)} -> {_short(name, new)}" for name, (old, new) in shift.also_changed.items()
+    )
 
 
 def _short(name: str, value: str) -> str:
@@ -156,17 +158,17 @@ def _short(name: str, value: str) -> str:
 
 
 def note(shift: Shift) -> str:
-    """What a plot says at a change."""
-    return f"{size(shift)}; {beside(shift)}" if shift.beside else size(shift)
+    """Return the text of a change in a plot."""
+    return f"{size(shift)}; {also_changed(shift)}" if shift.also_changed else size(shift)
 
 
 def notes(history: History) -> dict[tuple[str, str], str]:
-    """By the first sweep after a change, and its case."""
+    """Return the notes by first sweep after a change, and case."""
     return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
 
 
 def remarks(history: History) -> list[str]:
-    """What is not compared, and why."""
+    """Return what is not compared, with reasons."""
     said = []
     for each in history.histories:
         last, name = each.points[-1], history.labels[each.case] or history.experiment
@@ -177,7 +179,7 @@ def remarks(history: History) -> list[str]:
                 f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
             )
         if not each.has_ratios:
-            said.append(f"no changes are looked for of {name}: a value is not above 0, so that there is no ratio")
+            said.append(f"no changes are looked for of {name}: a value is 0 or less, so there is no ratio")
     if history.gone:
         names = ", ".join(history.labels[case] for case in history.gone)
         said.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
@@ -185,17 +187,17 @@ def remarks(history: History) -> list[str]:
 
 
 def summary(history: History) -> str:
-    """In one line: how many changes were found, and by which rule."""
+    """Return the number of changes and the rule, in one line."""
     judged = len(history.judged)
     if not judged:
-        return f"too few sweeps to tell a change from noise: it takes {FEWEST} of a case"
+        return f"too few sweeps to tell a change from noise: it takes {MIN_VALUES} of a case"
     count = len(history.shifts)
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"
 
 
 def history_table(history: History) -> pd.DataFrame:
-    """A row for each sweep and case: the points of the plot, and how each came about."""
+    """Return a row per sweep and case: the points of the plot, and their repetitions and status."""
     frame = history_points(history.histories, notes(history), history.labels)
     more: list[dict[str, Any]] = [_more(point) for each in history.histories for point in each.points]
     frame.insert(4, "quantity", history.quantity.column)

@@ -17,9 +17,9 @@ from hpcbench.report.terminal import status_summary
 from hpcbench.slurm import reasons, states
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 
-MOST_VALUES = 8  # of an axis
-MOST_REASONS = 6
-MOST_FAILURES = 5
+MAX_VALUES = 8  # of an axis
+MAX_REASONS = 6
+MAX_FAILURES = 5
 UNBOUNDED = 1000  # lines
 _BAR = 30  # characters
 
@@ -46,20 +46,20 @@ class Section(NamedTuple):
     title: int = 0
 
     def rows(self, shown: int) -> int:
-        """With a row for the title, where it has one, and one for what is left out."""
+        """Return the rows of a section, with one for its title and one for what is left out."""
         return self.title + shown * self.cost + (shown < self.entries) if shown else 0
 
 
 def view(progress: Progress, now: datetime.datetime, footer: str = "", rows: int = UNBOUNDED) -> Group:
-    """The state of a sweep in at most this many rows: counts, nodes, expected end, axes, reasons, failures."""
+    """Return the state of a sweep in at most `rows` rows: counts, nodes, expected end, axes, reasons, failures."""
     axes = status_summary.by_axis(progress)
     waiting = status_summary.waiting(progress.runs)
     failed = status_summary.failures(progress.runs)[::-1]
     head = _head(progress, now)
     sections = [
-        Section(len(waiting), MOST_REASONS, cost=2, title=1),
-        Section(len(failed), MOST_FAILURES, cost=2, title=1),
-        *(Section(len(values), MOST_VALUES) for values in axes.values()),
+        Section(len(waiting), MAX_REASONS, cost=2, title=1),
+        Section(len(failed), MAX_FAILURES, cost=2, title=1),
+        *(Section(len(values), MAX_VALUES) for values in axes.values()),
     ]
     of_reasons, of_failures, *of_axes = shares(sections, rows - len(head) - bool(axes) - bool(footer))
     parts = [*map(_line, head)]
@@ -73,7 +73,7 @@ def view(progress: Progress, now: datetime.datetime, footer: str = "", rows: int
 
 
 def shares(sections: Sequence[Section], rows: int) -> list[int]:
-    """How many entries of each section are shown: by turns one more of each, while there are rows."""
+    """Return how many entries of each section are shown: one more each in turn, while there are rows."""
     shown = [0] * len(sections)
     while True:
         before = list(shown)
@@ -87,12 +87,12 @@ def shares(sections: Sequence[Section], rows: int) -> list[int]:
 
 
 def counted(counts: dict[str, int]) -> str:
-    """`7,000 pending, 1 running`."""
+    """Return `7,000 pending, 1 running`."""
     return ", ".join(f"{count:,} {state}" for state, count in counts.items())
 
 
 def nodes_in_words(runs: Sequence[RunProgress]) -> str:
-    """`n[1-3] (2 each), n4`; empty where nothing runs, or nobody knows where."""
+    """Return `n[1-3] (2 each), n4`; empty if nothing runs, or the nodes are unknown."""
     return ", ".join(
         nodes if count == 1 else f"{nodes} ({count}{' each' if ',' in nodes or '[' in nodes else ''})"
         for count, nodes in status_summary.running_on(runs).items()
@@ -100,7 +100,7 @@ def nodes_in_words(runs: Sequence[RunProgress]) -> str:
 
 
 def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
-    """`Sun 16:40, in 2 h 31 min`; empty where that cannot be known. What is not submitted is no part of it."""
+    """Return `Sun 16:40, in 2 h 31 min`; empty if it is unknown. Jobs that are not submitted do not count."""
     end = status_summary.expected_end(progress, now)
     if end is None:
         return ""
@@ -111,7 +111,7 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
 
 
 def follow_on_in_words(progress: Progress) -> str:
-    """Which job submits what did not fit into the queue, or why it does not start; empty where there is none."""
+    """Return the continuation job that submits the rest, or why it does not start; empty without one."""
     told = {"": "submits what is left"}
     return "; ".join(
         f"job {job} {told.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
@@ -119,14 +119,14 @@ def follow_on_in_words(progress: Progress) -> str:
 
 
 def tried_again_in_words(progress: Progress) -> str:
-    """`3 times, after 2 node_failure, 1 disturbed`; empty where every attempt counts."""
+    """Return `3 times, after 2 node_failure, 1 disturbed`; empty if every attempt counts."""
     earlier = status_summary.tried_again(progress.runs)
     times = sum(earlier.values())
     return f"{times:,} time{'s' * (times != 1)}, after {counted(earlier)}" if earlier else ""
 
 
 def length(seconds: float) -> str:
-    """A time span in whole minutes, or hours, or days: `under a minute`, `5 min`, `2 h 31 min`, `3 d 4 h`."""
+    """Return a time span in minutes, hours or days: `under a minute`, `5 min`, `2 h 31 min`, `3 d 4 h`."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return "under a minute"
@@ -138,13 +138,13 @@ def length(seconds: float) -> str:
 
 
 def failure(progress: Progress, run: RunProgress) -> Text:
-    """What failed and how, in one line."""
+    """Return a failure in one line."""
     what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'nothing is known of it'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
 
 def plain(text: str) -> str:
-    """One line without control characters: nothing that a program printed may move the cursor."""
+    """Return text in one line without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -1,4 +1,4 @@
-"""Repetitions of a sweep by state and reason, each group with the elements of jobs that it is of."""
+"""Repetitions of a sweep by state and reason, with their array elements."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from hpcbench.slurm import node_list, reasons
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.util.text import plural
 
-MOST_GROUPS = 5  # of one state
-MOST_JOBS = 3
+MAX_GROUPS = 5  # of one state
+MAX_JOBS = 3
 LONGEST = 30  # characters of the elements of a job
 
 
 def lines(progress: Progress) -> list[Text]:
-    """A line for each group, and lines for its jobs and what to do; the small ones of many left out."""
+    """Return lines per group, for its jobs and remedies; the smallest of many groups are left out."""
     told = []
     for state, by_reason in groups(progress).items():
         largest = sorted(by_reason.items(), key=lambda group: -len(group[1]))
-        for reason, runs in largest[:MOST_GROUPS]:
+        for reason, runs in largest[:MAX_GROUPS]:
             told += _group(state, reason, runs)
-        if len(largest) > MOST_GROUPS:
-            rest = sum(len(runs) for _, runs in largest[MOST_GROUPS:])
+        if len(largest) > MAX_GROUPS:
+            rest = sum(len(runs) for _, runs in largest[MAX_GROUPS:])
             told.append(Text(f"... and {rest:,} more {state}, for other reasons: --json tells them all", style="dim"))
     return told
 
 
 def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
-    """Repetitions by state, in the order of the states, and by reason."""
+    """Return repetitions by state, in the order of the states, and reason."""
     found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
     for run in progress.runs:
         found.setdefault(run.state, {}).setdefault(run.reason, []).append(run)
@@ -48,7 +48,7 @@ def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
 
 
 def elements_in_words(runs: Sequence[RunProgress]) -> str:
-    """`12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`: what Slurm knows as scancel takes it."""
+    """Return `12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`, as scancel takes it."""
     jobs: dict[tuple[str, str | None], set[int]] = {}
     for run in runs:
         number = run.index if run.slurm_id and run.index is not None else run.element
@@ -57,9 +57,9 @@ def elements_in_words(runs: Sequence[RunProgress]) -> str:
         f"{slurm_id}_[{_cut(ranges.compact(numbers))}] ({job})"
         if slurm_id
         else f"elements {_cut(ranges.compact(numbers))} of {job}"
-        for (job, slurm_id), numbers in list(jobs.items())[:MOST_JOBS]
+        for (job, slurm_id), numbers in list(jobs.items())[:MAX_JOBS]
     ]
-    more = len(jobs) - MOST_JOBS
+    more = len(jobs) - MAX_JOBS
     return "; ".join([*told, *([f"and {plural(more, 'more job')}"] if more > 0 else [])])
 
 

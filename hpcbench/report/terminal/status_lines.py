@@ -1,4 +1,4 @@
-"""How far a sweep is, in a pipe or a log: a line for each change, and one for each failure as it comes."""
+"""The state of a sweep in a pipe or a log: a line per change, and one per failure when it occurs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from hpcbench.slurm import reasons
 from hpcbench.status.progress import Progress
 from hpcbench.util.text import plural
 
-MOST_FAILURES = 10  # of one answer
+MAX_FAILURES = 10  # of one answer
 T = TypeVar("T", bound=Hashable)
 
 
 class Lines:
-    """Tells of each state of a sweep what it did not tell before."""
+    """The lines that were printed, to print only news."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._told: set[Hashable] = set()
 
     def news(self, progress: Progress, now: datetime.datetime) -> list[Text]:
-        """The lines to print."""
+        """Return the new lines for a state."""
         lines = []
         counts = progress.counts()
         if counts != self._counts:
@@ -43,11 +43,11 @@ class Lines:
         failed = {status_summary.attempt_of(run): run for run in status_summary.failures(progress.runs)}
         new = [failed[attempt] for attempt in self._new(failed)]
         lines = []
-        for run in new[:MOST_FAILURES]:
+        for run in new[:MAX_FAILURES]:
             log = status_summary.log_of(progress.sweep, run)
             lines.append(failure(progress, run).append(f" (log: {log})" if log else ""))
-        if len(new) > MOST_FAILURES:
-            more = plural(len(new) - MOST_FAILURES, "more failure")
+        if len(new) > MAX_FAILURES:
+            more = plural(len(new) - MAX_FAILURES, "more failure")
             lines.append(Text(f"... and {more}: hpcbench status {progress.sweep.paths.name}"))
         return lines
 

@@ -28,11 +28,12 @@ class AxisValue:
 
     @property
     def done(self) -> bool:
+        """Return how many repetitions have ended."""
         return self.states.keys() <= {status.COMPLETED}
 
 
 def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
-    """The values of each axis that has several, in the order of the experiment."""
+    """Return the values of each axis with several values, in the order of the experiment."""
     axes: dict[str, dict[str, AxisValue]] = {name: {} for name in progress.sweep.description["axes"]}
     for run in sorted(progress.runs, key=lambda run: run.planned.case_index):
         for name, values in axes.items():
@@ -42,24 +43,24 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
 
 
 def value_of(planned: PlannedRun, axis: str) -> Any:
-    """The value of a parameter or tag; None where this case has none."""
+    """Return the value of a parameter or tag; None if the case has none."""
     return planned.tags[axis] if axis in planned.tags else planned.parameters.get(axis)
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:
-    """A repetition in words: `nodes=2 batch_size=64 repetition 1`."""
+    """Return `nodes=2 batch_size=64 repetition 1`."""
     values = {name: value_of(planned, name) for name in sweep.description["axes"]}
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
     return f"{axes or planned.case_id} repetition {planned.repetition}"
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """How many repetitions run on each node; one that runs on several counts on each."""
+    """Return the number of running repetitions by node; one on several nodes counts on each."""
     return Counter(node for run in runs if run.state == states.RUNNING for node in node_list.expand(run.nodes))
 
 
 def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
-    """The nodes, in few words, by how many repetitions run there: `{2: "n[1-3]", 1: "n4"}`."""
+    """Return the nodes by number of repetitions: `{2: "n[1-3]", 1: "n4"}`."""
     by_count: dict[int, list[str]] = {}
     for node, count in running_by_node(runs).items():
         by_count.setdefault(count, []).append(node)
@@ -67,13 +68,13 @@ def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
 
 
 def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Reasons of what Slurm has not started, and how many wait for each, most first."""
+    """Return the reasons of pending jobs with the number of repetitions, most first."""
     reasons = Counter(run.reason for run in runs if run.record is None and run.reason)
     return dict(reasons.most_common())
 
 
 def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """How the attempts ended that do not count, as others were made: `{"node_failure": 2, "disturbed": 1}`."""
+    """Return the endings of attempts that do not count: `{"node_failure": 2, "disturbed": 1}`."""
     earlier: Counter[str] = Counter()
     for run in runs:
         if run.record is None or len(run.attempts) < 2:
@@ -85,30 +86,29 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
-    """What has ended and neither completed, nor was left out on purpose, nor cannot run here, the latest last."""
+    """Return the repetitions that failed, latest last, without skipped and unsupported ones."""
     none = (status.COMPLETED, status.SKIPPED, status.UNSUPPORTED)
     return sorted((run for run in runs if run.ended and run.state not in none), key=ended_at)
 
 
 def ended_at(run: RunProgress) -> str:
-    """Empty where it has not ended."""
-    return str(run.record.ended_at) if run.record else ""
+    """Return when a repetition ended; empty if it has not."""
+    return run.record.ended_at if run.record else ""
 
 
 def attempt_of(run: RunProgress) -> tuple[str, int, str]:
-    """By which an attempt at a repetition that has ended is known from another."""
+    """Return what identifies an attempt of a repetition that has ended."""
     return run.job, run.element, ended_at(run)
 
 
 def log_of(sweep: Sweep, run: RunProgress) -> str | None:
-    """The file of what the job of a repetition that has ended has printed, from the folder of the workspace on; None
-    where it has printed nothing."""
+    """Return the log of a repetition that has ended, relative to the workspace; None if it printed nothing."""
     log = log_path(sweep, run)
     return from_workspace(sweep, log) if log else None
 
 
 def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
-    """The same file, to be opened."""
+    """Return the path of that log."""
     if run.record is None or not has_log(run.record):
         return None
     index = run.index if run.slurm_id and run.index is not None else run.element
@@ -116,13 +116,15 @@ def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
 
 
 def from_workspace(sweep: Sweep, path: Path) -> str:
-    """A file of a sweep, from the folder of the workspace on; of one in an archive, as it stands there."""
+    """Return a path relative to the workspace; for an archive unchanged."""
     return str(path.relative_to(sweep.paths.jobs.parents[1]))
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
-    """When all that is queued or runs will have ended, at the pace so far; None where that cannot be known, as of a
-    search, which plans its next measurement when it knows the last."""
+    """Return when all queued and running repetitions will have ended at the present rate.
+
+    Return None if it is unknown, as for a search, which plans each measurement when it knows the last.
+    """
     if progress.sweep.tuning is not None:
         return None
     counted = progress.counts()

@@ -1,4 +1,4 @@
-"""Threads in three ways as sentences and as a table, a row for each context: the same on a terminal and on a page."""
+"""Thread modes as sentences and a table with a row per context, for terminal and page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hpcbench.analysis.studies.guideline_transfer import Transfer
 from hpcbench.analysis.studies.guidelines import TOLERANCE
 from hpcbench.analysis.studies.threads import (
     GAINS,
-    WAYS,
-    Compared,
+    MODES,
     Overall,
-    Way,
+    ThreadContext,
+    ThreadMode,
     kept_as_unset,
     overall,
     schedules_kept,
@@ -32,16 +32,16 @@ from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.text import plural
 
 NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
-# Which column gives way first, where there is no room for all: the one with the highest number.
+# Which column gives mode first, where there is no room for all: the one with the highest number.
 _OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
 
 
 def print_threads(results: Results, top: int, console: Console) -> None:
-    """Nothing where threads were not set in several ways."""
+    """Print the comparison of thread modes; nothing without several modes."""
     contexts = results.thread_contexts
     if not contexts:
         return
-    console.print(Text("threads by way", style="italic"))
+    console.print(Text("threads by mode", style="italic"))
     console.print(as_table(fitting(columns_of(contexts[:top], results.guideline_test), console.width)))
     say_more(len(contexts) - top, console, "--html", "context")
     for sentence in (*gains(results), *sentences(results)):
@@ -49,7 +49,7 @@ def print_threads(results: Results, top: int, console: Console) -> None:
 
 
 def gains(results: Results) -> Iterator[str]:
-    """What the ways gain over each other, over all contexts; dynamic over none first."""
+    """Yield the gains between modes over all contexts; dynamic over none first."""
     for slower, faster in GAINS[::-1]:
         gain = overall(results.thread_contexts, slower, faster)
         if gain:
@@ -58,8 +58,8 @@ def gains(results: Results) -> Iterator[str]:
 
 
 def _in_words(gain: Overall) -> str:
-    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; certainly faster in "
-    said += f"{gain.above:,}, certainly slower in {gain.below:,}"
+    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; significantly faster in "
+    said += f"{gain.above:,}, significantly slower in {gain.below:,}"
     chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
     return f"{said}{chance if gain.by_chance else ''}."
 
@@ -69,12 +69,12 @@ def _of_one_setting(results: Results) -> str:
     same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the very count that nobody set"
+    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
     return f"{said}: both are the same setting then, and differ by noise, or by how they were measured."
 
 
 def sentences(results: Results) -> Iterator[str]:
-    """How often a schedule was kept, how guidelines do on other networks, and what the numbers rest on."""
+    """Yield sentences on schedules kept, guidelines on other networks, and the basis of the numbers."""
     contexts, test = results.thread_contexts, results.guideline_test
     kept, others = schedules_kept(results.planned_repetitions)
     if kept or others:
@@ -83,18 +83,18 @@ def sentences(results: Results) -> Iterator[str]:
         yield _of_guidelines(test)
     elif contexts:
         yield "No guideline was tested: that takes several networks, and a rule that holds on the others."
-    yield from _remarks([way for each in contexts for way in each.ways.values()])
+    yield from _remarks([mode for each in contexts for mode in each.modes.values()])
 
 
-def columns_of(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
-    """What tells the contexts apart; the times and gains of the ways, the shares that they beat, and their energy."""
+def columns_of(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
+    """Return the columns that identify the contexts, and times, gains, shares and energy of the modes."""
     told = [name for name, _ in contexts[0].context]
     rows = [dict(each.context) for each in contexts]
     columns = [_of_context(name, [row[name] for row in rows]) for name in told]
-    for name in WAYS:
-        ways = [each.ways.get(name) for each in contexts]
-        if any(ways):
-            columns += _of_way(name, ways)
+    for name in MODES:
+        modes = [each.modes.get(name) for each in contexts]
+        if any(modes):
+            columns += _of_mode(name, modes)
     for pair in GAINS[::-1]:
         ratios = [each.gains.get(pair) for each in contexts]
         if any(ratios):
@@ -110,18 +110,18 @@ def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def _of_way(name: str, ways: Sequence[Way | None]) -> list[Column]:
-    time = tuple(duration(way.time_s.estimate) if way else "-" for way in ways)
-    limits = tuple(between(way.time_s.low, way.time_s.high, duration) if way else "" for way in ways)
+def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
+    time = tuple(duration(mode.time_s.estimate) if mode else "-" for mode in modes)
+    limits = tuple(between(mode.time_s.low, mode.time_s.high, duration) if mode else "" for mode in modes)
     columns = [Column(NAMES[name], time), Column(INTERVAL, limits, _OF_TIME)]
     if name == FIXED:
-        columns.append(Column("its threads", tuple(_setting(way) for way in ways), _SETTING, is_text=True))
+        columns.append(Column("its threads", tuple(_setting(mode) for mode in modes), _SETTING, is_text=True))
     return columns
 
 
-def _setting(way: Way | None) -> str:
+def _setting(mode: ThreadMode | None) -> str:
     """`2 intra, 1 inter`."""
-    return ", ".join(f"{count} {name.split('_')[0]}" for name, count in way.setting.items()) if way else "-"
+    return ", ".join(f"{count} {name.split('_')[0]}" for name, count in mode.setting.items()) if mode else "-"
 
 
 def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> list[Column]:
@@ -131,10 +131,10 @@ def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> lis
     return [Column(f"{NAMES[faster]} over {NAMES[slower]}", told, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
 
 
-def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]:
+def _shares(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
     """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does, of
     those without dynamic threads (see transfer.py)."""
-    shares = {name: [each.ways[name].beats if name in each.ways else math.nan for each in contexts] for name in WAYS}
+    shares = {name: [each.modes[name].beats if name in each.modes else math.nan for each in contexts] for name in MODES}
     followed = {each.case: each.beats for each in test.followed} if test else {}
     told = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
     told["guideline beats, of none and fixed"] = [
@@ -147,10 +147,10 @@ def _shares(contexts: Sequence[Compared], test: Transfer | None) -> list[Column]
     ]
 
 
-def _energies(contexts: Sequence[Compared]) -> list[Column]:
+def _energies(contexts: Sequence[ThreadContext]) -> list[Column]:
     found = []
-    for name in WAYS:
-        energies = [each.ways[name].energy_j if name in each.ways else None for each in contexts]
+    for name in MODES:
+        energies = [each.modes[name].energy_j if name in each.modes else None for each in contexts]
         if any(energies):
             cells = tuple(figure(energy.estimate) if energy else "-" for energy in energies)
             found.append(Column(f"{NAMES[name]} J a step", cells, _ENERGY))
@@ -188,15 +188,15 @@ def _share(share: Interval) -> str:
     return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
 
 
-def _remarks(ways: Sequence[Way]) -> Iterator[str]:
+def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
     """How far luck has part in what is told, and why there is no energy."""
-    for name in WAYS:
-        chosen = [way for way in ways if way.name == name and way.chosen_of > 1]
+    for name in MODES:
+        chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
-        if any(way.is_lucky for way in chosen):
-            yield f"Of single repetitions the {best} setting is partly the luckiest: take more to know what it gains."
+        if any(mode.is_lucky for mode in chosen):
+            yield f"Of single repetitions the {best} setting is partly lucky: more repetitions show its gain."
         elif chosen:
-            yield f"What the {best} setting takes is told by repetitions that did not choose it."
-    reasons = dict.fromkeys(way.no_energy for way in ways if way.no_energy)
-    if reasons and not any(way.energy_j for way in ways):
+            yield f"The time of the {best} setting is from repetitions that did not choose it."
+    reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)
+    if reasons and not any(mode.energy_j for mode in modes):
         yield f"The energy of a step is not known: {next(iter(reasons))}."

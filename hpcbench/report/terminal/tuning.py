@@ -31,10 +31,10 @@ _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 
 def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
-    """The finding, line by line; the first is its title."""
+    """Return the result of a search line by line; the first line is its title."""
     yield finding.title
     if finding.answer is None:
-        yield "  no setting could be measured; when what failed is mended, search anew: hpcbench tune"
+        yield "  no configuration could be measured; fix the failures, then search again: hpcbench tune"
     else:
         yield from _answer(finding.answer, quantity, alone=finding.settings == 1)
     if finding.by_section:
@@ -49,13 +49,13 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
     for each in finding.failed:
         yield f"  failed     {in_words(each.parameters)}: {each.why}"
     if finding.failed and finding.answer:
-        yield "             when it is mended, search anew: hpcbench tune"
+        yield "             fix it, then search again: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
 
 
 def headline(finding: TuningResult, quantity: Quantity) -> str:
-    """The finding in a sentence."""
+    """Return the result of a search in a sentence."""
     answer = finding.answer
     if answer is None:
         return "No setting could be measured"
@@ -76,7 +76,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
         told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(told)}: this is no gain of a setting alone"
+        yield f"  other work {'; '.join(told)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
         yield f"  it beats   {others} ({percent(answer.share_beaten)})"
@@ -104,7 +104,7 @@ def _measured(words: str, setting: ConfigurationResult, quantity: Quantity) -> s
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
-    """`intra_op_threads=2 inter_op_threads=1`; what is not set, or as it is where nobody sets it, is left out."""
+    """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
     told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
     return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
@@ -136,7 +136,7 @@ def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: 
         yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
-            yield f"             {shapes} not measured, for no schedule is certainly {quantity.better}"
+            yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
@@ -233,7 +233,7 @@ def _inexact(answer: Recommendation) -> list[str]:
 
 
 def time_in_words(seconds: float) -> str:
-    """`5 min 32 s`."""
+    """Return `5 min 32 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,4 +1,4 @@
-"""What a sweep has used, in words."""
+"""Resource usage of a sweep in a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hpcbench.util.text import plural
 
 
 def use_in_words(used: Used) -> str:
-    """`lstm used 1.2 node-hours (38 core-hours) in 130 attempts, 0.46 EUR; 0.31 kWh of cpu+memory were measured ...`"""
+    """Return `lstm used 1.2 node-hours (38 core-hours) in 130 attempts, 0.46 EUR; 0.31 kWh of cpu+memory were measured
+    ...`."""
     hours = [f"{figure(used.core_hours)} core-hours"]
     hours += [f"{figure(used.gpu_hours)} GPU-hours"] if used.gpu_hours else []
     least = "at least " if used.unknown else ""

@@ -1,4 +1,4 @@
-"""Bars and sparklines of text: the block elements of Unicode, or plain characters where they cannot be shown."""
+"""Bars and sparklines in text: Unicode block elements, or ASCII if they cannot be shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNKNOWN = " "
 
 
 def shows_blocks(console: Console) -> bool:
-    """Whether it is a terminal whose encoding has these characters. What a pipe leads to, nobody knows."""
+    """Return whether the console is a terminal whose encoding has block elements."""
     if not console.is_terminal or console.is_dumb_terminal:
         return False
     try:
@@ -26,9 +26,9 @@ def shows_blocks(console: Console) -> bool:
 
 
 def bar(share: float, width: int, *, plain: bool = False) -> str:
-    """A bar of `share`, a part of 1, of `width` characters; of eighths of characters, unless `plain`.
+    """Return a bar of `share` (0 to 1) of `width` characters, in eighths of a character unless `plain`.
 
-    What is not nothing is seen, however little. Nothing is shown of what is no number.
+    Values above 0 have a visible bar. NaN has none.
     """
     if not share > 0:
         return ""
@@ -40,9 +40,9 @@ def bar(share: float, width: int, *, plain: bool = False) -> str:
 
 
 def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None, *, plain: bool = False) -> str:
-    """A character for each value, higher for more: from the lowest of the `limits` to the highest, else of the values.
+    """Return a character per value, from the lower of the `limits` to the upper, or of the finite values.
 
-    Equal values are half as high. A blank stands for what is no number; what lies beyond a limit is shown at it.
+    Equal values are at half height, NaN is a blank, and values beyond a limit are at the limit.
     """
     levels = _PLAIN_LEVELS if plain else _LEVELS
     known = [value for value in values if math.isfinite(value)]
@@ -51,15 +51,14 @@ def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None
 
 
 def around(values: Sequence[float], narrowest: float) -> tuple[float, float]:
-    """Limits for a sparkline: from the lowest of some values to the highest, and no closer to each other than this part
-    of their median, so that what differs by little does not look like much."""
+    """Return limits for a sparkline: the range of the values, widened to `narrowest` as a fraction of the median."""
     low, high = min(values), max(values)
     spare = max(0.0, narrowest * abs(median(values)) - (high - low)) / 2
     return low - spare, high + spare
 
 
 def _level(value: float, low: float, high: float) -> int:
-    """Of eight."""
+    """Return a level from 0 to 7."""
     if not 0 < high - low < math.inf:
         return 3
     return min(7, int(8 * (min(max(value, low), high) - low) / (high - low)))

@@ -1,4 +1,4 @@
-"""Counts and values in words."""
+"""Counts and values as text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def jobs_in_words(plan: Plan) -> str:
-    """`2 jobs`; on Slurm also `1,000 jobs in 2 arrays`, where each counts by itself."""
+    """Return `2 jobs`; on Slurm `1,000 jobs in 2 arrays`."""
     if plan.site.scheduler != "slurm":
         return plural(len(plan.jobs), "job")
     return f"{plural(sum(len(job.packs) for job in plan.jobs), 'job')} in {plural(len(plan.jobs), 'array')}"
 
 
 def or_unset(value: object) -> str:
-    """A value for people, also where there is none."""
+    """Return a value as text, `unset` for None."""
     return "unset" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""What did not complete, by why: many cases often fail for one reason."""
+"""Failures by reason: many cases often fail for the same reason."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pandas as pd
 
 from hpcbench.analysis.results import Results
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The cases that ended in one way with one message, in the order of the ranking; the log is that of the first."""
+    """Cases with the same status and message, in the order of the ranking; the log is that of the first."""
 
     status: str
     error: str | None
@@ -22,10 +22,10 @@ class Failure:
 
     @property
     def in_words(self) -> str:
-        """`2 cases (nodes=2; nodes=4): it broke (log: ...)`; `nodes=2: it broke (log: ...)`, where it is one."""
-        named = "; ".join(self.cases[:MOST_NAMED])
+        """Return `2 cases (nodes=2; nodes=4): it broke (log: ...)`, or `nodes=2: it broke (log: ...)` for one case."""
+        named = "; ".join(self.cases[:MAX_NAMED])
         if len(self.cases) > 1:
-            more = "; ..." if len(self.cases) > MOST_NAMED else ""
+            more = "; ..." if len(self.cases) > MAX_NAMED else ""
             named = f"{len(self.cases):,} cases ({named}{more})"
         log = f" (log: {self.log})" if self.log else ""
         return f"{named}: {self.error}{log}" if self.error else named
@@ -39,7 +39,7 @@ def _failure(cases: pd.DataFrame, results: Results) -> Failure:
 
 
 def failures_of(results: Results) -> list[Failure]:
-    """Those that concern most cases first."""
+    """Return the failures of the results, by number of cases."""
     failed = results.failed
     kinds = failed.groupby(["status", "error"], sort=False, dropna=False)
     found = [_failure(rows, results) for _, rows in kinds]

@@ -1,4 +1,4 @@
-"""What explains the variation of the time, in short sentences."""
+"""The importance of parameters in sentences."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hpcbench.analysis.studies.importance import Importance, Share
 from hpcbench.config.parameters import TAG
 
 _WORTH_TELLING = 0.01  # of the variation
-_MOST_LEFT_OUT = 5
+_MAX_LEFT_OUT = 5
 
 
 def sentences(found: Importance) -> list[str]:
-    """The strongest first; of what noise may have made, only that it may. Of what has no `reason` not to be told."""
+    """Return sentences on the importance of parameters, strongest first. `found.reason` must be None."""
     return list(_sentences(found))
 
 
 def _sentences(found: Importance) -> Iterator[str]:
-    told = [share for share in found.factors if share.is_there and share.share >= _WORTH_TELLING]
+    told = [share for share in found.factors if share.is_significant and share.share >= _WORTH_TELLING]
     for share in told:
         effect = _effect_to_tell(share)
         yield f"{share.name} explains {percent(share.share)} of the variation" + (
@@ -30,14 +30,14 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield _of_interaction(found.interaction)
     apart = found.together - sum(share.share for share in found.factors)
     if apart >= _WORTH_TELLING:
-        yield f"{percent(apart)} is explained by factors that vary together, and cannot be told apart."
-    weak = [share.name for share in found.factors if share.is_there and share not in told]
+        yield f"{percent(apart)} is explained by factors that vary together and cannot be separated."
+    weak = [share.name for share in found.factors if share.is_significant and share not in told]
     if weak:
         yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
-    mixed = [share.name for share in found.factors if not share.is_there and share.beyond_noise]
+    mixed = [share.name for share in found.factors if not share.is_significant and share.beyond_noise]
     if mixed:
-        yield f"More than noise, but of which parameter these cases cannot tell: {', '.join(mixed)}."
-    unclear = [share.name for share in found.factors if not share.is_there and not share.beyond_noise]
+        yield f"More than noise, but these cases cannot attribute it: {', '.join(mixed)}."
+    unclear = [share.name for share in found.factors if not share.is_significant and not share.beyond_noise]
     if unclear:
         yield f"No more than noise may explain: {', '.join(unclear)}."
     yield f"Noise between repetitions is {percent(found.noise)} of the variation."
@@ -48,19 +48,19 @@ def _sentences(found: Importance) -> Iterator[str]:
 
 
 def _effect_to_tell(share: Share) -> Effect | None:
-    """The largest that is sure, among those of enough pairs to stand for the others."""
+    """Return the largest significant effect of at least half as many pairs as the best covered one."""
     most = max((effect.pairs for effect in share.effects), default=0)
-    return next((effect for effect in share.effects if effect.is_sure and 2 * effect.pairs >= most), None)
+    return next((effect for effect in share.effects if effect.is_significant and 2 * effect.pairs >= most), None)
 
 
 def _of_effect(effect: Effect) -> str:
-    """`2 instead of 1 is 1.34x [1.29, 1.38] faster (median of 12 pairs)`."""
+    """Return `2 instead of 1 is 1.34x [1.29, 1.38] faster (median of 12 pairs)`."""
     pairs = f"median of {effect.pairs:,} pairs" if effect.pairs > 1 else "one pair"
     return f"{text(effect.faster)} instead of {text(effect.slower)} is {in_brackets(effect.ratio)} faster ({pairs})"
 
 
 def _of_interaction(share: Share) -> str:
-    """`intra_op_threads and batch_size together explain 9 % more: intra_op_threads 2 instead of 1 helps ...`."""
+    """Return `intra_op_threads and batch_size together explain 9 % more: intra_op_threads 2 instead of 1 helps ...`."""
     said = f"{share.name} together explain {percent(share.share)} more"
     return (
         f"{said}: {_of_contrast(share.contrast)}."
@@ -71,14 +71,14 @@ def _of_interaction(share: Share) -> str:
 
 def _of_contrast(contrast: Contrast) -> str:
     other = contrast.other.names[0].removeprefix(TAG)
-    here, there = (f"{other}={text(value)}" for value in (contrast.beside, contrast.beside_other))
+    here, there = (f"{other}={text(value)}" for value in (contrast.given, contrast.other_given))
     change = f"{contrast.factor.names[0].removeprefix(TAG)} {text(contrast.to)} instead of {text(contrast.since)}"
     join = "more than" if contrast.other_gain > 1 else "but not"
     return f"{change} helps {here} ({times(contrast.gain)}) {join} {there} ({times(contrast.other_gain)})"
 
 
 def _left_out(found: Importance) -> str:
-    """The first few, each with its reason."""
-    told = [f"{name} ({why})" for name, why in found.left_out[:_MOST_LEFT_OUT]]
+    """Return the first columns that are left out, each with its reason."""
+    told = [f"{name} ({why})" for name, why in found.left_out[:_MAX_LEFT_OUT]]
     more = len(found.left_out) - len(told)
     return ", ".join([*told, *([f"and {more} more"] if more else [])])

@@ -1,4 +1,4 @@
-"""What makes the difference, in sentences: processors, parameters that explain the variation, rules of thumb."""
+"""Insights in sentences: scaling, importance of parameters, guidelines."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hpcbench.analysis.studies.scaling import scaling
 from hpcbench.report.text import scaling_sentences
 from hpcbench.report.text.importance_sentences import sentences
 
-FEWEST_FACTORS = 2  # of one, the ranking says all
-MOST_SERIES = 2
+MIN_FACTORS = 2  # of one, the ranking says all
+MAX_SERIES = 2
 
 
 def insights(results: Results) -> list[str]:
-    """How the series with the best cases scale; then factors, the strongest first, and guidelines."""
+    """Return sentences on the scaling of the best series, then on factors, strongest first, and guidelines."""
     return [*_of_scaling(results), *_of_factors_and_guidelines(results)]
 
 
 def _of_scaling(results: Results) -> list[str]:
-    long = scaling_sentences.long_series(results)[:MOST_SERIES]
+    long = scaling_sentences.long_series(results)[:MAX_SERIES]
     return [" ".join(scaling_sentences.sentences(scaling(each, results.replicates))) for each in long]
 
 
 def _of_factors_and_guidelines(results: Results) -> list[str]:
-    """Nothing where one thing varies."""
+    """Return nothing if only one column varies."""
     names = [name for name in results.shown if name != "sweep"]
-    if len(names) < FEWEST_FACTORS or not results.works:
+    if len(names) < MIN_FACTORS or not results.workloads:
         return []
     return [*_of_factors(results, names), *(guideline.sentence for guideline in mine(results.cases))]
 

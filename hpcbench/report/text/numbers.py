@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them, the same on the terminal, on a page and in a paper."""
+"""Formatting of numbers, the same on terminal, page and in papers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SCALED = ("s", "B", "")  # units that are written beside each number, where ther
 
 
 def figure(value: float) -> str:
-    """Four digits, or the whole part where that is longer: `0.01234`, `12.35`, `12,346`."""
+    """Return four digits, or the integer part if that is longer: `0.01234`, `12.35`, `12,346`."""
     if pd.isna(value):
         return "-"
     return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds with the unit that fits: `1.23 s`, `29.1 ms`, `4.56 us`; a dash where they are not known."""
+    """Return seconds with a fitting unit: `1.23 s`, `29.1 ms`, `4.56 us`; `-` for NaN."""
     if pd.isna(seconds):
         return "-"
     for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def memory(size: Any) -> str:
-    """Bytes with the unit that fits: `8 GiB`, `512 MiB`; a dash where they are not known."""
+    """Return bytes with a fitting unit: `8 GiB`, `512 MiB`; `-` for NaN."""
     if pd.isna(size):
         return "-"
     for power, unit in ((20, "MiB"), (30, "GiB")):
@@ -45,24 +45,24 @@ def _of_memory(count: float, unit: str) -> str:
 
 
 def factor(ratio: float) -> str:
-    """`1.034`: of what may differ by little."""
+    """Return a ratio with three decimals: `1.034`."""
     return "-" if pd.isna(ratio) else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
 def percent(part: float) -> str:
-    """`2 %`, `0.5 %`."""
+    """Return `2 %` or `0.5 %`."""
     return f"{100 * part:g} %"
 
 
 def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
-    """The limits of an interval: `1.22 ms - 4.74 ms`; nothing where there are none."""
+    """Return the limits of an interval: `1.22 ms - 4.74 ms`; empty if they are missing."""
     if pd.isna(low) or pd.isna(high):
         return ""
     return UNKNOWN if says_nothing(low, high) else f"{written(low)} - {written(high)}"
 
 
 def formatter(quantity: Quantity) -> Callable[[float], str]:
-    """How values of a quantity are written, with their unit where it is not that of the column."""
+    """Return the function that formats values of a quantity; their unit is included if it varies."""
     if quantity.unit == "s":
         return duration
     if quantity.unit == "B":
@@ -71,6 +71,6 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
 
 
 def value_in_words(quantity: Quantity, value: float) -> str:
-    """With its unit: `4.35 ms`, `30,266 items/s`."""
+    """Return a value with its unit: `4.35 ms`, `30,266 items/s`."""
     written = formatter(quantity)(value)
     return written if quantity.unit in SCALED else f"{written} {quantity.unit}"

@@ -1,4 +1,4 @@
-"""The ranking of one kind of work as columns of text: the same on a terminal, on a page and in a paper."""
+"""The ranking of one workload as columns of text, for terminal, page and papers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import cell, plain
 from hpcbench.analysis.cases.latency import INFERENCE, PERCENTILES, short_name
 from hpcbench.analysis.cases.quantities import OF_TIME, TIME, Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
@@ -25,8 +25,8 @@ _MEMORY = ("peak_memory_bytes", "peak_device_bytes")
 _TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
 
 
-def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
-    """What tells the cases apart, what they are ranked by, their times with intervals, and of how many runs."""
+def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
+    """Return the columns that identify the cases, the ranked quantity, times with intervals, and counts of runs."""
     cases = work.cases
     of_commands = cases.iloc[0]["framework"] == COMMAND
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
@@ -36,12 +36,12 @@ def columns_of(work: Work, quantity: Quantity, metrics: Mapping[str, Quantity]) 
 
 
 def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
-    """What tells the cases apart."""
+    """Return the columns that identify the cases."""
     return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=_is_text(rows[name])) for name in shown]
 
 
 def heading(quantity: Quantity) -> str:
-    """A quantity as a table heads it, with its unit where that does not stand beside each number: `rate it/s`."""
+    """Return the heading of a quantity, with its unit if values lack it: `rate it/s`."""
     if quantity == TIME:
         return "time"
     name = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
@@ -63,7 +63,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
 
 
 def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:
-    """Their metrics and the time that they took; nothing is said of work that nobody knows."""
+    """Return metrics and time of commands, whose work is unknown."""
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
@@ -72,7 +72,7 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
 
 
 def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
-    """A quantity, and its interval where it has one."""
+    """Return a quantity, and its interval if it has one."""
     written = formatter(quantity)
     return [
         Column(heading(quantity), _cells(cases[quantity.column], written)),
@@ -91,8 +91,7 @@ def _interval(
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:
-    """The repetitions that the numbers are of, and the disturbed ones, where there are any: `2 left out`, or `6 used`
-    where nothing else was measured."""
+    """Return the number of repetitions, and if there was interference how many were `2 left out` or `6 used`."""
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():
         pairs = zip(cases["disturbed"], cases["interference"], strict=True)
@@ -105,7 +104,7 @@ def _disturbed(count: int, interference: str) -> str:
 
 
 def header_of(column: str) -> str:
-    """A column as a table heads it."""
+    """Return the heading of a column."""
     header = plain(column).replace("_", " ")
     return header.removesuffix(" bytes") if column in _MEMORY else header
 

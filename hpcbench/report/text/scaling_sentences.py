@@ -1,4 +1,4 @@
-"""A scaling series in sentences: what was held constant, over which base, how far it pays, which law fits."""
+"""The scaling of a series in sentences: speedup over the base, where it stops to pay, fitted laws."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.analysis.studies.scaling import Scaling, Series, series_of
 from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, peak
 
-FEWEST_SIZES = 3  # numbers of processors; of two, the ranking says all
+MIN_SIZES = 3  # numbers of processors; of two, the ranking says all
 WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
 
 
 def long_series(results: Results) -> list[Series]:
-    """Those over enough numbers of processors to tell how they scale."""
-    return [each for each in series_of(results) if each.cases["processors"].nunique() >= FEWEST_SIZES]
+    """Return the series with at least MIN_SIZES numbers of processors."""
+    return [each for each in series_of(results) if each.cases["processors"].nunique() >= MIN_SIZES]
 
 
 def sentences(scaling: Scaling) -> list[str]:
-    """`Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws, where it scales."""
+    """Return `Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws."""
     laws = () if scaling.best["is_base"] else scaling.fits
     return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
 
@@ -39,9 +39,9 @@ def _measured(scaling: Scaling) -> str:
     most = int(scaling.points["processors"].max())
     said += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
     if scaling.points["rate_low"].isna().any():
-        return said + "; how far it pays is not certain, since some of it rests on one run."
+        return said + "; how far it pays is unknown, since some cases have one run."
     if scaling.pays_until < most:
-        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number certainly does more."
+        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
         return said + f"; up to {most}, the most that were tried, each step does more."
     return said + f"; {most}, the most that were tried, still do more than any fewer, though not each step does."
@@ -70,7 +70,7 @@ def _interval(point: pd.Series[Any], name: str) -> Interval:
 
 
 def _percent(interval: Interval) -> str:
-    """`29 % [28, 30]`."""
+    """Return `29 % [28, 30]`."""
     estimate, low, high = (None if value is None else f"{100 * value:.3g}" for value in interval)
     return f"{estimate} %" if low is None else f"{estimate} % [{low}, {high}]"
 

@@ -1,4 +1,4 @@
-"""Tables of text that fit: on a terminal the least telling columns give way, one after another."""
+"""Tables of text that fit a terminal: the least important columns are dropped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAP = 2  # cells between columns
 
 @dataclass(frozen=True)
 class Column:
-    """`gives_way` says which column goes first where there is no room: the one with the highest number; 0 stays."""
+    """A column of text. The one with the highest `gives_way` is dropped first; 0 stays."""
 
     header: str
     cells: tuple[str, ...]
@@ -28,17 +28,17 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Cells of a terminal."""
+        """Return the width in terminal cells."""
         return max(map(cell_len, (*self.cells, *self.header.split("\n"))))
 
     @property
     def printable(self) -> Column:
-        """As wide as it will be seen: what replaces control characters, which have no width, has one."""
+        """Return the column with control characters replaced, so that its width is known."""
         return replace(self, header=printable(self.header), cells=tuple(map(printable, self.cells)))
 
     @property
     def narrow(self) -> Column:
-        """With a header in lines that are no longer than what stands below, where its words allow that."""
+        """Return the column with its header broken into lines that are not longer than its cells, if possible."""
         longest = max((cell_len(cell) for cell in self.cells), default=0)
         lines: list[str] = []
         for word in self.header.split(" "):
@@ -50,7 +50,7 @@ class Column:
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """Those that have room beside each other in so many cells; what never gives way stays in any case."""
+    """Return the columns that fit in `width` cells; columns that never give way stay in any case."""
     columns = [column.printable for column in columns]
     if _width(columns) <= width:
         return columns
@@ -64,7 +64,7 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
 
 
 def as_table(columns: Sequence[Column]) -> Table:
-    """For rich; whatever a cell holds is text."""
+    """Return a table for rich, with cells as plain text."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = [column.printable for column in columns]
     for column in columns:

@@ -1,4 +1,4 @@
-"""The units that stand at the end of the names of columns."""
+"""Units at the end of column names."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _ENDINGS = {
 
 
 def apart(column: str) -> tuple[str, str]:
-    """What a column is called without its unit, and the unit: `peak memory` and `B` for peak_memory_bytes. What tags
-    count, nobody knows; metrics have a unit of their own."""
+    """Return title and unit of a column: `peak memory` and `B` for peak_memory_bytes. Tags and metrics have no unit."""
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
     if not ending or column.startswith((TAG, PREFIX)):
         return plain(column).replace("_", " "), ""

@@ -87,7 +87,7 @@ def _check(file: Path) -> None:
     if file.exists() or file.is_symlink():
         raise _exists(file)
     if not file.parent.is_dir():
-        raise UserError("there is no such folder", where=str(file.parent))
+        raise UserError("directory not found", where=str(file.parent))
 
 
 def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:

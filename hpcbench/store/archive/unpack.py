@@ -22,16 +22,16 @@ from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths, Workspace
 
-MOST_ENTRIES = 1_000_000  # files and folders
-MOST_BYTES = 20 * 2**30  # unpacked
-MOST_READ = 2 * 2**30  # bytes of these outside the folders UNREAD: a report reads them into memory
+MAX_ENTRIES = 1_000_000  # files and folders
+MAX_BYTES = 20 * 2**30  # unpacked
+MAX_READ = 2 * 2**30  # bytes of these outside the folders UNREAD: a report reads them into memory
 UNREAD = frozenset(("logs", "timelines"))
 BLOCK = 4096  # bytes that the smallest file, or a folder, takes on a disk
-MOST_HEAD = 2**20  # bytes of the headers before the content of a file
-MOST_DEPTH, MOST_NAME = 12, 1000
+MAX_HEAD = 2**20  # bytes of the headers before the content of a file
+MAX_DEPTH, MAX_NAME = 12, 1000
 SPARE = 0.1  # fraction of the free disk space that stays free
 # jobs/SWEEP/... or results/SWEEP/...: no empty part, no "." or "..", no control character.
-_NAME = re.compile(rf"(jobs|results)(/(?!\.\.?(/|\Z))[^/\0-\x1f\x7f]+){{1,{MOST_DEPTH - 1}}}/*\Z")
+_NAME = re.compile(rf"(jobs|results)(/(?!\.\.?(/|\Z))[^/\0-\x1f\x7f]+){{1,{MAX_DEPTH - 1}}}/*\Z")
 _HINT = "archives are made by: hpcbench archive SWEEP"
 # All that tarfile and gzip raise for malformed bytes.
 _BROKEN = (
@@ -76,11 +76,11 @@ def _unpack(file: Path, folder: Path) -> str:
             stream = _LimitedStream(packed)
             with tarfile.open(fileobj=stream, mode="r:") as tar:  # type: ignore[call-overload]
                 name = _unpack_all(tar, stream, folder, _Room(file, folder))
-            stream.allow(MOST_HEAD)
-            if any(packed.read(MOST_HEAD)) or packed.read(1):  # read to the end, where the checksum is
+            stream.allow(MAX_HEAD)
+            if any(packed.read(MAX_HEAD)) or packed.read(1):  # read to the end, where the checksum is
                 raise ValueError("data follows the last file")
     except _BROKEN as error:
-        what = f"is no archive of a sweep, or it is damaged: {error or type(error).__name__}"
+        what = f"is not an archive of a sweep, or is damaged: {error or type(error).__name__}"
         raise UserError(what, where=str(file), hint=_HINT) from error
     if not (folder / "jobs" / name / "sweep.json").is_file():
         raise UserError("the archive has no sweep", where=str(file), hint=_HINT)
@@ -91,7 +91,7 @@ def _unpack_all(tar: tarfile.TarFile, stream: _LimitedStream, folder: Path, room
     """Unpack all files, and return the name of their sweep. Raise ValueError if hpcbench does not write such files."""
     sweep = ""
     while True:
-        stream.allow(MOST_HEAD)
+        stream.allow(MAX_HEAD)
         member = tar.next()
         if tar.pax_headers:  # tarfile keeps all of them in memory, and hpcbench writes none
             raise ValueError("the archive has a global header")
@@ -119,7 +119,7 @@ def _checked(member: tarfile.TarInfo) -> Path:
     name = member.name
     if not (member.isdir() or member.isreg()) or member.issparse() or member.size < 0:  # links, devices, holes
         raise ValueError(f"{name[:100]!r} is not a plain file")
-    if len(name) > MOST_NAME or not _NAME.match(name):
+    if len(name) > MAX_NAME or not _NAME.match(name):
         raise ValueError(f"{name[:100]!r} is not a file of a sweep")
     check_name(Path(name).parts[1])
     return Path(name)
@@ -131,7 +131,7 @@ class _Room:
     def __init__(self, file: Path, folder: Path) -> None:
         free_bytes = int(shutil.disk_usage(folder).free * (1 - SPARE))
         self._file = file
-        self._entries, self._bytes, self._read_bytes = MOST_ENTRIES, min(MOST_BYTES, free_bytes), MOST_READ
+        self._entries, self._bytes, self._read_bytes = MAX_ENTRIES, min(MAX_BYTES, free_bytes), MAX_READ
 
     def take(self, size: int, new_folders: int, *, is_read: bool) -> None:
         """Count a file or folder of `size` bytes, and the folders made for it. Raise UserError over a limit."""
@@ -139,9 +139,9 @@ class _Room:
         self._bytes -= max(size, BLOCK) + BLOCK * new_folders
         self._read_bytes -= size if is_read else 0
         for left, limit in (
-            (self._entries, f"{MOST_ENTRIES:,} files and folders"),
-            (self._read_bytes, f"{MOST_READ / 2**30:.0f} GiB outside {' and '.join(sorted(UNREAD))}"),
-            (self._bytes, f"{MOST_BYTES / 2**30:.0f} GiB, or the free space of {tempfile.gettempdir()} (TMPDIR)"),
+            (self._entries, f"{MAX_ENTRIES:,} files and folders"),
+            (self._read_bytes, f"{MAX_READ / 2**30:.0f} GiB outside {' and '.join(sorted(UNREAD))}"),
+            (self._bytes, f"{MAX_BYTES / 2**30:.0f} GiB, or the free space of {tempfile.gettempdir()} (TMPDIR)"),
         ):
             if left < 0:
                 raise UserError(f"the archive is too large: more than {limit}", where=str(self._file), hint=_HINT)
@@ -155,7 +155,7 @@ class _LimitedStream:
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
-        self.allow(MOST_HEAD)
+        self.allow(MAX_HEAD)
         self.seek, self.tell = stream.seek, stream.tell
 
     def allow(self, size: int) -> None:

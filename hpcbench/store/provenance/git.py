@@ -12,9 +12,9 @@ from typing import Any
 
 from hpcbench.core.redaction import without_secrets
 
-ANSWER_S = 10.0
-MOST_BYTES = 1_000_000  # of a diff
-MOST_NAMES = 1000  # of untracked files
+TIMEOUT_S = 10.0
+MAX_BYTES = 1_000_000  # of a diff
+MAX_NAMES = 1000  # of untracked files
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD")
 _UNTRACKED = ("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
 
@@ -23,7 +23,7 @@ _UNTRACKED = ("ls-files", "--others", "--exclude-standard", "--directory", "--no
 def git_state(folder: Path) -> dict[str, Any] | None:
     """Return the commit of a folder and whether it has changes, or None if it is not a checkout.
 
-    `dirty` is None if git does not answer in ANSWER_S seconds.
+    `dirty` is None if git does not answer in TIMEOUT_S seconds.
     """
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
@@ -38,7 +38,7 @@ class Changes:
 
     diff: str  # without secrets
     cut: bool  # whether only the beginning is kept
-    blotted: int  # number of redacted places
+    redacted: int  # number of redacted places
     untracked: tuple[str, ...]  # files, and folders that end with a slash, below the top of the checkout
     more_untracked: int  # that are not listed
 
@@ -57,24 +57,24 @@ def changes(folder: Path) -> Changes | None:
     if top is None or git_state(folder) is None:
         return None
     diff, cut = _diff(Path(top))
-    text, blotted = without_secrets(diff, os.environ)
+    text, redacted = without_secrets(diff, os.environ)
     names = [name for name in (_git(Path(top), *_UNTRACKED) or "").split("\0") if name]
-    return Changes(text, cut, blotted, tuple(names[:MOST_NAMES]), max(0, len(names) - MOST_NAMES))
+    return Changes(text, cut, redacted, tuple(names[:MAX_NAMES]), max(0, len(names) - MAX_NAMES))
 
 
 def _diff(top: Path) -> tuple[str, bool]:
-    """Return the diff, cut at a line end after at most MOST_BYTES, and whether it was cut. Its bytes are unchanged."""
+    """Return the diff, cut at a line end after at most MAX_BYTES, and whether it was cut. Its bytes are unchanged."""
     command = ["git", "-C", str(top), *_DIFF]
     with subprocess.Popen(command, env=_variables(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git:
         assert git.stdout is not None  # noqa: S101 - it was asked for
-        impatience = threading.Timer(ANSWER_S, git.kill)
-        impatience.start()
-        content = git.stdout.read(MOST_BYTES + 1)
-        cut = len(content) > MOST_BYTES or git.wait() != 0
-        impatience.cancel()
+        timer = threading.Timer(TIMEOUT_S, git.kill)
+        timer.start()
+        content = git.stdout.read(MAX_BYTES + 1)
+        cut = len(content) > MAX_BYTES or git.wait() != 0
+        timer.cancel()
         git.kill()
     if cut:
-        content = content[: content[:MOST_BYTES].rfind(b"\n") + 1]
+        content = content[: content[:MAX_BYTES].rfind(b"\n") + 1]
     return content.decode("utf-8", "surrogateescape"), cut
 
 
@@ -87,7 +87,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
             stderr=subprocess.DEVNULL,  # a child of git may keep a pipe open after git has ended
             encoding="utf-8",
             errors="replace",
-            timeout=ANSWER_S,
+            timeout=TIMEOUT_S,
             check=True,
         )
     except (OSError, subprocess.SubprocessError):

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.analysis.cases.labels import (
     LONGEST,
-    MOST_NAMED,
+    MAX_NAMED,
     cell,
     label,
     phrase,
@@ -121,8 +121,8 @@ def test_a_long_value_is_cut_in_a_phrase() -> None:
 
 def test_of_many_columns_a_phrase_names_the_first_and_the_case() -> None:
     row = pd.Series({"case": "c1", **{f"tag_{n}": n for n in range(50)}})
-    said = ", ".join(f"{n}={n}" for n in range(MOST_NAMED))
-    assert phrase(row, [f"tag_{n}" for n in range(50)]) == f"{said}, and {50 - MOST_NAMED} more (case c1)"
+    said = ", ".join(f"{n}={n}" for n in range(MAX_NAMED))
+    assert phrase(row, [f"tag_{n}" for n in range(50)]) == f"{said}, and {50 - MAX_NAMED} more (case c1)"
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
 
 
 def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
-    works = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
-    assert short_titles(works) == [
+    workloads = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
+    assert short_titles(workloads) == [
         "100 parameters and 100 operations an item",
         "100 parameters and 200 operations an item",
         "300 parameters",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hpcbench.analysis.stats.anova import Sum, explained, f_test, measured
+from hpcbench.analysis.stats.anova import Sum, case_means, explained, f_test
 from hpcbench.analysis.stats.factor_levels import crossed
 
 # Montgomery, "Design and Analysis of Experiments", table 5.1: life of a battery in hours, by material and temperature.
@@ -20,7 +20,7 @@ BATTERIES = [
 def test_a_textbook_s_two_way_example() -> None:
     """Table 5.5 of the same book."""
     values = np.array(BATTERIES, dtype=float).ravel()
-    data = measured(values, np.repeat(np.arange(9), 4))
+    data = case_means(values, np.repeat(np.arange(9), 4))
     material, temperature = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
     both = explained(data, [material, temperature])
     by_material = both.beyond(explained(data, [temperature]))
@@ -37,7 +37,7 @@ def test_a_textbook_s_two_way_example() -> None:
 def test_one_factor_is_the_usual_test() -> None:
     groups = [[1.0, 3, 4, 8], [2, 5, 7, 9, 10], [6, 11, 12]]
     values, cases = np.concatenate(groups), np.repeat([0, 1, 2], [4, 5, 3])
-    data = measured(values, cases)
+    data = case_means(values, cases)
     found = explained(data, [np.arange(3)])
     assert f_test(found, data.noise) == pytest.approx(scipy.stats.f_oneway(*groups).pvalue)
     statistic = (values.size - 1) * found.squares / data.total
@@ -49,7 +49,7 @@ def test_unbalanced_sums_are_those_of_least_squares() -> None:
     factors = [generator.integers(0, size, 40) for size in (2, 3, 4)]
     cases = np.repeat(np.arange(40), generator.integers(1, 5, 40))
     values = generator.normal(size=cases.size)
-    data = measured(values, cases)
+    data = case_means(values, cases)
 
     def residual(chosen: list[np.ndarray]) -> float:
         columns = [np.ones(values.size), *(codes[cases] == level for codes in chosen for level in set(codes))]
@@ -75,7 +75,7 @@ def test_what_factors_explain_within_blocks_is_what_they_explain_beyond_them() -
     factors.append(blocks // 2)
     cases = np.repeat(np.arange(48), generator.integers(1, 4, 48))
     values = generator.normal(size=cases.size) + 100 * blocks[cases]
-    within, plain = measured(values, cases, blocks), measured(values, cases)
+    within, plain = case_means(values, cases, blocks), case_means(values, cases)
     alone = explained(plain, [blocks])
     assert within.between == Sum(pytest.approx(plain.between.squares - alone.squares), 48 - 6)
     assert within.noise == Sum(pytest.approx(plain.noise.squares), plain.noise.freedom)
@@ -86,7 +86,7 @@ def test_what_factors_explain_within_blocks_is_what_they_explain_beyond_them() -
 
 def test_confounded_factors_leave_no_degrees_of_freedom() -> None:
     one, other = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])
-    data = measured(np.arange(12.0), np.repeat(np.arange(6), 2))
+    data = case_means(np.arange(12.0), np.repeat(np.arange(6), 2))
     both = explained(data, [one, other])
     assert explained(data, [one, other, one[::-1]]).beyond(both) == Sum(pytest.approx(0.0, abs=1e-9), 0)
     assert explained(data, []) == Sum(0.0, 0)
@@ -98,7 +98,7 @@ def test_no_effect_is_found_as_often_as_the_level_says() -> None:
     cases = np.repeat(np.arange(12), 3)
     alarms = 0
     for _ in range(1000):
-        data = measured(scipy.stats.rankdata(generator.lognormal(size=36)), cases)
+        data = case_means(scipy.stats.rankdata(generator.lognormal(size=36)), cases)
         alarms += f_test(explained(data, [one, other]).beyond(explained(data, [other])), data.noise) <= 0.05
     assert 30 <= alarms <= 72  # 50, give or take three standard deviations
 

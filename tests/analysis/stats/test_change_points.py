@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from hpcbench.analysis.stats.change_points import FEWEST, SHORTEST, change_points, rank_sum_tail, sign_sums
+from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, change_points, rank_sum_tail, sign_sums
 from hpcbench.analysis.stats.two_samples import rank_sum_p
 
 Floats = NDArray[np.float64]
@@ -133,8 +133,8 @@ def test_no_change_is_shorter_than_some_values() -> None:
 
 
 def test_the_fewest_values_in_which_a_change_can_be_found() -> None:
-    assert places(in_steps((FEWEST - SHORTEST, 1.0), (SHORTEST, 1.5))) == [FEWEST - SHORTEST]
-    assert places(in_steps((FEWEST - SHORTEST - 1, 1.0), (SHORTEST, 1.5))) == []
+    assert places(in_steps((MIN_VALUES - SHORTEST, 1.0), (SHORTEST, 1.5))) == [MIN_VALUES - SHORTEST]
+    assert places(in_steps((MIN_VALUES - SHORTEST - 1, 1.0), (SHORTEST, 1.5))) == []
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0] * 4, [1.0] * 200])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from benchmarks import noise
-from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict, judge
+from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict, evaluate
 from hpcbench.analysis.stats.two_samples import rank_sum_p
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ CLOSE = np.array([0.998, 0.999, 1.0, 1.001, 1.002])
 
 
 def verdict(base: Floats, new: Floats, margin: float = 0.01, **settings: bool) -> Verdict:
-    return judge([Pair(np.asarray(base), np.asarray(new), **settings)], margin)[0]
+    return evaluate([Pair(np.asarray(base), np.asarray(new), **settings)], margin)[0]
 
 
 @pytest.mark.parametrize(("factor", "word"), [(1.03, SLOWER), (0.97, FASTER), (1.0, SAME), (1.002, SAME)])
@@ -55,7 +55,7 @@ def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> N
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
     assert (found.word, found.repetitions_needed) == (CANNOT_TELL, None)
     assert found.reason is not None
-    assert found.reason.endswith("more than 100 repetitions a side would be needed: measure where it is quieter")
+    assert found.reason.endswith("more than 100 repetitions a side would be needed: measure on an idle machine")
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_two_modes_that_fool_welchs_test_do_not_fool_the_ranks() -> None:
 def test_the_p_values_are_corrected_as_by_benjamini_and_hochberg() -> None:
     generator = np.random.default_rng(0)
     pairs = [Pair(*generator.normal(1, 0.01, (2, 5))) for _ in range(50)]
-    alone = [judge([pair])[0].p_value for pair in pairs]
-    assert [found.p_value for found in judge(pairs)] == pytest.approx(false_discovery_control(alone))
+    alone = [evaluate([pair])[0].p_value for pair in pairs]
+    assert [found.p_value for found in evaluate(pairs)] == pytest.approx(false_discovery_control(alone))
 
 
 def test_the_correction_is_that_of_benjamini_and_hochbergs_own_example() -> None:
@@ -125,8 +125,8 @@ def test_the_correction_is_that_of_benjamini_and_hochbergs_own_example() -> None
     logs = np.log(CLOSE)
     error = math.sqrt(2 * logs.var(ddof=1) / 5)
     pairs = [Pair(CLOSE, np.exp(logs + error * scipy.stats.t.isf(p_value / 2, 8))) for p_value in p_values]
-    assert [judge([pair])[0].p_value for pair in pairs] == pytest.approx(p_values)
-    corrected = [found.p_value for found in judge(pairs)]
+    assert [evaluate([pair])[0].p_value for pair in pairs] == pytest.approx(p_values)
+    corrected = [found.p_value for found in evaluate(pairs)]
     assert corrected[:4] == pytest.approx([15 * 0.0001, 15 * 0.0004 / 2, 15 * 0.0019 / 3, 15 * 0.0095 / 4])
     assert [p_value is not None and p_value <= 0.05 for p_value in corrected] == [True] * 4 + [False] * 11
 
@@ -135,8 +135,8 @@ def test_a_difference_that_is_sure_alone_may_not_be_sure_among_a_hundred() -> No
     generator = np.random.default_rng(2)
     one = Pair(CLOSE, np.array([1.008, 1.012, 1.016, 1.02, 1.024]))
     others = [Pair(*generator.normal(1, 0.01, (2, 5))) for _ in range(99)]
-    assert judge([one])[0].word == SLOWER
-    among = judge([one, *others])[0]
+    assert evaluate([one])[0].word == SLOWER
+    among = evaluate([one, *others])[0]
     assert among.word == CANNOT_TELL
     assert among.reason is not None
     assert among.reason.startswith("it could be noise (corrected p = ")
@@ -145,8 +145,8 @@ def test_a_difference_that_is_sure_alone_may_not_be_sure_among_a_hundred() -> No
 def test_pairs_that_have_no_interval_do_not_count_among_the_comparisons() -> None:
     single = Pair(np.array([1.0]), np.array([2.0]))
     pair = Pair(CLOSE, CLOSE * 1.03)
-    assert judge([single, pair, single])[1] == judge([pair])[0]
-    assert judge([]) == []
+    assert evaluate([single, pair, single])[1] == evaluate([pair])[0]
+    assert evaluate([]) == []
 
 
 sides = st.lists(st.floats(0.1, 10), min_size=1, max_size=8).map(np.array)

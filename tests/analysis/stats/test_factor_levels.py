@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.stats.factor_levels import BINS, MOST_LEVELS, crossed, factor_of, follows, joined, text
+from hpcbench.analysis.stats.factor_levels import BINS, MAX_LEVELS, crossed, factor_of, follows, joined, text
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_many_numbers_are_put_into_bins_of_as_many_cases() -> None:
 
 
 def test_a_value_that_most_cases_have_makes_fewer_bins() -> None:
-    factor = factor_of("seed", pd.Series([*[0] * 100, *range(1, MOST_LEVELS + 1)]))
-    assert factor.levels == ("0", "1", f"2 to {MOST_LEVELS}")
+    factor = factor_of("seed", pd.Series([*[0] * 100, *range(1, MAX_LEVELS + 1)]))
+    assert factor.levels == ("0", "1", f"2 to {MAX_LEVELS}")
 
 
 def test_texts_are_not_put_into_bins() -> None:
@@ -68,7 +68,7 @@ def test_what_follows_from_another_is_joined_to_it() -> None:
 
 
 def test_what_follows_from_another_within_each_block_is_joined_to_it() -> None:
-    """Threads are 1 and 2 of one kind of work, 4 and 8 of the other; half of the CPUs are used, or all."""
+    """Threads are 1 and 2 of one workload, 4 and 8 of the other; half of the CPUs are used, or all."""
     blocks = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     half = factor_of("tag_half", pd.Series([True, False] * 4))
     threads = factor_of("intra_op_threads", pd.Series([1, 2, 1, 2, 4, 8, 4, 8]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.analysis.stats.histogram import MOST_BINS, WIDE, Histogram, histogram
+from hpcbench.analysis.stats.histogram import MAX_BINS, WIDE, Histogram, histogram
 
 
 def of(*samples: float) -> Histogram:
@@ -57,7 +57,7 @@ def test_outliers_and_many_samples_make_no_more_bins_than_may_be() -> None:
     many = np.random.default_rng(1).normal(1.0, 0.01, 100_000)
     many[:3] = 5.0
     found = histogram(many)
-    assert len(found.counts) == MOST_BINS
+    assert len(found.counts) == MAX_BINS
     assert sum(found.counts) == 100_000
 
 
@@ -76,6 +76,6 @@ def test_a_value_is_in_the_bin_that_it_was_counted_in() -> None:
 def test_each_sample_is_counted_once_whatever_they_are(samples: list[float]) -> None:
     found = of(*samples)
     assert sum(found.counts) == len(samples)
-    assert 1 <= len(found.counts) <= MOST_BINS
+    assert 1 <= len(found.counts) <= MAX_BINS
     assert list(found.edges) == sorted(found.edges)
     assert (found.edges[0], found.edges[-1]) == (min(samples), max(samples))

@@ -22,9 +22,9 @@ from scipy.optimize import brentq
 from hpcbench.analysis.stats import intervals
 from hpcbench.analysis.stats.intervals import (
     Interval,
-    fewest_samples,
     interval_of_values,
     median_interval,
+    minimum_samples,
     percentiles,
 )
 
@@ -244,7 +244,7 @@ def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
 @pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
 def test_a_percentile_needs_as_many_samples_as_wilks_asks_for(quantile: float, fewest: int) -> None:
     """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one sample less."""
-    assert fewest_samples(quantile) == fewest
+    assert minimum_samples(quantile) == fewest
     for size in (fewest - 1, fewest):
         samples = np.arange(size, dtype=np.float64)
         test = scipy.stats.quantile_test(samples, q=0, p=quantile, alternative="less")

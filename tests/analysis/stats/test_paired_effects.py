@@ -47,11 +47,11 @@ def test_the_interval_of_a_single_pair_is_that_of_its_repetitions() -> None:
     values = [np.array([2.0, 2.1, 2.2]), np.array([1.0, 1.1, 1.05])]
     effect = effects(costs_of(values), values, np.array([0, 0]), threads(1, 2))[0]
     assert effect.ratio == ratio_of_medians(values[1], values[0])[:3]
-    assert effect.is_sure
+    assert effect.is_significant
     alone = [each[:1] for each in values]
     effect = effects(costs_of(alone), alone, np.array([0, 0]), threads(1, 2))[0]
     assert effect.ratio == (2, None, None)
-    assert not effect.is_sure
+    assert not effect.is_significant
 
 
 def test_what_has_no_partner_or_no_time_is_in_no_pair() -> None:
@@ -68,7 +68,7 @@ def test_the_largest_contrast_is_where_a_value_helps_most_and_least() -> None:
     factor = threads(*(number for number, _ in times))
     found = largest_contrast(costs_of(values), batch.codes, factor, batch)
     assert found is not None
-    assert (found.since, found.to, found.beside, found.beside_other) == (1, 2, 64, 1)
+    assert (found.since, found.to, found.given, found.other_given) == (1, 2, 64, 1)
     assert (found.gain, found.other_gain) == pytest.approx((1.8, 0.9))
 
 

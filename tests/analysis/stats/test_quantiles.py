@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.stats.quantiles import (
-    MOST_POINTS,
+    MAX_POINTS,
     curve,
     effective_count,
     order_limits,
@@ -40,7 +40,7 @@ def test_a_curve_of_many_samples_has_both_ends_and_true_points() -> None:
     ordered = np.arange(10_001) / 7.0
     times, parts = curve([np.random.default_rng(1).permutation(ordered)])
     assert (times[0], times[-1], parts[-1]) == (ordered[0], ordered[-1], 1)
-    assert len(times) == MOST_POINTS
+    assert len(times) == MAX_POINTS
     assert parts.tolist() == [(ordered <= time).mean() for time in times]
 
 

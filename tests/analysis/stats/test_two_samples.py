@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hpcbench.analysis.stats.two_samples import FEWEST, rank_sum_p, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, rank_sum_p, ratio_of_medians, repetitions_needed
 
 Floats = NDArray[np.float64]
 # Student's data on sleep (Biometrika, 1908), as every R has them; t.test() there gives t = -1.8608, df = 17.776,
@@ -116,7 +116,7 @@ def test_ties_count_against_the_difference() -> None:
 def test_values_that_do_not_overlap_have_the_least_p_value_there_is() -> None:
     """2 of 252 orders for five a side: the fewest for which that is under 1 % (Mann and Whitney, 1947, table I)."""
     assert rank_sum_p(np.arange(5.0), np.arange(10.0, 15.0)) == pytest.approx(2 / 252)
-    assert FEWEST == 5
+    assert MIN_REPETITIONS == 5
     assert rank_sum_p(np.arange(4.0), np.arange(10.0, 14.0)) == pytest.approx(2 / 70)
 
 
@@ -134,4 +134,4 @@ def test_as_many_repetitions_as_are_needed_find_the_difference_in_nine_trials_of
 def test_more_repetitions_than_anybody_would_run_are_no_advice() -> None:
     assert repetitions_needed(0.001, 0.3**2, level=0.01, most=100) is None
     assert repetitions_needed(0.0, 0.3**2, level=0.01, most=100) is None
-    assert repetitions_needed(0.5, 1e-6, level=0.01, most=100) == FEWEST
+    assert repetitions_needed(0.5, 1e-6, level=0.01, most=100) == MIN_REPETITIONS

@@ -15,18 +15,18 @@ from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.studies.best_case import Answer, answers
+from hpcbench.analysis.studies.best_case import BestCase, best_cases
 from hpcbench.report.text.best_case_sentence import sentence
 from tests.report.synthetic_results import case as made_up
 from tests.report.synthetic_results import results
 
-Ask = Callable[..., list[Answer]]
+Ask = Callable[..., list[BestCase]]
 SURE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with
 
 
 @pytest.fixture
 def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataFrame]) -> Ask:
-    """The answers of cases with one and more threads that take so many seconds."""
+    """The best_cases of cases with one and more threads that take so many seconds."""
 
     def make(
         *times: float,
@@ -34,7 +34,7 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
         quantity: Quantity = THROUGHPUT,
         base: int | None = None,
         **columns: list[Any],
-    ) -> list[Answer]:
+    ) -> list[BestCase]:
         rows = [
             repetition(
                 case,
@@ -50,7 +50,7 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
         replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
         shown = ["framework", "intra_op_threads"] if "framework" in columns else ["intra_op_threads"]
-        return answers(Results(repetitions, cases, quantity, shown, replicates, base is not None))
+        return best_cases(Results(repetitions, cases, quantity, shown, replicates, base is not None))
 
     return make
 
@@ -60,7 +60,7 @@ def test_the_best_is_told_with_its_gain_over_the_first_case_and_what_is_as_good(
     assert answer.best.name == "intra_op_threads=2"
     assert answer.base.name == "intra_op_threads=1"
     assert [each.name for each in answer.alike] == ["intra_op_threads=3"]
-    assert answer.is_certain
+    assert answer.is_significant
     assert answer.gain.estimate == pytest.approx(2)
     said = sentence(answer)
     assert said.startswith("intra_op_threads=2 (160 items/s) is 2.00x [1.9")
@@ -74,7 +74,7 @@ def test_a_base_that_was_named_is_called_so(ask: Ask) -> None:
 
 def test_a_gain_that_noise_explains_is_no_gain(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.39, spread=(1.0, 1.2, 0.8))
-    assert not answer.is_certain
+    assert not answer.is_significant
     said = sentence(answer)
     assert said.startswith("intra_op_threads=2 is best (82.05 items/s), but that may be noise: 1.03x [0.")
     assert "within noise" not in said, "it has been said"
@@ -104,7 +104,7 @@ def test_each_kind_of_work_has_its_own_answer_with_a_name_of_its_own(ask: Ask) -
 def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
     ends = [f"{'x' * 100}{kind}{'y' * 100}" for kind in "abc"]
     times = (0.4, 0.2, 0.2002)
-    (answer,) = answers(results(*(made_up(time, tag_kind=end) for time, end in zip(times, ends, strict=True))))
+    (answer,) = best_cases(results(*(made_up(time, tag_kind=end) for time, end in zip(times, ends, strict=True))))
     assert answer.best.name == answer.base.name
     assert not answer.best_is_base
     assert " faster than the first case, " in sentence(answer)
@@ -116,7 +116,7 @@ def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
     rows = found.repetitions[~last | (found.repetitions["repetition"] == 0)]
     replicates = Replicates(by_case(rows))
     cases = ranked(add_speedup(case_table(rows), replicates), TIME)
-    (answer,) = answers(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
+    (answer,) = best_cases(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
     assert answer.gain[1:] == (None, None)
     end = "without an interval. intra_op_threads=2 rests on one run: the next may differ."
     assert sentence(answer).endswith(end)
@@ -155,7 +155,7 @@ def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(as
     for _ in range(10):
         (answer,) = ask(*(0.2 * generator.lognormal(0, 0.007, 60)))
         lucky += answer.gain.low is not None and answer.gain.low > 1
-        assert not answer.is_certain
+        assert not answer.is_significant
         if answer.gain.low is not None and answer.gain.low > 1:
             assert ", but the best of 60 may be so by chance: 1.0" in sentence(answer)
     assert lucky, "the test shows nothing"

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from hpcbench.analysis.cases.quantities import LATENCIES, PRICE, QUANTITIES, TIME, Quantity
-from hpcbench.analysis.studies.best_case import answers
+from hpcbench.analysis.studies.best_case import best_cases
 from tests.report.synthetic_results import results, threads
 
 # By which the second case is twice as good: it takes half of the time, and half of everything else.
@@ -26,7 +26,7 @@ def test_the_gain_has_an_interval(quantity: Quantity) -> None:
     samples = 3000 if quantity == LATENCIES[-1] else 400
     cases = [{**case, "batch_size": size, "steps_per_sample": 1} for size, case in enumerate(CASES, 1)]
     runs = {"repetitions": 6, "between": 0.0} if quantity in LATENCIES else {}
-    (answer,) = answers(results(*cases, quantity=known, samples=samples, spread=0.005, **runs))
+    (answer,) = best_cases(results(*cases, quantity=known, samples=samples, spread=0.005, **runs))
     assert (answer.best.name, answer.base.name) == ("batch_size=2", "batch_size=1")
     assert answer.gain.low is not None
     assert answer.gain.high is not None
@@ -38,7 +38,7 @@ def test_the_gain_has_an_interval(quantity: Quantity) -> None:
 def test_where_three_runs_cannot_tell_how_long_the_tail_is_its_gain_has_no_interval() -> None:
     tail = next(each for each in LATENCIES if each.column == "time_p99_s")
     cases = [{**case, "batch_size": size, "steps_per_sample": 1} for size, case in enumerate(CASES, 1)]
-    (answer,) = answers(results(*cases, quantity=tail, samples=400, spread=0.005))
+    (answer,) = best_cases(results(*cases, quantity=tail, samples=400, spread=0.005))
     assert answer.gain.estimate == pytest.approx(2, rel=0.05)
     assert answer.gain[1:] == (None, None)
 
@@ -49,7 +49,7 @@ def test_a_price_gains_what_the_time_gains_and_the_price_of_an_hour_takes() -> N
         threads(1, time_s, price_per_hour=price, batch_size=size, currency="EUR")
         for size, (price, time_s) in enumerate(costs, 1)
     ]
-    by_time, by_price = (answers(results(*cases, spread=0.005, quantity=each))[0] for each in (TIME, PRICE))
+    by_time, by_price = (best_cases(results(*cases, spread=0.005, quantity=each))[0] for each in (TIME, PRICE))
     assert by_time.gain.low is not None
     assert by_price.gain.estimate == pytest.approx(by_time.gain.estimate / 1.5)
     assert by_price.gain.low == pytest.approx(by_time.gain.low / 1.5)

@@ -153,7 +153,7 @@ def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Com
 
 def test_times_of_zero_have_no_ratio(compared: Compared) -> None:
     row = only(compared({"a": 1.0}, {"a": 0.0}))
-    assert (row["verdict"], row["reason"]) == ("not compared", "a value is not above 0, so that there is no ratio")
+    assert (row["verdict"], row["reason"]) == ("not compared", "a value is 0 or less, so there is no ratio")
 
 
 COMMAND = {"framework": "command", **dict.fromkeys(["model", "task", "dtype", "math_mode"])}
@@ -247,14 +247,14 @@ def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_ot
     found = compared({"a": 1.0}, {"a": {"each": lambda number: disturbed(number) if number == 2 else {}}})
     row = only(found)
     assert (row["verdict"], row["new_repetitions"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
-    assert found.warnings == ["NEW: some repetitions were disturbed by somebody else; the others are compared"]
+    assert found.warnings == ["NEW: some repetitions had interference; the others are compared"]
 
 
 def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: Compared) -> None:
     unwatched = {"interference": "unmonitored"}
     found = compared({"a": 1.0, "b": 1.0}, {"a": unwatched, "b": {"each": lambda number: unwatched if number else {}}})
     assert told(found) == [("a", "same"), ("b", "same")]
-    said = "whether somebody else disturbed some repetitions is not known; they are compared all the same"
+    said = "whether some repetitions had interference is unknown; they are compared anyway"
     assert found.warnings == [f"NEW: {said} (2 cases)"]
 
 
@@ -262,10 +262,10 @@ def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_i
     found = compared({"a": 1.0}, {"a": {"each": disturbed}})
     assert only(found)["verdict"] == "not compared"
     again = "measure again: hpcbench resume SWEEP --disturbed, or a new search"
-    assert only(found)["reason"] == f"somebody else disturbed every repetition of NEW (cpu); {again}"
+    assert only(found)["reason"] == f"interference in every repetition of NEW (cpu); {again}"
     assert found.warnings == []
     found = compared({"a": {"each": disturbed}}, {"a": {"each": disturbed}})
-    assert only(found)["reason"] == f"somebody else disturbed every repetition of BASE and of NEW (cpu); {again}"
+    assert only(found)["reason"] == f"interference in every repetition of BASE and of NEW (cpu); {again}"
 
 
 def test_whole_numbers_stay_whole_beside_cases_that_have_none(compared: Compared) -> None:

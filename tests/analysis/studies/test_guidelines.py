@@ -13,7 +13,7 @@ import pytest
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.studies.guidelines import mine, wilson
 from hpcbench.analysis.studies.rule_conditions import Condition
-from hpcbench.analysis.studies.tuning_contexts import TUNABLES, Settings
+from hpcbench.analysis.studies.tuning_contexts import TUNABLES, TuningContexts
 
 Matrix = Callable[..., Any]
 AXES = {
@@ -27,7 +27,7 @@ AS_MANY_AS_CPUS = Condition("intra_op_threads", 1.0, "cpus_per_task")
 
 def contexts(cases: pd.DataFrame, tunables: Sequence[str] = TUNABLES) -> int:
     """Of how many contexts several settings were measured, which is what rules can be mined from."""
-    return Settings.of(cases, tunables).contexts
+    return TuningContexts.of(cases, tunables).contexts
 
 
 def steady(seconds: Callable[..., float]) -> Callable[..., list[float]]:

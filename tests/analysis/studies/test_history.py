@@ -1,4 +1,4 @@
-"""A case over many sweeps: its values, its changes, and what is told beside them."""
+"""A case over many sweeps: its values, its changes, and what else changed."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_change_has_the_ratio_of_both_sides_and_its_sweeps() -> None:
     assert (shift.before.sweep, shift.after.sweep, shift.word) == ("sweep-11", "sweep-12", "slower")
     assert shift.ratio.estimate == pytest.approx(1.1, rel=0.003)
     assert shift.ratio.low < 1.1 < shift.ratio.high
-    assert shift.beside == {}
+    assert shift.also_changed == {}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_word_depends_on_what_is_better(quantity: Quantity, word: str) -> No
 def test_what_changed_beside_it_is_told_and_of_software_only_what_differs() -> None:
     software = "python 3.11.2, numpy 2.4.7, torch 2.6.0"
     new = {"framework_version": "2.6.0", "software": software, "kernel": "6.8.0", "git_commit": "abc"}
-    assert told(nights(12, **new)).beside == {
+    assert told(nights(12, **new)).also_changed == {
         "numpy": ("2.4.6", "2.4.7"),
         "torch": ("2.5.1", "2.6.0"),
         "git_commit": ("f0cfe52", "abc"),
@@ -136,28 +136,28 @@ def test_what_changed_beside_it_is_told_and_of_software_only_what_differs() -> N
 
 def test_a_version_that_no_package_tells_is_told_itself_and_so_is_a_package_that_came() -> None:
     new = {"framework_version": "2.6.0", "software": f"{FACTS['software']}, triton 3.0"}
-    assert told(nights(12, **new)).beside == {"framework_version": ("2.5.1", "2.6.0"), "triton": ("none", "3.0")}
+    assert told(nights(12, **new)).also_changed == {"framework_version": ("2.5.1", "2.6.0"), "triton": ("none", "3.0")}
 
 
 def test_what_changed_for_some_repetitions_only_or_is_not_known_before_is_not_told() -> None:
     rows = nights(12, cpu_governor="powersave", gpu_model="A100")
     for each in rows[::3]:
         each["cpu_governor"] = "performance"
-    assert told(rows).beside == {}
+    assert told(rows).also_changed == {}
 
 
 def test_other_nodes_are_told_only_where_they_stay() -> None:
-    assert told(nights(12, nodes_used="n2")).beside == {"nodes_used": ("n1", "n2")}
+    assert told(nights(12, nodes_used="n2")).also_changed == {"nodes_used": ("n1", "n2")}
     wandering = [{**each, "nodes_used": f"n{place // 3 % 4}"} for place, each in enumerate(nights(13))]
-    assert told(wandering).beside == {}
+    assert told(wandering).also_changed == {}
 
 
 def test_the_driver_is_told_of_cases_on_gpus_only() -> None:
     drivers = {"sweep-11": ("550.54",), "sweep-12": ("570.86",)}
-    assert told(nights(12), drivers).beside == {}
+    assert told(nights(12), drivers).also_changed == {}
     on_gpus = [{**each, "on_gpus": True} for each in nights(12)]
-    assert told(on_gpus, drivers).beside == {"driver": ("550.54", "570.86")}
-    assert told(on_gpus, {}).beside == {}
+    assert told(on_gpus, drivers).also_changed == {"driver": ("550.54", "570.86")}
+    assert told(on_gpus, {}).also_changed == {}
 
 
 def test_other_work_is_not_compared_with_that_of_the_latest_sweep() -> None:

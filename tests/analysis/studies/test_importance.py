@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from hpcbench.analysis.stats import anova
-from hpcbench.analysis.studies.importance import MOST_FACTORS, SIGNIFICANCE, Importance, importance
+from hpcbench.analysis.studies.importance import MAX_FACTORS, SIGNIFICANCE, Importance, importance
 from hpcbench.report.text.importance_sentences import sentences
 
 Matrix = Callable[..., Any]
@@ -62,7 +62,7 @@ def test_a_factor_that_follows_from_another_is_told_with_it(matrix: Matrix) -> N
     found = importance(*tables, [*THREADS, "cpus_per_task"])
     assert [each.name for each in found.factors] == ["intra_op_threads (with cpus_per_task)", "batch_size"]
     assert found.factors[0].effects[0].ratio.estimate == pytest.approx(4, rel=0.05)
-    assert not found.factors[1].is_there
+    assert not found.factors[1].is_significant
 
 
 def test_missing_cases_do_not_lend_the_effect_of_one_factor_to_another(matrix: Matrix) -> None:
@@ -75,7 +75,7 @@ def test_missing_cases_do_not_lend_the_effect_of_one_factor_to_another(matrix: M
     measured = noisy(lambda intra_op_threads: 4.0**-intra_op_threads, noise=0.1)
     axes = {"intra_op_threads": [1, 2, 3, 4], "batch_size": [1, 2, 3, 4], "inter_op_threads": [1, 2, 3, 4]}
     found = importance(*matrix(seconds, **axes), list(axes))
-    assert {each.name for each in found.factors if each.is_there} == {"intra_op_threads"}
+    assert {each.name for each in found.factors if each.is_significant} == {"intra_op_threads"}
     assert shares(found)["batch_size"] < 0.01
 
 
@@ -90,7 +90,7 @@ def test_what_is_more_than_noise_and_may_be_another_factor_s_is_told_as_that(mat
     )
     found = importance(*tables, ["batch_size", "nodes", "intra_op_threads"])
     told = sentences(found)
-    assert "More than noise, but of which parameter these cases cannot tell: nodes, intra_op_threads." in told
+    assert "More than noise, but these cases cannot attribute it: nodes, intra_op_threads." in told
     assert not any("No more than noise" in sentence for sentence in told)
 
 
@@ -103,7 +103,7 @@ def test_what_two_factors_explain_alike_is_told_of_neither(matrix: Matrix) -> No
     found = importance(*tables, list(axes))
     assert found.together > 0.9
     assert sum(shares(found).values()) < 0.5
-    assert any("cannot be told apart" in sentence for sentence in sentences(found))
+    assert any("cannot be separated" in sentence for sentence in sentences(found))
 
 
 def test_a_ratio_that_depends_on_another_factor_is_told_where_it_helps_and_where_not(matrix: Matrix) -> None:
@@ -129,7 +129,7 @@ def test_an_interaction_that_only_ranks_make_up_is_not_told(matrix: Matrix) -> N
         batch_size=[1, 2, 3],
     )
     ranks = scipy.stats.rankdata(np.concatenate(tables.repetitions["times_s"]))
-    data = anova.measured(ranks, np.repeat(np.arange(6), 8))
+    data = anova.case_means(ranks, np.repeat(np.arange(6), 8))
     one, other = np.repeat([0, 1], 3), np.tile([0, 1, 2], 2)
     made_up = anova.explained(data, [np.arange(6)]).beyond(anova.explained(data, [one, other]))
     assert anova.f_test(made_up, data.noise) < 1e-4
@@ -144,7 +144,7 @@ def test_nothing_is_claimed_where_there_is_nothing(matrix: Matrix) -> None:
     for _ in range(50):
         noise = [generator.lognormal(0, 0.1, 1) for _ in range(len(tables.repetitions))]
         found = importance(tables.cases, tables.repetitions.assign(times_s=noise), THREADS)
-        alarms += any(each.is_there for each in found.factors) or found.interaction is not None
+        alarms += any(each.is_significant for each in found.factors) or found.interaction is not None
     assert alarms <= 4
 
 
@@ -161,8 +161,8 @@ def test_random_columns_do_not_borrow_from_interactions_that_are_in_no_sum(matri
     for name in names:
         tables.cases[name] = generator.integers(0, 3, len(tables.cases))
     found = importance(*tables, [*THREADS, "inter_op_threads", *names])
-    assert [each.name for each in found.factors if each.is_there and each.name.isdigit()] == []
-    assert any(each.is_there for each in found.factors)
+    assert [each.name for each in found.factors if each.is_significant and each.name.isdigit()] == []
+    assert any(each.is_significant for each in found.factors)
 
 
 def test_of_fifty_axes_the_strongest_are_told_and_the_others_named(matrix: Matrix) -> None:
@@ -174,10 +174,10 @@ def test_of_fifty_axes_the_strongest_are_told_and_the_others_named(matrix: Matri
     for name in names:
         tables.cases[name] = generator.integers(0, 2, len(tables.cases))
     found = importance(*tables, [*names, "intra_op_threads"])
-    assert len(found.factors) == MOST_FACTORS
+    assert len(found.factors) == MAX_FACTORS
     assert found.factors[0].name == "intra_op_threads"
-    assert len(found.left_out) == 51 - MOST_FACTORS
-    assert f"and {51 - MOST_FACTORS - 5} more" in sentences(found)[-1]
+    assert len(found.left_out) == 51 - MAX_FACTORS
+    assert f"and {51 - MAX_FACTORS - 5} more" in sentences(found)[-1]
 
 
 def test_an_axis_of_very_many_values_is_binned_or_left_out_and_that_is_said(matrix: Matrix) -> None:
@@ -185,16 +185,16 @@ def test_an_axis_of_very_many_values_is_binned_or_left_out_and_that_is_said(matr
     tables.cases["tag_text"] = [f"v{number}" for number in range(100)]
     found = importance(*tables, ["batch_size", "tag_text"])
     assert [each.name for each in found.factors] == ["batch_size (100 values in 8 bins)"]
-    assert found.factors[0].is_there
-    assert found.left_out == (("tag_text", "100 values that are no numbers, more than 16"),)
+    assert found.factors[0].is_significant
+    assert found.left_out == (("tag_text", "100 values that are not numbers, more than 16"),)
 
 
 def test_times_are_those_of_an_item_where_steps_have_items(matrix: Matrix) -> None:
     tables = matrix(noisy(lambda batch_size: float(batch_size)), batch_size=[1, 2, 4])
-    assert importance(*tables, ["batch_size"]).factors[0].is_there
+    assert importance(*tables, ["batch_size"]).factors[0].is_significant
     for table in tables:
         table["items_per_step"] = table["batch_size"].astype("Int64")
-    assert not importance(*tables, ["batch_size"]).factors[0].is_there
+    assert not importance(*tables, ["batch_size"]).factors[0].is_significant
 
 
 def test_other_work_is_no_part_of_the_variation(matrix: Matrix) -> None:
@@ -221,7 +221,7 @@ def test_what_differs_between_kinds_of_work_is_no_part_of_an_effect_within_them(
         table["framework"] = table["model"].map({"mlp": "pytorch", "lstm": "jax"})
         table["cpus_per_task"] = table["intra_op_threads"] % 3  # 1 and 2 of both
     found = importance(*tables, ["model", "framework", *THREADS, "cpus_per_task"])
-    assert [each.name for each in found.factors if each.is_there] == ["intra_op_threads (with cpus_per_task)"]
+    assert [each.name for each in found.factors if each.is_significant] == ["intra_op_threads (with cpus_per_task)"]
     assert found.changes_work == ("model (with framework)",)
     assert "All of that is of equal work, which model (with framework) would change." in sentences(found)
 
@@ -261,7 +261,7 @@ def test_ties_are_no_certainty(matrix: Matrix) -> None:
     tables = matrix(lambda intra_op_threads: [float(intra_op_threads)] * 3, intra_op_threads=[3, 4])
     found = importance(*tables, ["intra_op_threads"])
     assert found.noise == 0
-    assert not found.factors[0].is_there
+    assert not found.factors[0].is_significant
 
 
 def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:

@@ -16,7 +16,8 @@ from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
 from hpcbench.analysis.cases.quantities import QUANTITIES, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.studies.reporting_rules import CHECKS, RULES, Evidence, Finding, check
+from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation
+from hpcbench.analysis.studies.rule_checks import CHECKS, check
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
@@ -38,7 +39,7 @@ def case(repetition: Rep) -> Callable[..., Rows]:
 
 
 @pytest.fixture
-def judged(table: Table) -> Callable[..., list[Finding]]:
+def judged(table: Table) -> Callable[..., list[RuleViolation]]:
     """The findings of a report on some repetitions; the first case is the base unless `base` is None."""
 
     def judge(
@@ -47,7 +48,7 @@ def judged(table: Table) -> Callable[..., list[Finding]]:
         base: int | None = 0,
         mean_rates: tuple[str, ...] = (),
         searches: tuple[str, ...] = (),
-    ) -> list[Finding]:
+    ) -> list[RuleViolation]:
         repetitions = table(*rows)
         quantity = QUANTITIES.get(metric) or Quantity(metric, metric, more_is_better=True)
         replicates = Replicates(by_case(repetitions))
@@ -73,7 +74,7 @@ def command(case: Callable[..., Rows]) -> Callable[..., Rows]:
 
 Case = Callable[..., Rows]
 Command = Callable[..., Rows]
-Judged = Callable[..., list[Finding]]
+Judged = Callable[..., list[RuleViolation]]
 
 
 def test_a_sound_report_has_no_findings(case: Case, judged: Judged) -> None:
@@ -86,7 +87,7 @@ def test_rule_1_the_base_that_was_taken_is_said_where_none_was_named(case: Case,
     assert "the first case, case-0 (0.1 s)" in finding.lacking
     assert finding.remedy == "name one with --base"
     (finding,) = judged([*case(0), *case(1), *case(2, model="lstm"), *case(3, model="lstm")], base=None)
-    assert "the first case of each of 2 kinds of work (1.00x)" in finding.lacking
+    assert "the first case of each of 2 workloads (1.00x)" in finding.lacking
 
 
 def test_rule_1_cases_that_are_compared_with_nothing_need_no_base(case: Case, judged: Judged) -> None:
@@ -156,7 +157,7 @@ def test_rule_6_few_runs_are_taken_for_log_normal(runs: int, case: Case, judged:
 
 
 def test_rule_7_neighbours_whose_intervals_overlap_are_counted(case: Case, judged: Judged) -> None:
-    """One of the three is alone in its kind of work, and has no neighbour there."""
+    """One of the three is alone in its workload, and has no neighbour there."""
     twin = [{**row, "case": "case-9", "case_index": 9} for row in case(0)]
     (finding,) = judged([*case(0), *case(1), *twin, *case(5, model="lstm")])
     assert finding.rule == 7
@@ -308,7 +309,7 @@ def test_of_a_search_nothing_is_advised_that_it_refuses(case: Case, judged: Judg
     for row in disturbed:
         row.update(interference="disturbed", disturbed_by="cpu")
     remedies = {each.rule: each.remedy for each in judged([*lost, *once, *disturbed], searches=("sweep-1",))}
-    assert remedies[2].startswith("when what failed is mended, search anew: hpcbench tune")
+    assert remedies[2].startswith("fix the failures, then search again: hpcbench tune")
     assert "hpcbench tune --exhaustive" in remedies[5]
     assert remedies[9].startswith("a new search on whole nodes")
     assert not any("resume" in remedy for remedy in remedies.values())

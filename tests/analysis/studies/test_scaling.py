@@ -117,7 +117,7 @@ def test_it_pays_as_far_as_more_certainly_do_more(scale: Scale) -> None:
     assert found.pays_until == 2
     said = sentences(found)
     assert said[0].startswith("Strong scaling, 64 items a step: 1.78x [1.7")
-    assert said[0].endswith("beyond 2 CPUs, no number certainly does more.")
+    assert said[0].endswith("beyond 2 CPUs, no number is significantly faster.")
 
 
 def test_a_law_that_does_not_fit_is_said_not_to(scale: Scale) -> None:
@@ -141,7 +141,7 @@ def test_single_values_have_no_intervals(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), spread=(1.0,))
     assert found.points["speedup_low"].isna().all()
     assert found.pays_until == 2
-    assert sentences(found)[0].endswith("; how far it pays is not certain, since some of it rests on one run.")
+    assert sentences(found)[0].endswith("; how far it pays is unknown, since some cases have one run.")
 
 
 def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:

@@ -1,4 +1,4 @@
-"""Threads in three ways, on tables where it is known what each way takes."""
+"""Threads in three modes, on tables where it is known what each way takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.cost import add_costs
-from hpcbench.analysis.studies.threads import Compared, compared, kept_as_unset, overall, ways_of
+from hpcbench.analysis.studies.threads import ThreadContext, kept_as_unset, modes_of, overall, thread_contexts
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
 
 Matrix = Callable[..., Any]
@@ -20,9 +20,9 @@ Table = Callable[..., pd.DataFrame]
 NEAR = (0.998, 0.999, 1.0, 1.0, 1.001, 1.002)
 
 
-def of(repetitions: pd.DataFrame) -> list[Compared]:
+def of(repetitions: pd.DataFrame) -> list[ThreadContext]:
     grouped = by_case(repetitions)
-    return compared(add_costs(case_table(repetitions, grouped), repetitions), Replicates(grouped))
+    return thread_contexts(add_costs(case_table(repetitions, grouped), repetitions), Replicates(grouped))
 
 
 def seconds(threads: str, intra_op_threads: int | None, batch_size: int = 1) -> float | None:
@@ -46,26 +46,26 @@ def three_ways(matrix: Matrix, **axes: list[Any]) -> pd.DataFrame:
 
 def test_a_way_is_what_the_column_says_or_else_whether_any_count_is_set() -> None:
     counts = pd.DataFrame({"intra_op_threads": [None, 2, None], "inter_op_threads": [None, None, 1]}, dtype="Int64")
-    assert ways_of(counts).tolist() == [NONE, FIXED, FIXED]
-    assert ways_of(counts.assign(threads=[DYNAMIC, None, FIXED])).tolist() == [DYNAMIC, FIXED, FIXED]
+    assert modes_of(counts).tolist() == [NONE, FIXED, FIXED]
+    assert modes_of(counts.assign(threads=[DYNAMIC, None, FIXED])).tolist() == [DYNAMIC, FIXED, FIXED]
 
 
 def test_each_context_has_its_ways_and_the_gains_between_them(matrix: Matrix) -> None:
     found = of(three_ways(matrix, batch_size=[1, 10]))
     assert [each.context for each in found] == [(("batch_size", "1"),), (("batch_size", "10"),)]
     for each, size in zip(found, (1, 10), strict=True):
-        assert {name: way.time_s.estimate * 10 / size for name, way in each.ways.items()} == pytest.approx(
+        assert {name: way.time_s.estimate * 10 / size for name, way in each.modes.items()} == pytest.approx(
             {NONE: 1.76, FIXED: 1.6, DYNAMIC: 1.0}
         )
-        assert each.ways[FIXED].setting == {"intra_op_threads": 2}
-        assert each.ways[FIXED].chosen_of == 2
-        assert not each.ways[FIXED].is_lucky
+        assert each.modes[FIXED].setting == {"intra_op_threads": 2}
+        assert each.modes[FIXED].chosen_of == 2
+        assert not each.modes[FIXED].is_lucky
         assert {pair: gain.estimate for pair, gain in each.gains.items()} == pytest.approx(
             {(NONE, FIXED): 1.1, (FIXED, DYNAMIC): 1.6, (NONE, DYNAMIC): 1.76}
         )
         assert all((gain.low or 0) > 1 for gain in each.gains.values())
         assert len(each.shares) == 4
-        assert {name: way.beats for name, way in each.ways.items()} == pytest.approx(
+        assert {name: way.beats for name, way in each.modes.items()} == pytest.approx(
             {DYNAMIC: 1, FIXED: 2 / 3, NONE: 1 / 3}
         )
 
@@ -116,7 +116,7 @@ def test_one_way_alone_is_nothing_to_compare(matrix: Matrix) -> None:
 def test_older_tables_have_no_column_of_ways(matrix: Matrix) -> None:
     made = three_ways(matrix)
     (found,) = of(made[made["threads"] != DYNAMIC].drop(columns="threads"))
-    assert set(found.ways) == {NONE, FIXED}
+    assert set(found.modes) == {NONE, FIXED}
     assert found.gains[NONE, FIXED].estimate == pytest.approx(1.1)
 
 
@@ -135,8 +135,8 @@ def test_options_of_the_model_are_told_where_nothing_else_tells_the_networks_apa
 def test_single_repetitions_give_a_gain_that_luck_has_part_in(matrix: Matrix) -> None:
     made = three_ways(matrix)
     (found,) = of(made[made["repetition"] == 0])
-    assert found.ways[FIXED].is_lucky
-    assert not found.ways[NONE].is_lucky
+    assert found.modes[FIXED].is_lucky
+    assert not found.modes[NONE].is_lucky
     assert found.gains[FIXED, DYNAMIC].low is None
 
 
@@ -154,7 +154,7 @@ def test_dynamic_is_not_held_against_the_luckiest_of_many_equal_settings(matrix:
         (found,) = of(tables.repetitions)
         honest.append(found.gains[FIXED, DYNAMIC].estimate)
         best = tables.cases[tables.cases["threads"] == FIXED]["time_median_s"].min()
-        lucky.append(best / found.ways[DYNAMIC].time_s.estimate)
+        lucky.append(best / found.modes[DYNAMIC].time_s.estimate)
     assert np.median(lucky) < 0.98
     assert np.median(honest) == pytest.approx(1, abs=0.01)
 
@@ -162,10 +162,10 @@ def test_dynamic_is_not_held_against_the_luckiest_of_many_equal_settings(matrix:
 def test_the_energy_of_a_step_is_told_where_a_sensor_has_told_it(matrix: Matrix) -> None:
     made = three_ways(matrix)
     (without,) = of(made.assign(energy_reason="no RAPL here"))
-    assert {(way.energy_j, way.no_energy) for way in without.ways.values()} == {(None, "no RAPL here")}
+    assert {(way.energy_j, way.no_energy) for way in without.modes.values()} == {(None, "no RAPL here")}
     metered = made.assign(energy_measured_j=640.0, energy_measured_j_per_item=0.5, energy_scope="cpu")
     (found,) = of(metered)
-    energy = found.ways[DYNAMIC].energy_j
+    energy = found.modes[DYNAMIC].energy_j
     assert energy is not None
     assert energy.estimate == pytest.approx(0.5 * 32)  # items of a step
-    assert found.ways[DYNAMIC].no_energy is None
+    assert found.modes[DYNAMIC].no_energy is None

@@ -125,7 +125,7 @@ def few(slurm):
 def test_a_sweep_larger_than_what_a_qos_takes_goes_on_by_itself(cluster, commands, few, wait_until):
     experiment = commands("true", matrix={"seed": {"range": [1, 7]}}, slurm={"follow_on": True, "qos": few})
     said = cluster("sweep", experiment).stderr
-    assert "MaxSubmitJobsPerUser of QOS four: 4 of 4 jobs" in said
+    assert "your limit on jobs in the queue in this QOS is reached (QOSMaxSubmitJobPerUserLimit)" in said
     wait_until(lambda: cluster.states() == {"completed": 7}, seconds=150)
     assert statuses(cluster) == {"completed": 7}
 

@@ -94,7 +94,7 @@ def test_a_case_that_got_slower_is_told_from_one_that_did_not(command_line, swee
     sweep("main", BASE)
     sweep("next", SLOWER)
     lines = command_line("compare", "main", "next", "--margin", "2%").stdout.splitlines()
-    assert lines[0] == "next (NEW) beside main (BASE)"
+    assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[2].split()[0] == "8"
     assert lines[2].split()[-1] == "slower"
     assert lines[3].split()[-1] == "same"
@@ -173,7 +173,7 @@ def test_junit_and_json_go_to_files_and_the_table_to_stdout(command_line, sweep:
     files = ["--junit", "compare.xml", "--json", "compare.json"]
     done = command_line("compare", "main", "next", "--margin", "2%", *files)
     assert "wrote 2 comparisons to compare.xml" in done.stderr
-    assert done.stdout.startswith("next (NEW) beside main (BASE)")
+    assert done.stdout.startswith("next (NEW) compared to main (BASE)")
     (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
     document = json.loads((command_line.workspace / "compare.json").read_text())

@@ -91,7 +91,7 @@ def test_a_change_is_told_with_what_changed_beside_it(command_line, sweeps: Swee
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]
     assert re.match(r"1970-01-13 nightly-12 batch_size=8: 1\.12x \[1\.1\d, 1\.1\d\] slower;", told)
-    assert told.endswith("; beside it: torch 2.5.1 -> 2.6.0")
+    assert told.endswith("; also changed: torch 2.5.1 -> 2.6.0")
     assert lines[-1].startswith("1 change in 2 cases (rank-sum tests")
     assert done.stdout.isascii()
     assert done.stderr == ""
@@ -118,7 +118,7 @@ def test_what_was_mended_since_does_not_fail(command_line, sweeps: Sweeps):
         ("nightly-20", "faster"),
         ("nightly-10", "slower"),
     ]
-    assert document["changes"][1]["beside"] == {"torch": {"before": "2.5.1", "after": "2.6.0"}}
+    assert document["changes"][1]["also_changed"] == {"torch": {"before": "2.5.1", "after": "2.6.0"}}
     assert document["changes"][0]["ratio_ci_low"] < document["changes"][0]["ratio"] < 0.95
 
 
@@ -262,7 +262,7 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "it says how figures are written"),
         (["nightly", "--html", ""], "the name is empty"),
-        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is no folder"),
+        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is not a directory"),
         (["nightly", "--html", "results"], "it is a folder"),
         (["nothing.yaml"], "there is no such file"),
         ([], "Missing argument 'EXPERIMENT'"),

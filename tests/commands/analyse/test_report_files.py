@@ -97,11 +97,11 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
 @pytest.mark.parametrize(
     ("arguments", "said", "hint"),
     [
-        (["--plot", "x=batch_size"], "--plot: it says what is drawn", "add --figures DIR or --html FILE"),
+        (["--plot", "x=batch_size"], "--plot requires --figures or --html", "add --figures DIR or --html FILE"),
         (["--figures", "plots", "--format", "svg,pgn"], "'pgn' is no format of figures", "png"),
         (["--figures", "plots", "--format", ""], "'' is no format of figures", ""),
         (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
-        (["--figures", "good.yaml"], "good.yaml: is no folder", ""),
+        (["--figures", "good.yaml"], "good.yaml: is not a directory", ""),
         (["--figures", "plots", "--plot", "x=batchsize"], "no column is called 'batchsize'", "batch_size"),
         (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
         (["--figures", "plots", "--plot", "batch_size"], "'batch_size' is none of x=COLUMN", "as in: --plot x=nodes"),
@@ -109,8 +109,8 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--theme", "screen", "--html", "plots"], "--theme: it says how figures are written", "add --figures DIR"),
         (
             ["--rules", "--tables", "latex"],
-            "--rules: the rules are in what is printed else",
-            "leave out --tables latex",
+            "--rules cannot be used with --tables latex",
+            "leave out one of them",
         ),
         (["--figures", ""], "--figures: the name is empty", "name a dir"),
         (["--html", ""], "--html: the name is empty", "name a file"),

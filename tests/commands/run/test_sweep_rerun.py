@@ -132,7 +132,7 @@ def test_the_sweeps_own_template_wins_and_that_is_said(swept):
     file.write_text("{{ nothing }}")
     (file.parent / "head.j2").write_text("# newer")
     done = swept("sweep", "--from", "two", "--name", "three")
-    assert "warning: the sweep's own job.sh.j2 is used; the one that is here now differs from it" in done.stderr
+    assert "warning: job.sh.j2 of this workspace differs; the sweep's own one is used" in done.stderr
     assert "# mine" in (swept.workspace / "jobs" / "three" / "job-001.sh").read_text()
     swept("archive", "two")
     assert "# mine" in swept("sweep", "--from", "two.tar.gz", "--dry-run").stdout
@@ -148,7 +148,7 @@ def test_what_differs_now_is_said_before_anything_runs(swept):
     description["hpcbench_version"] = "0.0.1"
     (swept.workspace / "jobs" / "one" / "sweep.json").write_text(json.dumps(description))
     said = swept("sweep", "--from", "one", "--name", "two").stderr
-    assert "warning: hpcbench was 0.0.1 and is " in said
+    assert "warning: hpcbench 0.0.1 -> " in said
     assert "warning: environment command: click 1.0 -> " in said
     assert "pandas absent -> " in said
     assert "git" not in said
@@ -168,7 +168,7 @@ def test_nothing_that_a_sweep_names_is_started_where_nothing_is_to_run(swept, op
 
 def test_code_for_the_nodes_that_differs_is_said(swept):
     (swept.workspace / "jobs" / "one" / "node.pyz").write_bytes(b"other")
-    assert "hpcbench's code for the nodes is not the same" in swept("sweep", "--from", "one", "--dry-run").stderr
+    assert "hpcbench's code for the nodes differs" in swept("sweep", "--from", "one", "--dry-run").stderr
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -187,9 +187,9 @@ def test_another_state_of_the_workspace_in_git_is_said(swept):
     assert "+# changed, KEY=[redacted]" in diff
     assert "git commit" not in swept("sweep", "--from", "two", "--dry-run").stderr, "the same changes"
     (root / "trial.yaml").write_text(EXPERIMENT)
-    assert "what is not committed differs" in swept("sweep", "--from", "two", "--dry-run").stderr
+    assert "uncommitted changes differ" in swept("sweep", "--from", "two", "--dry-run").stderr
     git(root, "commit", "-qm", "second", "--allow-empty")
-    assert "the workspace was at the git commit" in swept("sweep", "--from", "two", "--dry-run").stderr
+    assert "git commit " in swept("sweep", "--from", "two", "--dry-run").stderr
 
 
 def test_a_sweep_that_does_not_say_enough_is_refused(swept):

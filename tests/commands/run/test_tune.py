@@ -186,7 +186,7 @@ def test_a_dry_run_shows_the_job_of_a_cluster(command_line, rates):
 
 def test_where_nothing_completes_it_says_so(command_line, rates):
     done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", "--name", "none", expect=1)
-    assert "no setting could be measured; when what failed is mended, search anew: hpcbench tune" in done.stdout
+    assert "no configuration could be measured; fix the failures, then search again: hpcbench tune" in done.stdout
     assert "no setting could be measured" in command_line("resume", "none", expect=1).stdout
     assert "ended; what it found" in command_line("status", "none", "--watch", expect=1).stderr
 
@@ -241,7 +241,7 @@ def test_without_a_slurm_nothing_is_made_for_it(command_line, rates, monkeypatch
     (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
     monkeypatch.setenv("PATH", "/usr/bin/nowhere")
     done = command_line("tune", rates([1, 2]), "--site", "far.yaml", "--metric", "rate", expect=2)
-    assert "sbatch was not found, so nothing can be submitted" in done.stderr
+    assert "sbatch not found, so hpcbench cannot submit jobs" in done.stderr
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 
 

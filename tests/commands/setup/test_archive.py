@@ -104,7 +104,7 @@ def test_of_a_sweep_that_has_not_ended_it_says_what_is_left(command_line, elsewh
     )
     command_line("sweep", "trial.yaml", "--site", "laptop", "--render-only", "--name", "planned")
     said = command_line("archive", "planned").stderr
-    assert "warning: the sweep has not ended (6 planned): what comes later will not be in the file" in said
+    assert "warning: the sweep has not ended (6 planned): later results will not be in the file" in said
     name = bring(elsewhere, command_line.workspace / "planned.tar.gz")
     assert "6 of 6 repetitions have not ended yet" in elsewhere("report", name, expect=1).stderr
 
@@ -145,7 +145,7 @@ def test_slurm_is_not_asked_of_what_is_in_an_archive_with_a_made_up_slurm(comman
         ("some/gone", "some/gone: there is no such file"),
         ("./jobs/one", "./jobs/one: it is a folder"),
         ("gone", "no sweep is called 'gone'"),
-        ("text", "text: is no archive of a sweep, or it is damaged"),
+        ("text", "text: is not an archive of a sweep, or is damaged"),
     ],
 )
 def test_what_is_no_sweep_is_told(swept, name: str, words: str):
@@ -200,5 +200,5 @@ def test_a_damaged_archive_is_refused_by_each_command(swept, elsewhere):
     file.write_bytes(file.read_bytes()[:-100])
     name = bring(elsewhere, file)
     for command in (("report", name), ("sweep", "--from", name)):
-        assert "one.tar.gz: is no archive of a sweep, or it is damaged" in elsewhere(*command, expect=2).stderr
+        assert "one.tar.gz: is not an archive of a sweep, or is damaged" in elsewhere(*command, expect=2).stderr
     assert list((elsewhere.workspace / "tmp").iterdir()) == []

@@ -47,7 +47,7 @@ def test_what_this_machine_can_do_at_most_is_measured_and_kept(command_line):
     assert found["CPU peaks"]["group"] == "CPUs and memory"
     assert found["CPU peaks"]["numbers"]["cpu_1_float32_flops_per_s"] > 1e8
     (file,) = command_line.workspace.rglob("*.json")
-    assert found["peaks"]["found"] == f"kept in results/.machines/{file.name}"
+    assert found["peaks"]["found"] == f"saved in results/.machines/{file.name}"
     (machine,) = read_peaks(Workspace(command_line.workspace), pytest.fail)
     numbers = {f"cpu_{peak.cpus}_float32_flops_per_s": peak.flops_per_s for peak in machine.measurements}
     assert numbers.items() <= found["CPU peaks"]["numbers"].items()
@@ -56,7 +56,7 @@ def test_what_this_machine_can_do_at_most_is_measured_and_kept(command_line):
 def test_peaks_that_cannot_be_kept_are_told(command_line):
     (command_line.workspace / "results").write_text("a file")
     said = command_line("doctor", "--seconds", "3", env=LAPTOP, expect=None).stdout
-    assert "note    peaks: not kept: " in said
+    assert "note    peaks: not saved: " in said
     assert "CPU peaks: 1 CPU " in said
 
 
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_to_leaves_the_rest(command_line):
     (command_line.workspace / "jobs").write_text("a file")
     site = command_line.site(environments={"mine": {"python": sys.executable}})
     said = command_line(*QUICK, "--site", site).stdout
-    assert "note    environments: cannot be tried: " in said
+    assert "note    environments: not checked: " in said
     assert "noise floor" in said
 
 
@@ -81,7 +81,7 @@ def test_a_site_of_slurm_without_slurm_is_a_problem(command_line, tmp_path):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     site = command_line.site(scheduler="slurm")
     done = command_line(*QUICK, "--site", site, env={"PATH": str(tmp_path / "bin")}, expect=1)
-    assert "problem Slurm: its commands are not here" in done.stdout
+    assert "problem Slurm: the site uses Slurm, but its commands were not found" in done.stdout
 
 
 def test_a_silent_slurm_is_no_problem_of_a_local_site_that_was_named_with_a_fake_scontrol(command_line, fake_commands):
@@ -99,18 +99,18 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     (tmp_path / "slurm.conf").write_text("ClusterName=gone\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=9\n")
     silent = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
     said = command_line(*QUICK, env=silent, expect=1).stdout
-    assert "problem Slurm: it is set up here and does not answer" in said
+    assert "problem Slurm: configured here, but does not respond" in said
     assert "noise floor" in said
     refused = command_line("doctor", "--on-node", env=silent, expect=2).stderr
-    assert "no Slurm that answers" in refused
+    assert "--on-node requires Slurm" in refused
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--partition", "cpu"], "--partition goes with --on-node"),
-        (["--whole-node"], "--whole-node goes with --on-node"),
-        (["--on-node"], "the site 'laptop' has no Slurm that answers"),
+        (["--partition", "cpu"], "--partition requires --on-node"),
+        (["--whole-node"], "--whole-node requires --on-node"),
+        (["--on-node"], "--on-node requires Slurm, and the site 'laptop' has none that responds"),
         (["--site", "nowhere"], "no file of configs/sites is called 'nowhere'"),
         (["--seconds", "1"], "1 is not in the range"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.node.checks import governor, turbo
 
 CPU = "sys/devices/system/cpu/"
@@ -28,26 +28,26 @@ def cpufreq(cpu: int, chosen: str, driver: str = "acpi-cpufreq", **more: str) ->
     ],
 )
 def test_a_governor_is_judged_with_its_driver(lay, files: dict[str, str], level: str, words: str) -> None:
-    (finding,) = governor.look(lay(files, [0]))
+    (finding,) = governor.check(lay(files, [0]))
     assert finding.level == level
     assert words in finding.found
-    assert bool(finding.mend) == (level != OK)
+    assert bool(finding.action) == (level != OK)
 
 
 def test_cpus_with_governors_of_their_own_are_told(lay) -> None:
-    (finding,) = governor.look(lay({**cpufreq(0, "performance"), **cpufreq(1, "powersave")}))
+    (finding,) = governor.check(lay({**cpufreq(0, "performance"), **cpufreq(1, "powersave")}))
     assert (finding.level, finding.found) == (WARNING, "performance on CPU 0, powersave on CPU 1")
 
 
 def test_only_the_cpus_that_we_may_use_count(lay) -> None:
-    (finding,) = governor.look(lay({**cpufreq(0, "performance"), **cpufreq(1, "powersave")}, [0]))
+    (finding,) = governor.check(lay({**cpufreq(0, "performance"), **cpufreq(1, "powersave")}, [0]))
     assert finding.level == OK
 
 
 def test_a_lower_limit_than_the_processors_is_told(lay) -> None:
     limited = cpufreq(0, "performance", scaling_max_freq="2000000", cpuinfo_max_freq="3500000")
     free = cpufreq(1, "performance", scaling_max_freq="3500000", cpuinfo_max_freq="3500000")
-    _, finding = governor.look(lay({**limited, **free}))
+    _, finding = governor.check(lay({**limited, **free}))
     assert (finding.level, finding.found) == (NOTE, "limited to 2.00 of 3.50 GHz on CPU 0")
 
 
@@ -63,12 +63,12 @@ def test_a_lower_limit_than_the_processors_is_told(lay) -> None:
     ],
 )
 def test_turbo_is_found_where_each_driver_tells_it(lay, file: str, text: str, level: str) -> None:
-    (finding,) = turbo.look(lay({**cpufreq(0, "performance"), CPU + file: text}))
+    (finding,) = turbo.check(lay({**cpufreq(0, "performance"), CPU + file: text}))
     assert finding.level == level
 
 
 def test_nothing_is_said_of_turbo_where_no_frequency_can_be_seen(lay) -> None:
-    assert turbo.look(lay({})) == []
+    assert turbo.check(lay({})) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, PROBLEM, WARNING, Finding
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from hpcbench.node.checks import gpu_settings
 from hpcbench.node.host import gpus as driver
 
@@ -48,18 +48,18 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return fake
 
 
-def by_subject(found: list[Finding]) -> dict[str, tuple[str, str]]:
+def by_subject(found: list[CheckResult]) -> dict[str, tuple[str, str]]:
     return {finding.subject: (finding.level, finding.found) for finding in found}
 
 
 def test_gpus_that_are_set_as_usual_are_one_line_with_a_fake_nvidia_smi(lay, nvidia_smi) -> None:
     nvidia_smi(USUAL, USUAL)
-    assert by_subject(gpu_settings.look(lay({}))) == {"GPUs": (OK, "2 GPUs: NVIDIA A100-SXM4-80GB, driver 550.54.15")}
+    assert by_subject(gpu_settings.check(lay({}))) == {"GPUs": (OK, "2 GPUs: NVIDIA A100-SXM4-80GB, driver 550.54.15")}
 
 
 def test_an_old_driver_that_knows_no_mig_is_asked_without_with_a_fake_nvidia_smi(lay, nvidia_smi) -> None:
     nvidia_smi(USUAL, refused="mig.mode.current")
-    assert by_subject(gpu_settings.look(lay({}))) == {"GPUs": (OK, "1 GPU: NVIDIA A100-SXM4-80GB, driver 550.54.15")}
+    assert by_subject(gpu_settings.check(lay({}))) == {"GPUs": (OK, "1 GPU: NVIDIA A100-SXM4-80GB, driver 550.54.15")}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_gpu_that_is_set_otherwise_is_named_with_a_fake_nvidia_smi(
     lay, nvidia_smi, changes: dict[str, str], subject: str, level: str, words: str
 ) -> None:
     nvidia_smi(USUAL, {**USUAL, **changes})
-    found = by_subject(gpu_settings.look(lay({})))
+    found = by_subject(gpu_settings.check(lay({})))
     assert found[subject][0] == level
     assert words in found[subject][1]
     assert len(found) == (1 if subject == "GPUs" else 2)
@@ -88,12 +88,12 @@ def test_a_gpu_that_is_set_otherwise_is_named_with_a_fake_nvidia_smi(
 def test_what_a_gpu_does_not_tell_is_no_finding_with_a_fake_nvidia_smi(lay, nvidia_smi) -> None:
     unknown = ("ecc.mode.current", "power.limit", "power.default_limit", "utilization.gpu", "mig.mode.current")
     nvidia_smi({**USUAL, **dict.fromkeys(unknown, "[N/A]")})
-    assert set(by_subject(gpu_settings.look(lay({})))) == {"GPUs"}
+    assert set(by_subject(gpu_settings.check(lay({})))) == {"GPUs"}
 
 
 def test_processes_of_others_are_named_with_a_fake_nvidia_smi(lay, nvidia_smi) -> None:
     nvidia_smi(USUAL, processes="1234, python, 512")
-    assert by_subject(gpu_settings.look(lay({})))["GPU processes"] == (WARNING, "1234, python, 512")
+    assert by_subject(gpu_settings.check(lay({})))["GPU processes"] == (WARNING, "1234, python, 512")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_an_nvidia_smi_without_gpus_says_why_with_a_fake_one(
     lay, nvidia_smi, script: str, device: bool, level: str
 ) -> None:
     nvidia_smi(script=script)
-    (finding,) = gpu_settings.look(lay({"dev/nvidia0": ""} if device else {}))
+    (finding,) = gpu_settings.check(lay({"dev/nvidia0": ""} if device else {}))
     assert finding.level == level
     assert ("version mismatch" in finding.found) == (level == PROBLEM)
 
@@ -127,5 +127,5 @@ def test_without_nvidia_smi_the_driver_counts_with_a_fake_one(
 ) -> None:
     monkeypatch.setattr(gpu_settings.shutil, "which", lambda name: None)
     monkeypatch.setattr(driver, "count", lambda: count)
-    (finding,) = gpu_settings.look(lay(files))
+    (finding,) = gpu_settings.check(lay(files))
     assert (finding.level, finding.found) == (level, found)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.node.checks import load
 from hpcbench.node.checks.load import Snapshot
 from hpcbench.node.host.proc_stat import TICKS_PER_S
@@ -83,7 +83,7 @@ def test_a_program_that_computes_on_this_machine_is_found_and_named() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as hog:
         try:
             time.sleep(0.3)
-            finding = load.look(this_system())[0]
+            finding = load.check(this_system())[0]
         finally:
             hog.kill()
     assert finding.level == WARNING

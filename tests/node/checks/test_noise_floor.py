@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.node.checks import noise_floor
 from hpcbench.node.checks.noise_floor import Noise
 from hpcbench.node.host.sysfs import this_system
@@ -35,27 +35,27 @@ def test_the_noise_is_that_of_the_times() -> None:
     ("changes", "level", "words"),
     [
         ({}, OK, ""),
-        ({"smallest_difference": 0.02}, NOTE, "Nobody took the CPU"),
-        ({"smallest_difference": 0.2, "slowest_over_fastest": 1.4}, WARNING, "more than one speed"),
+        ({"smallest_difference": 0.02}, NOTE, "No other process ran on the CPU"),
+        ({"smallest_difference": 0.2, "slowest_over_fastest": 1.4}, WARNING, "several speeds"),
         ({"waited": 0.02}, NOTE, "Other processes ran on the CPU"),
         ({"waited": 0.5}, WARNING, "Other processes ran on the CPU"),
         ({"stolen": 0.3, "waited": 0.02}, WARNING, "The hypervisor gave the CPU to others"),
     ],
 )
 def test_noise_is_judged_with_its_cause(changes: dict[str, float], level: str, words: str) -> None:
-    finding = noise_floor.judge(QUIET._replace(**changes))
+    finding = noise_floor.evaluate(QUIET._replace(**changes))
     assert finding.level == level
     assert words in finding.means
     assert (finding.means == "") == (level == OK)
 
 
 def test_what_was_found_is_told_in_words_and_in_numbers() -> None:
-    finding = noise_floor.judge(QUIET)
+    finding = noise_floor.evaluate(QUIET)
     assert finding.found.startswith("two runs of 10 s must differ by 0.4 % to be told apart")
     assert "1 ms of work: p99 +2 %, slowest second +0.1 %, others had the CPU 0 % of the time" in finding.found
     assert finding.numbers is not None
     assert finding.numbers["noise_smallest_difference"] == 0.004
-    assert "p99 12.0x" in noise_floor.judge(QUIET._replace(p99_over_median=12.0)).found
+    assert "p99 12.0x" in noise_floor.evaluate(QUIET._replace(p99_over_median=12.0)).found
 
 
 def test_this_machine_is_timed_on_one_cpu_and_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK, WARNING
+from hpcbench.core.check_result import NOTE, OK, WARNING
 from hpcbench.core.machine_peaks import Peak
 from hpcbench.node.checks import peak_kernel, peaks
 from hpcbench.node.host import gpus, memory, topology
@@ -36,7 +36,7 @@ def script(folder: Path, text: str) -> str:
 
 def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
     system = this_system()
-    machine, (finding,) = peaks.look(system, [sys.executable])
+    machine, (finding,) = peaks.measure_peaks(system, [sys.executable])
     cores = topology.physical_cores(system) or len(system.cpus)
     assert [peak.cpus for peak in machine.measurements] == peaks.counts(cores)
     for peak in machine.measurements:
@@ -57,7 +57,7 @@ def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
 )
 def test_more_cpus_that_do_less_were_disturbed(rates: list[float], level: str) -> None:
     found = [Peak("cpu", 2**k, "float32", rate, 1e9, "numpy", "n1", "now") for k, rate in enumerate(rates)]
-    assert peaks.told("CPU peaks", found).level == level
+    assert peaks.finding_of("CPU peaks", found).level == level
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_without_room_for_its_arrays_the_bandwidth_is_not_measured() -> None:
         {"library": "numpy", "device": "cpu", "cpus": [0], "dtypes": ["float32"], "size": 64, "length": 0}
     )
     assert answer["bytes_per_s"] is None
-    finding = peaks.told("CPU peaks", [Peak("cpu", 4, "float32", 2.5e12, None, "numpy", "n1", "now")])
+    finding = peaks.finding_of("CPU peaks", [Peak("cpu", 4, "float32", 2.5e12, None, "numpy", "n1", "now")])
     assert finding.found == "4 CPUs 2.5 TFLOP/s, no memory left to measure bandwidth (numpy)"
     assert finding.numbers == {"cpu_4_float32_flops_per_s": 2.5e12}
 
@@ -169,7 +169,7 @@ def test_the_best_run_counts_and_threads_add_up(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
     bare = script(tmp_path, f'shift; exec {sys.executable} -I -S "$@"')
-    machine, (finding,) = peaks.look(this_system(), [bare])
+    machine, (finding,) = peaks.measure_peaks(this_system(), [bare])
     assert machine.measurements == ()
     assert finding.level == NOTE
     assert f"not measured: {bare}: No module named 'numpy'; {bare}: No module named 'torch'" in finding.found
@@ -177,7 +177,7 @@ def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
 
 def test_the_next_python_measures_where_one_cannot(tmp_path: Path) -> None:
     broken = script(tmp_path, "echo 'Illegal instruction' >&2; exit 132")
-    machine, (finding,) = peaks.look(this_system(), [broken, "/nowhere/python", sys.executable])
+    machine, (finding,) = peaks.measure_peaks(this_system(), [broken, "/nowhere/python", sys.executable])
     assert finding.level in MEASURED
     assert machine.measurements
     with pytest.raises(peaks.NotMeasured) as caught:
@@ -214,7 +214,7 @@ def test_what_measures_a_gpu_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert all(peak.flops_per_s > 1e4 and peak.measured_by.startswith("torch ") for peak in measured.peaks)
     assert len({peak.bytes_per_s for peak in measured.peaks}) == 1
-    assert peaks.told("GPU peaks", measured.peaks).found.startswith("float32 ")
+    assert peaks.finding_of("GPU peaks", measured.peaks).found.startswith("float32 ")
 
 
 @pytest.mark.torch

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK
+from hpcbench.core.check_result import NOTE, OK
 from hpcbench.node.checks import power_sensors
 from hpcbench.node.monitor.sources import rapl
 from hpcbench.node.monitor.sources.base import Absent
@@ -31,7 +31,7 @@ OWNER = "root" if os.getuid() == 0 else "its owner"
 def test_rapl_is_told_with_its_readers(lay, mode: int, readers: str) -> None:
     system = lay(TWO)
     Path(system.path(f"{RAPL}0/energy_uj")).chmod(mode)
-    (finding,) = power_sensors.look(system)
+    (finding,) = power_sensors.check(system)
     assert (finding.subject, finding.level) == ("CPU energy", OK)
     assert finding.found == f"rapl: cpu0, dram0; readable by {readers}"
 
@@ -39,7 +39,7 @@ def test_rapl_is_told_with_its_readers(lay, mode: int, readers: str) -> None:
 def test_rapl_that_we_may_not_read_says_who_may_with_a_fake_refusal(lay, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests may run as root, whom nothing is refused."""
     monkeypatch.setattr(rapl, "why_unreadable", lambda path: f"Permission denied: {path}")
-    (finding,) = power_sensors.look(lay(TWO))
+    (finding,) = power_sensors.check(lay(TWO))
     assert finding.level == NOTE
     assert "Permission denied: " in finding.found
     assert "only root may read it" in finding.found
@@ -47,13 +47,13 @@ def test_rapl_that_we_may_not_read_says_who_may_with_a_fake_refusal(lay, monkeyp
 
 
 def test_the_counters_of_a_cray_are_the_nodes(lay) -> None:
-    (finding,) = power_sensors.look(lay({"sys/cray/pm_counters/energy": "12345 J 1700000000000000 us"}))
+    (finding,) = power_sensors.check(lay({"sys/cray/pm_counters/energy": "12345 J 1700000000000000 us"}))
     assert (finding.subject, finding.level) == ("node energy", OK)
     assert finding.found == "cray: node; readable by everybody"
 
 
 def test_a_machine_without_a_sensor_says_so(lay) -> None:
-    (finding,) = power_sensors.look(lay({}))
+    (finding,) = power_sensors.check(lay({}))
     assert (finding.subject, finding.level) == ("CPU energy", NOTE)
     assert "no sensor" in finding.found
 
@@ -84,5 +84,5 @@ def test_the_energy_of_gpus_is_told_where_there_are_any_with_a_fake_source(
     lay, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
     monkeypatch.setattr(power_sensors, "NvidiaEnergy", FakeEnergy)
-    found = power_sensors.look(lay({**TWO, **files}))
+    found = power_sensors.check(lay({**TWO, **files}))
     assert [finding[1:3] for finding in found if finding.subject == "GPU energy"] == expected

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.finding import LEVELS, OK, WARNING
+from hpcbench.core.check_result import LEVELS, OK, WARNING
 from hpcbench.node.checks import noise_floor, run_checks, turbo
+from hpcbench.node.checks.node_lock import node_lock
 from hpcbench.node.checks.placement import placement
-from hpcbench.node.checks.take_turns import turn
 from hpcbench.node.host.sysfs import this_system
 
 SUBJECTS = {"timer", "governor", "SMT", "NUMA", "huge pages", "GPUs", "CPU quota", "background load", "noise floor"}
@@ -35,8 +35,8 @@ def test_a_machine_is_looked_at_by_the_code_that_nodes_get(zipapp: Path, tmp_pat
         assert finding["level"] in LEVELS
         if finding["level"] != OK:
             assert finding["means"].endswith(".")
-            assert finding["mend"]
-    assert not any("could not be looked at" in finding["found"] for finding in found)
+            assert finding["action"]
+    assert not any("the check failed" in finding["found"] for finding in found)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -44,17 +44,17 @@ def test_a_check_that_stumbles_does_not_cost_the_others(monkeypatch: pytest.Monk
     def stumble(system: object) -> None:
         raise ValueError("what is this")
 
-    monkeypatch.setattr(turbo, "look", stumble)
-    monkeypatch.setattr(noise_floor, "look", lambda *arguments: [])
-    found = {finding.subject: finding for _, finding in run_checks.look(this_system())}
+    monkeypatch.setattr(turbo, "check", stumble)
+    monkeypatch.setattr(noise_floor, "check", lambda *arguments: [])
+    found = {finding.subject: finding for _, finding in run_checks.run(this_system())}
     assert found["turbo"].level == WARNING
-    assert found["turbo"].found == "could not be looked at: ValueError: what is this"
+    assert found["turbo"].found == "the check failed: ValueError: what is this"
     assert {"timer", "CPU quota"} <= set(found)
 
 
 def test_two_on_one_machine_take_turns(tmp_path: Path) -> None:
-    code = "import sys, time; from hpcbench.node.checks.take_turns import turn\n"
-    code += "with turn(sys.argv[1]): print(time.monotonic(), flush=True); time.sleep(0.5); print(time.monotonic())"
+    code = "import sys, time; from hpcbench.node.checks.node_lock import node_lock\n"
+    code += "with node_lock(sys.argv[1]): print(time.monotonic(), flush=True); time.sleep(0.5); print(time.monotonic())"
     both = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -67,9 +67,9 @@ def test_two_on_one_machine_take_turns(tmp_path: Path) -> None:
 
 
 def test_one_that_was_killed_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    with turn(str(tmp_path)):
+    with node_lock(str(tmp_path)):
         start = time.monotonic()
-        with turn(str(tmp_path), patience_s=0.3):
+        with node_lock(str(tmp_path), timeout_s=0.3):
             assert time.monotonic() - start >= 0.3
         assert len(list(tmp_path.iterdir())) == 1, "the turn of another is left to it"
     assert list(tmp_path.iterdir()) == []

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import OK, WARNING
+from hpcbench.core.check_result import OK, WARNING
 from hpcbench.node.checks import timer
 from hpcbench.node.host.sysfs import this_system
 
 
 def test_the_clock_of_this_machine_is_measured() -> None:
-    (finding,) = timer.look(this_system())
+    (finding,) = timer.check(this_system())
     assert finding.numbers is not None
     assert 5 < finding.numbers["timer_cost_ns"] < 100_000
     assert finding.numbers["timer_tick_ns"] >= 1
@@ -25,9 +25,9 @@ def test_the_clock_of_this_machine_is_measured() -> None:
     ],
 )
 def test_a_clock_is_good_if_it_is_quick_and_fine(source: str | None, cost_ns: float, tick_ns: int, level: str) -> None:
-    assert timer.judge(source, cost_ns, tick_ns).level == level
+    assert timer.evaluate(source, cost_ns, tick_ns).level == level
 
 
 def test_it_is_said_which_steps_are_too_short_for_a_slow_clock() -> None:
     """A thousandth of 1500 us is 1.5 us."""
-    assert "shorter than 1500 us" in timer.judge("hpet", 1500.0, 100).means
+    assert "shorter than 1500 us" in timer.evaluate("hpet", 1500.0, 100).means

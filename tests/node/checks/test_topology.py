@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core.finding import NOTE, OK
+from hpcbench.core.check_result import NOTE, OK
 from hpcbench.node.checks import huge_pages, numa, smt
 
 NODE, THP = "sys/devices/system/node/", "sys/kernel/mm/transparent_hugepage/"
@@ -29,7 +29,7 @@ HYPERTHREADS = siblings("0,2", "1,3", "0,2", "1,3")
     ],
 )
 def test_cpus_that_share_a_core_are_told(lay, files: dict[str, str], cpus: list[int], level: str, words: str) -> None:
-    (finding,) = smt.look(lay(files, cpus))
+    (finding,) = smt.check(lay(files, cpus))
     assert finding.level == level
     assert words in finding.found
 
@@ -52,12 +52,12 @@ def domains(*cpus: str) -> dict[str, str]:
 def test_domains_of_memory_are_counted(
     lay, files: dict[str, str], cpus: list[int], found: list[tuple[str, str]]
 ) -> None:
-    assert [finding[1:3] for finding in numa.look(lay(files, cpus))] == found
+    assert [finding[1:3] for finding in numa.check(lay(files, cpus))] == found
 
 
 @pytest.mark.parametrize(("balancing", "count"), [("1", 2), ("0", 1)])
 def test_a_kernel_that_moves_pages_between_domains_is_told(lay, balancing: str, count: int) -> None:
-    found = numa.look(lay({**domains("0", "1"), "proc/sys/kernel/numa_balancing": balancing}))
+    found = numa.check(lay({**domains("0", "1"), "proc/sys/kernel/numa_balancing": balancing}))
     assert len(found) == count
 
 
@@ -74,10 +74,10 @@ def test_a_kernel_that_moves_pages_between_domains_is_told(lay, balancing: str, 
 def test_huge_pages_are_judged_with_what_the_kernel_does_for_them(
     lay, enabled: str, defrag: str, level: str, found: str
 ) -> None:
-    (finding,) = huge_pages.look(lay({THP + "enabled": enabled, THP + "defrag": defrag}))
+    (finding,) = huge_pages.check(lay({THP + "enabled": enabled, THP + "defrag": defrag}))
     assert finding.level == level
     assert found in finding.found
 
 
 def test_a_kernel_without_huge_pages_is_ok(lay) -> None:
-    assert huge_pages.look(lay({}))[0].level == OK
+    assert huge_pages.check(lay({}))[0].level == OK

@@ -61,5 +61,5 @@ def test_only_training_in_float16_needs_loss_scaling(
 def test_a_horovod_that_is_not_there_is_unsupported_and_how_to_get_it_is_said(
     asked: Callable[..., problem.Problem],
 ) -> None:
-    with pytest.raises(Unsupported, match=r"no Horovod in .*hpcbench env build horovod-pytorch"):
+    with pytest.raises(Unsupported, match=r"Horovod not found in .*hpcbench env build horovod-pytorch"):
         horovod.join(asked(strategy="horovod"))

@@ -43,8 +43,8 @@ def described(system: System, folder: Path, *places: str, **environment: str) ->
 
 def test_sockets_cores_and_domains_are_counted(lay: Lay, tmp_path: Path) -> None:
     hardware = described(lay({**CPUS, **NUMA}), tmp_path)["hardware"]
-    told = {name: hardware[name] for name in ("cpus_online", "sockets", "cores", "threads_per_core")}
-    assert told == {"cpus_online": "0-7", "sockets": 2, "cores": 4, "threads_per_core": 2}
+    reply = {name: hardware[name] for name in ("cpus_online", "sockets", "cores", "threads_per_core")}
+    assert reply == {"cpus_online": "0-7", "sockets": 2, "cores": 4, "threads_per_core": 2}
     assert hardware["numa"] == [
         {"domain": 0, "cpus": "0-1,4-5", "memory_bytes": 1048576},
         {"domain": 2, "cpus": "2-3,6-7", "memory_bytes": None},
@@ -53,15 +53,15 @@ def test_sockets_cores_and_domains_are_counted(lay: Lay, tmp_path: Path) -> None
 
 
 def test_gpus_are_told_by_the_kernels_driver_that_is_made_up(lay: Lay, tmp_path: Path) -> None:
-    told = described(lay(NVIDIA), tmp_path)["gpus"]
-    assert told["models"] == ["NVIDIA H100", "NVIDIA H100"]
-    assert told["driver"].endswith("550.54")
+    reply = described(lay(NVIDIA), tmp_path)["gpus"]
+    assert reply["models"] == ["NVIDIA H100", "NVIDIA H100"]
+    assert reply["driver"].endswith("550.54")
 
 
 def test_of_a_machine_that_tells_nothing_nothing_is_made_up(lay: Lay, tmp_path: Path) -> None:
-    told = described(lay({}), tmp_path, "/somewhere")
-    assert [told["hardware"][name] for name in ("sockets", "cores", "numa")] == [None, None, []]
-    assert (told["distribution"], told["gpus"]["driver"], told["mounts"]) == (None, None, {"/somewhere": None})
+    reply = described(lay({}), tmp_path, "/somewhere")
+    assert [reply["hardware"][name] for name in ("sockets", "cores", "numa")] == [None, None, []]
+    assert (reply["distribution"], reply["gpus"]["driver"], reply["mounts"]) == (None, None, {"/somewhere": None})
 
 
 def test_a_folder_lies_on_the_last_mount_of_the_longest_path(lay: Lay, tmp_path: Path) -> None:
@@ -87,9 +87,11 @@ def test_a_folder_lies_on_the_last_mount_of_the_longest_path(lay: Lay, tmp_path:
 def test_nodes_share_one_file_of_slurms_configuration_that_is_made_up(
     lay: Lay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_config, "ask", lambda name, environment: slurm_config.Told("A = 1\n", f"NodeName={name}"))
+    monkeypatch.setattr(
+        slurm_config, "query", lambda name, environment: slurm_config.ScontrolReply("A = 1\n", f"NodeName={name}")
+    )
     for name in ("n1", "n2"):
-        inventory.keep(str(tmp_path), lay({}), [], {"SLURMD_NODENAME": name})
+        inventory.save(str(tmp_path), lay({}), [], {"SLURMD_NODENAME": name})
     (kept,) = (tmp_path / "slurm").iterdir()
     assert kept.read_text() == "A = 1\n"
     nodes = [json.loads(file.read_text()) for file in sorted(tmp_path.glob("??/*.json"))]
@@ -98,7 +100,7 @@ def test_nodes_share_one_file_of_slurms_configuration_that_is_made_up(
 
 
 def test_this_machine_can_be_told(tmp_path: Path) -> None:
-    told = described(this_system(), tmp_path, str(tmp_path))
-    assert told["hardware"]["cores"] >= 1
-    assert told["mounts"][str(tmp_path)]["type"]
-    assert told["slurm"]["reason"] == "it was no job of Slurm"
+    reply = described(this_system(), tmp_path, str(tmp_path))
+    assert reply["hardware"]["cores"] >= 1
+    assert reply["mounts"][str(tmp_path)]["type"]
+    assert reply["slurm"]["reason"] == "not a Slurm job"

@@ -78,7 +78,7 @@ def test_files_are_held_open_until_they_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_more_files_than_may_be_open_are_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_files, "_MOST_OPEN", 5)
+    monkeypatch.setattr(open_files, "_MAX_OPEN", 5)
     paths = [tmp_path / str(number) for number in range(12)]
     for path in paths:
         path.write_text(path.name)

@@ -72,12 +72,14 @@ def test_a_counter_gives_energy_with_the_uncertainty_of_the_windows_ends() -> No
 
 
 def test_the_error_of_the_sensor_is_contained_where_it_is_known() -> None:
-    node = Meter("node", counter="cray.node_j", counter_sensor="cray", remark="of the whole node, whoever used it")
+    node = Meter(
+        "node", counter="cray.node_j", counter_sensor="cray", remark="of the whole node, including other users"
+    )
     timeline = watched(node, cray__node_j=[500 * time for time in TICKS])
     found = the(energy.of_window(timeline, 2.0, 7.0), "node")
     ends, step, error = 500 * 0.2 / math.sqrt(6), 1 / math.sqrt(6), 0.05 * 2500 / math.sqrt(3)
     assert found.uncertainty_j == pytest.approx(2 * math.sqrt(ends**2 + step**2 + error**2))
-    assert found.remark == "of the whole node, whoever used it"
+    assert found.remark == "of the whole node, including other users"
 
 
 def test_without_a_counter_power_is_integrated() -> None:
@@ -260,14 +262,14 @@ def test_where_several_sources_tell_of_a_kind_the_devices_own_comes_before_the_b
 
 
 def test_others_on_the_same_gpu_and_its_parts_are_remarked() -> None:
-    meter = gpu("hopper")._replace(remark="of the whole GPU: other parts of it (MIG) count, too")
+    meter = gpu("hopper")._replace(remark="of the whole GPU, including other MIG instances")
     timeline = watched(
         meter,
         gpu0__energy_mj=[3e5 * time for time in TICKS],
         gpu0__foreign_processes=([0, 1, 2, 3, 9], [0, 0, 2, 1, 0]),
     )
     remark = the(energy.of_window(timeline, 1.0, 9.0), "gpu0").remark
-    assert remark == "of the whole GPU: other parts of it (MIG) count, too; other processes used it, too: up to 2"
+    assert remark == "of the whole GPU, including other MIG instances; other processes used it, too: up to 2"
 
 
 @pytest.mark.parametrize(

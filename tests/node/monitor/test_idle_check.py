@@ -12,7 +12,7 @@ import pytest
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.monitor import idle_check
 from hpcbench.node.monitor.processes import OwnProcesses
-from hpcbench.node.monitor.sources.base import GAUGE, Place, Source
+from hpcbench.node.monitor.sources.base import GAUGE, HostView, Source
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def node(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_made_up_machine_that_stands_still_is_quiet(node: Any) -> None:
-    assert idle_check.look(node.place) is None
+    assert idle_check.look(node.host) is None
 
 
 def test_work_while_it_is_looked_at_is_told(node: Any) -> None:
     node.then = lambda: node.busy(140)
-    assert idle_check.look(node.place) == "0.8 of 2 CPUs are busy"
+    assert idle_check.look(node.host) == "0.8 of 2 CPUs are busy"
 
 
 def test_work_is_told_as_a_part_of_the_time_that_the_look_took_in_truth(node: Any) -> None:
@@ -83,12 +83,12 @@ def test_work_is_told_as_a_part_of_the_time_that_the_look_took_in_truth(node: An
         node.waited(7 + 300_000)
 
     node.then = then
-    assert idle_check.look(node.place) is None
+    assert idle_check.look(node.host) is None
 
 
 def test_waiting_for_a_disk_is_told(node: Any) -> None:
     node.then = lambda: node.waited(7 + 300_000)
-    assert idle_check.look(node.place) == "some process waits for a disk 30 % of the time"
+    assert idle_check.look(node.host) == "some process waits for a disk 30 % of the time"
 
 
 class MadeUpGpus(Source):
@@ -102,15 +102,15 @@ class MadeUpGpus(Source):
 
 def test_work_on_made_up_gpus_is_told_to_a_case_that_uses_them(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_check, "_OF_GPUS", (MadeUpGpus,))
-    assert idle_check.look(node.place, gpus=True) == "GPUs are busy: gpu1 37 % of the time"
-    assert idle_check.look(node.place) is None
+    assert idle_check.look(node.host, gpus=True) == "GPUs are busy: gpu1 37 % of the time"
+    assert idle_check.look(node.host) is None
 
 
 def test_a_kernel_that_does_not_tell_pressure_is_judged_by_its_cpus(node: Any) -> None:
     node.remove("proc/pressure/io")
-    assert idle_check.look(node.place) is None
+    assert idle_check.look(node.host) is None
     node.then = lambda: node.busy(300)
-    assert idle_check.look(node.place) == "4.0 of 2 CPUs are busy"
+    assert idle_check.look(node.host) == "4.0 of 2 CPUs are busy"
 
 
 def test_looks_for_hours_hold_no_more_files_open_than_one(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ class Looks:
         self.seen, self.count, self._node = seen, 0, node
         monkeypatch.setattr(idle_check, "look", self)
 
-    def __call__(self, place: Place, gpus: bool) -> str | None:
+    def __call__(self, host: HostView, gpus: bool) -> str | None:
         self._node.now += idle_check.LOOK_S
         self.count += 1
         return self.seen[min(self.count, len(self.seen)) - 1]
@@ -168,7 +168,7 @@ def test_a_real_hog_on_this_machine_is_noticed() -> None:
         try:
             assert hog.stdout is not None
             hog.stdout.readline()
-            said = idle_check.look(Place(OwnProcesses(""), Files()))
+            said = idle_check.look(HostView(OwnProcesses(""), Files()))
         finally:
             hog.kill()
     assert said is not None

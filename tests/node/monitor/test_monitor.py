@@ -250,7 +250,7 @@ class BreaksLater(Source):
         return [int(seen)]
 class Refuses(Source):
     name = "refuses"
-    def __init__(self, place):
+    def __init__(self, host):
         raise KeyError("a sensor")
     def read(self):
         return []

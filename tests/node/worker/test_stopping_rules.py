@@ -7,8 +7,8 @@ from scipy.stats import binom
 
 from hpcbench.node.worker.stopping_rules import (
     MAX_SAMPLES,
+    MAX_SAMPLES_KEPT,
     MAX_TIME,
-    MOST_SAMPLES,
     PRECISION,
     SETTLED,
     Settings,
@@ -43,7 +43,7 @@ def test_the_time_limit_holds_whatever_is_still_wanted() -> None:
 
 
 def test_a_record_does_not_grow_without_end() -> None:
-    assert Stopping(LONG).reason([1.0] * MOST_SAMPLES, 1.0) == MAX_SAMPLES
+    assert Stopping(LONG).reason([1.0] * MAX_SAMPLES_KEPT, 1.0) == MAX_SAMPLES
 
 
 @pytest.mark.parametrize(("count", "elapsed_s"), [(9, 5.0), (500, 0.9)])

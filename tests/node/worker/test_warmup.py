@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, theilslopes
 
 from hpcbench.core.samples import medians_of_parts
-from hpcbench.node.worker.warmup import FEWEST, has_trend, is_steady, mann_kendall, relative_change, trend
+from hpcbench.node.worker.warmup import MIN_VALUES, has_trend, is_steady, mann_kendall, relative_change, trend
 
 TIMES = st.lists(st.floats(1e-3, 10.0).map(lambda value: round(value, 2) + 0.01), min_size=5, max_size=30)
 
@@ -85,8 +85,8 @@ def test_what_was_slow_long_ago_does_not_count() -> None:
 
 
 def test_too_few_times_are_not_steady_yet() -> None:
-    assert not is_steady([1.0] * (FEWEST - 1), 0.01)
-    assert is_steady([1.0] * FEWEST, 0.01)
+    assert not is_steady([1.0] * (MIN_VALUES - 1), 0.01)
+    assert is_steady([1.0] * MIN_VALUES, 0.01)
 
 
 @pytest.mark.parametrize("times", [[0.0] * 20, [0.0, 1.0] * 10])

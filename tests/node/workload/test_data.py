@@ -22,7 +22,7 @@ def test_a_file_that_was_cut_off_anywhere_is_bad_data(path: Path, save: object) 
     whole = path.read_bytes()
     for length in range(0, len(whole), 37):
         path.write_bytes(whole[:length])
-        with pytest.raises(BadData, match="is no npz file of plain arrays"):
+        with pytest.raises(BadData, match="is not an npz file of plain arrays"):
             data.load({"npz": str(path)}, (4,), 0, 10)
 
 

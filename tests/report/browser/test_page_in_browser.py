@@ -12,7 +12,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from hpcbench.report.html.figure import on_page
-from hpcbench.report.html.page_model import BEST, WITHIN_NOISE, Answer, Bar, Cell, Column, Heading, Place, Ranking
+from hpcbench.report.html.page_model import BEST, WITHIN_NOISE, Bar, Cell, Column, Heading, Headline, Ranking, TableRow
 from tests.report.html.test_page import HOSTILE, everywhere
 from tests.report.pages import chart, figure, page, table
 from tests.report.synthetic_results import figures
@@ -126,7 +126,7 @@ def test_nothing_is_wider_than_a_phone(opened: Opened, with_charts: WithCharts, 
         charts = (figure().__class__("facets", "Facets", "", "Words", {**spec, **extra}),)
     else:
         charts = (figure(),)
-    tab = with_charts(opened(page(figures=charts, answers=(Answer("x" * 200, details=("y" * 200,)),)), **PHONE))
+    tab = with_charts(opened(page(figures=charts, headlines=(Headline("x" * 200, details=("y" * 200,)),)), **PHONE))
     assert tab.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
     assert tab.evaluate("Math.max(...[...document.querySelectorAll('.chart')].map((e) => e.clientWidth))") <= 360
 
@@ -216,7 +216,7 @@ def test_a_ranking_of_three_axes_is_no_wider_than_the_page(opened: Opened) -> No
     headings += [Heading(number) for number in (*numbers, "95 % interval", "n")]
     cells = ("tensorflow", "16", "16", "29.1 ms", "28.8 ms - 29.6 ms", "31.2 ms", "1,099.3", "0.998 x")
     cells = (*cells, "0.985 x - 1.012 x", "10")
-    places = tuple(Place(cells, Bar(0.9, 0.85, 1.0), standing) for standing in (BEST, WITHIN_NOISE))
+    places = tuple(TableRow(cells, Bar(0.9, 0.85, 1.0), standing) for standing in (BEST, WITHIN_NOISE))
     made = page(rankings=(Ranking("mlp training", tuple(headings), places),))
     tab = opened(made, viewport={"width": 1200, "height": 800})
     box = tab.locator(".box:has(.ranking)")

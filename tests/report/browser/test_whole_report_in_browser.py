@@ -27,7 +27,7 @@ WithCharts = Callable[[Tab], Tab]
 BENCH = "python3 -c 'print(\"rate:\", 100 * {{ size }})'"
 MACHINE = MachinePeaks("AMD EPYC", 8, None, (Peak("cpu", 4, "float32", 2e11, 2e10, "numpy", "n1", "2026-11-01"),))
 MODELS: dict[str, dict[str, Any]] = {
-    "kinds of work and frameworks": {
+    "workloads and frameworks": {
         "parameters": {"intra_op_threads": 4, "cpus_per_task": 4},
         "matrix": {"framework": ["pytorch", "jax"], "model": ["mlp", "lstm"], "task": ["inference", "training"]},
     },

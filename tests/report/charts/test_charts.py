@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.results import Results, Work
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.scaling import Scaling, series_of
 from hpcbench.analysis.studies.scaling import scaling as scaling_of
 from hpcbench.config.parameters import TAG
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
 from hpcbench.report.charts.components import LONGEST, in_order, measure, names, shortened, with_limits
-from hpcbench.report.charts.encoding import MOST_NAMES, Encoding
+from hpcbench.report.charts.encoding import MAX_NAMES, Encoding
 from hpcbench.report.charts.figures import chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE
 from hpcbench.report.export.figure_files import specification
@@ -193,7 +193,7 @@ def test_of_many_names_the_best_are_drawn_and_the_caption_says_so() -> None:
     (figure,) = figures("60 names")
     spec = specification(figure, AS_FILE)
     seen = rows(spec, layers(spec, "point")[0])
-    assert len(seen) == MOST_NAMES
+    assert len(seen) == MAX_NAMES
     assert seen["value"].is_monotonic_decreasing
     assert figure.caption.endswith(" The best 40 of 60 cases.")
 
@@ -208,7 +208,7 @@ def test_every_measured_number_has_a_tick() -> None:
 def test_cases_that_share_a_place_are_points_without_a_line() -> None:
     found = results(*(threads(n, **{TAG + "kind": kind}) for n in (1, 2) for kind in ("a", "b")), repetitions=1)
     encoding = by_case.Encoding(THROUGHPUT, x="intra_op_threads")
-    spec = spec_of(by_case.draw(found.works[0], encoding, AS_FILE))
+    spec = spec_of(by_case.draw(found.workloads[0], encoding, AS_FILE))
     assert not layers(spec, "line")
     assert len(layers(spec, "point")) == 1
 
@@ -227,7 +227,7 @@ def test_numbers_have_room_in_narrow_cells() -> None:
     grid = [threads(2**a, 0.0003, inter_op_threads=2**b) for a in range(8) for b in range(2)]
     found = results(*grid, repetitions=1, samples=2)
     encoding = by_case.Encoding(THROUGHPUT, "intra_op_threads", "inter_op_threads", heat=True)
-    spec = spec_of(by_case.draw(found.works[0], encoding, IN_PAPER))
+    spec = spec_of(by_case.draw(found.workloads[0], encoding, IN_PAPER))
     (text,) = layers(spec, "text")
     longest = rows(spec, text)["shown"].map(len).max()
     assert text["mark"]["fontSize"] * 0.5 * longest < IN_PAPER.width / 8
@@ -256,21 +256,21 @@ def test_parallel_coordinates_have_a_line_for_each_case() -> None:
     spec = specification(figures("50 axes")[0], AS_FILE)
     every, best = layers(spec, "line")
     seen = rows(spec, every)
-    assert seen.groupby("case")["axis"].nunique().tolist() == [parallel.MOST_AXES + 1] * len(found.cases)
+    assert seen.groupby("case")["axis"].nunique().tolist() == [parallel.MAX_AXES + 1] * len(found.cases)
     assert seen["y"].between(0, 1).all()
     assert best["transform"] == [{"filter": "datum.case == 0"}]
     assert seen.loc[seen["case"] == 0, "value"].max() == seen["value"].max()
 
 
 def test_axes_of_one_name_stay_two_axes() -> None:
-    work = results(*(case(0.1 * n, nodes=n, **{TAG + "nodes": -n}) for n in (1, 2)), repetitions=1).works[0]
+    work = results(*(case(0.1 * n, nodes=n, **{TAG + "nodes": -n}) for n in (1, 2)), repetitions=1).workloads[0]
     spec = spec_of(parallel.draw(work, ["nodes", TAG + "nodes"], THROUGHPUT, AS_FILE))
     axes = rows(spec, layers(spec, "line")[0]).groupby("case")["axis"].agg(list)
     assert axes[0] == ["nodes #1", "nodes #2", "throughput (items/s)"]
 
 
 @pytest.mark.parametrize(("place", "halos"), [(AS_FILE, 1), (ON_PAGE, 0)])
-def test_words_on_lines_are_white_around_but_on_the_page_which_may_be_dark(place: theme.Place, halos: int) -> None:
+def test_words_on_lines_are_white_around_but_on_the_page_which_may_be_dark(place: theme.PlotSize, halos: int) -> None:
     texts = layers(specification(figures("50 axes")[0], place), "text")
     assert [each["mark"].get("stroke") for each in texts] == ["white"] * halos + [None]
 
@@ -356,8 +356,8 @@ def test_a_quantity_of_a_long_name_has_a_short_axis() -> None:
 def test_a_column_with_a_unit_is_an_axis_with_it(
     column: str, values: list[float], title: str, shown: list[float]
 ) -> None:
-    work = results(*(case(0.1 * place, batch_size=16 * place) for place in (1, 2)), repetitions=1).works[0]
-    plotted = Work("", "", work.cases.assign(**{column: values}), work.shown)
+    work = results(*(case(0.1 * place, batch_size=16 * place) for place in (1, 2)), repetitions=1).workloads[0]
+    plotted = Workload("", "", work.cases.assign(**{column: values}), work.shown)
     spec = spec_of(by_case.draw(plotted, Encoding(TIME, x=column), AS_FILE))
     points = layers(spec, "point")[0]
     assert points["encoding"]["x"]["title"] == title

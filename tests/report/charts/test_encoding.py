@@ -9,20 +9,20 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.quantities import MEMORY, QUANTITIES, THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.results import Work
+from hpcbench.analysis.results import Workload
 from hpcbench.config.parameters import TAG
 from hpcbench.errors import UserError
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import is_geometric, is_numeric
-from hpcbench.report.charts.encoding import MOST_COLOURS, MOST_FACETS, MOST_NAMES, Encoding, choose, parse
+from hpcbench.report.charts.encoding import MAX_COLOURS, MAX_FACETS, MAX_NAMES, Encoding, choose, parse
 from hpcbench.report.charts.figures import chosen
 from tests.report.synthetic_results import METRIC, case, results, shape, threads
 
 
-def crossed(**axes: list[Any]) -> Work:
+def crossed(**axes: list[Any]) -> Workload:
     """The cases of a full matrix."""
     frame = pd.MultiIndex.from_product(list(axes.values()), names=list(axes)).to_frame(index=False).astype(object)
-    return Work("", "", frame, list(axes))
+    return Workload("", "", frame, list(axes))
 
 
 def chosen_of(**axes: list[Any]) -> tuple[str | None, ...] | None:
@@ -47,7 +47,7 @@ def test_two_numbers_are_a_heat_map() -> None:
 
 def test_two_numbers_that_fill_no_grid_are_none() -> None:
     work = crossed(intra=[1, 2, 4, 8], inter=[1, 2, 4, 8])
-    diagonal = Work("", "", work.cases[work.cases["intra"] == work.cases["inter"]], work.shown)
+    diagonal = Workload("", "", work.cases[work.cases["intra"] == work.cases["inter"]], work.shown)
     found = choose(diagonal, THROUGHPUT)
     assert found is not None
     assert not found.heat
@@ -71,10 +71,10 @@ def test_more_axes_are_parallel_coordinates() -> None:
 
 
 def test_what_has_too_many_values_is_no_colour_and_no_facet() -> None:
-    many = [f"k{place}" for place in range(MOST_COLOURS + 1)]
-    assert len(theme.COLOURS) == MOST_COLOURS
+    many = [f"k{place}" for place in range(MAX_COLOURS + 1)]
+    assert len(theme.COLOURS) == MAX_COLOURS
     assert chosen_of(nodes=[1, 2], kind=many) == (None, None, None, None)
-    most = [f"k{place}" for place in range(MOST_FACETS + 1)]
+    most = [f"k{place}" for place in range(MAX_FACETS + 1)]
     assert chosen_of(nodes=[1, 2], framework=["jax", "mxnet"], kind=most) == (None, None, None, None)
     assert chosen_of(nodes=[1, 2], framework=["jax", "mxnet"], kind=most[:-1]) == ("nodes", "framework", "kind", None)
 
@@ -176,8 +176,8 @@ def test_a_number_that_some_cases_lack_can_be_an_axis() -> None:
         ("", "'' is none of", "as in"),
         ("x=nodse", "no column is called 'nodse'", "nodes"),
         ("color=framwork", "no column is called 'framwork'", "framework"),
-        ("y=trouhgput", "'trouhgput' is no quantity", "throughput"),
-        ("y=nodes", "'nodes' is no quantity", ""),
+        ("y=trouhgput", "'trouhgput' is not a quantity", "throughput"),
+        ("y=nodes", "'nodes' is not a quantity", ""),
         ("x=unknown", "--plot x=: no case has a value of unknown", "--csv"),
         ("color=unknown", "--plot color=: no case has a value of unknown", "--csv"),
         ("facet=unknown", "--plot facet=: no case has a value of unknown", "--csv"),
@@ -192,17 +192,17 @@ def test_a_mistake_in_a_plot_is_told(text: str, what: str, hint: str) -> None:
 
 
 def test_names_may_be_side_by_side_as_far_as_there_is_room() -> None:
-    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MOST_NAMES + 1)]})
-    assert parse("x=kind", cases.head(MOST_NAMES), QUANTITIES, TIME).x == "kind"
-    with pytest.raises(UserError, match=f"'kind' has {MOST_NAMES + 1} values that are no numbers"):
+    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MAX_NAMES + 1)]})
+    assert parse("x=kind", cases.head(MAX_NAMES), QUANTITIES, TIME).x == "kind"
+    with pytest.raises(UserError, match=f"'kind' has {MAX_NAMES + 1} values that are no numbers"):
         parse("x=kind", cases, QUANTITIES, TIME)
 
 
 def test_there_is_room_for_so_many_facets() -> None:
-    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MOST_FACETS + 1)]})
-    with pytest.raises(UserError, match=f"'kind' has {MOST_FACETS + 1} values"):
+    cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MAX_FACETS + 1)]})
+    with pytest.raises(UserError, match=f"'kind' has {MAX_FACETS + 1} values"):
         parse("facet=kind", cases, QUANTITIES, TIME)
-    assert parse("facet=kind", cases.head(MOST_FACETS), QUANTITIES, TIME).facet == "kind"
+    assert parse("facet=kind", cases.head(MAX_FACETS), QUANTITIES, TIME).facet == "kind"
 
 
 def test_two_metrics_of_one_name_have_to_be_told_apart() -> None:
@@ -213,10 +213,10 @@ def test_two_metrics_of_one_name_have_to_be_told_apart() -> None:
 
 
 def test_a_heat_map_is_chosen_for_threads() -> None:
-    work = results(*(threads(a, inter_op_threads=b) for a in (1, 2) for b in (1, 2)), repetitions=2).works[0]
+    work = results(*(threads(a, inter_op_threads=b) for a in (1, 2) for b in (1, 2)), repetitions=2).workloads[0]
     assert choose(work, THROUGHPUT) == Encoding(THROUGHPUT, "intra_op_threads", "inter_op_threads", heat=True)
 
 
 def test_cases_of_one_framework_have_no_colour() -> None:
-    found = choose(results(case(0.1), case(0.2, strategy="ddp"), repetitions=2).works[0], THROUGHPUT)
+    found = choose(results(case(0.1), case(0.2, strategy="ddp"), repetitions=2).workloads[0], THROUGHPUT)
     assert found == Encoding(THROUGHPUT)

@@ -16,8 +16,8 @@ import vl_convert
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.report.charts import history as history_charts
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.history import MOST_CASES, figures_of_history
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
+from hpcbench.report.charts.history import MAX_CASES, figures_of_history
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize
 from hpcbench.report.export.figure_files import specification
 from hpcbench.report.terminal.history import History
 from tests.report.synthetic_histories import made_up, without_values
@@ -40,7 +40,7 @@ HISTORIES: dict[str, Callable[[], History]] = {
 IN_PAPERS = ("one case", "within an hour", "many changes", "long names")
 
 
-def drawn(history: History, place: Place = AS_FILE) -> dict[str, Any]:
+def drawn(history: History, place: PlotSize = AS_FILE) -> dict[str, Any]:
     (figure,) = figures_of_history(history)
     return specification(figure, place)
 
@@ -71,7 +71,7 @@ def rows(spec: dict[str, Any], mark: str, panel: int = 0) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("name", "place"), [*((name, AS_FILE) for name in HISTORIES), *((name, IN_PAPER) for name in IN_PAPERS)]
 )
-def test_every_history_is_drawn_and_keeps_to_its_width(name: str, place: Place) -> None:
+def test_every_history_is_drawn_and_keeps_to_its_width(name: str, place: PlotSize) -> None:
     svg = vl_convert.vegalite_to_svg(drawn(HISTORIES[name](), place))
     assert ElementTree.fromstring(svg).tag.endswith("svg")  # noqa: S314 - of our own making
     assert "NaN" not in svg
@@ -128,7 +128,7 @@ def test_of_many_changes_the_latest_are_told_and_how_many_more() -> None:
 
 @pytest.mark.parametrize(("place", "size"), [(AS_FILE, 11), (IN_PAPER, 7)])
 @pytest.mark.parametrize("make", [HISTORIES["many changes"], lambda: made_up(600, 1, steps=CLOSE)])
-def test_no_number_covers_another(make: Callable[[], History], place: Place, size: int) -> None:
+def test_no_number_covers_another(make: Callable[[], History], place: PlotSize, size: int) -> None:
     svg = vl_convert.vegalite_to_svg(drawn(make(), place))
     found = re.findall(r'aria-roledescription="text mark"[^>]*translate\(([-0-9.]+),([-0-9.]+)\)"[^>]*>([0-9]+)<', svg)
     assert len(found) > 4
@@ -147,14 +147,14 @@ def test_of_many_cases_those_that_changed_most_are_drawn_in_their_order() -> Non
     (figure,) = figures_of_history(history)
     changed = [history.labels[shift.case] for _, shift in history.numbered]
     names = [panel["title"]["text"][0] for panel in panels(drawn(history))]
-    assert len(names) == MOST_CASES
+    assert len(names) == MAX_CASES
     assert set(names) < set(changed)
     assert names == [label for label in history.labels.values() if label in names]
     assert "Of 30 cases, these 8 changed most, or come first." in figure.caption
 
 
 def test_of_very_many_sweeps_the_latest_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_charts, "MOST_SWEEPS", 20)
+    monkeypatch.setattr(history_charts, "MAX_SWEEPS", 20)
     history = made_up(30, 1)
     (figure,) = figures_of_history(history)
     assert "The latest 20 sweeps of each case are drawn." in figure.caption
@@ -177,7 +177,7 @@ def test_a_figure_says_in_words_what_changed() -> None:
     assert figure.id == "history-nightly-time-median-s"
     assert figure.title == "Time of a step of nightly on cluster, sweep by sweep"
     assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x [1.12, 1.12] slower" in figure.description
-    assert "beside it: torch 2.5.0 -> 2.6.0" in figure.description
+    assert "also changed: torch 2.5.0 -> 2.6.0" in figure.description
     assert "red for the worse" in figure.caption
     (figure,) = figures_of_history(HISTORIES["no unit, no direction"]())
     assert figure.title == "X of nightly on cluster, sweep by sweep"

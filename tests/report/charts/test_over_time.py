@@ -13,7 +13,7 @@ import vl_convert
 
 from hpcbench.report.charts import over_time
 from hpcbench.report.charts.components import Figure
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize
 from hpcbench.report.export.figure_files import specification
 
 NO_WINDOWS = pd.DataFrame(columns=["repetition", "start_s", "end_s", "causes"])
@@ -42,7 +42,7 @@ def power(repetitions: int, hosts: int, parts: list[str], count: int = 500) -> p
     return pd.concat(frames, ignore_index=True)
 
 
-def drawn(draw: Callable[[Place], Any], place: Place = AS_FILE) -> dict[str, Any]:
+def drawn(draw: Callable[[PlotSize], Any], place: PlotSize = AS_FILE) -> dict[str, Any]:
     return specification(Figure("id", "title", "caption", "description", draw), place)
 
 
@@ -64,7 +64,7 @@ def titles(spec: Any) -> Iterator[tuple[str, str]]:
             yield from titles(value)
 
 
-CHARTS: dict[str, Callable[[Place], Any]] = {
+CHARTS: dict[str, Callable[[PlotSize], Any]] = {
     "one repetition": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
     "no frame of windows": lambda place: over_time.samples(samples(1, 50), pd.DataFrame(), place),
     "one sample each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
@@ -78,7 +78,7 @@ CHARTS: dict[str, Callable[[Place], Any]] = {
 
 @pytest.mark.parametrize("place", [AS_FILE, IN_PAPER, ON_PAGE], ids=["file", "paper", "page"])
 @pytest.mark.parametrize("draw", CHARTS.values(), ids=CHARTS)
-def test_each_chart_is_drawn_with_units_on_its_axes(draw: Callable[[Place], Any], place: Place) -> None:
+def test_each_chart_is_drawn_with_units_on_its_axes(draw: Callable[[PlotSize], Any], place: PlotSize) -> None:
     spec = drawn(draw, place)
     assert len(rows(spec)) <= ALTAIRS_MOST
     found = dict(titles(spec))
@@ -98,7 +98,7 @@ def test_all_samples_of_few_are_drawn_as_they_are() -> None:
 
 def test_of_very_many_samples_no_outlier_is_lost() -> None:
     found = rows(drawn(lambda place: over_time.samples(samples(2, 90_000, outlier=0.07), NO_WINDOWS, place)))
-    assert len(found) == over_time.MOST_POINTS
+    assert len(found) == over_time.MAX_POINTS
     assert found.groupby("colour")["high"].agg(["max", lambda high: (high > 20).sum()]).to_numpy().tolist() == [
         [70.0, 1],
         [70.0, 1],
@@ -152,5 +152,5 @@ def test_power_of_many_readings_is_drawn_as_means() -> None:
     frame = power(4, 1, [f"gpu{number}" for number in range(6)])
     frame["watts"] = np.where(np.arange(len(frame)) % 2, 400.0, 200.0)
     found = rows(drawn(lambda place: over_time.power(frame, place)))
-    assert len(found) <= 1.1 * over_time.MOST_POINTS
+    assert len(found) <= 1.1 * over_time.MAX_POINTS
     assert found["watts"].mean() == pytest.approx(300, rel=0.01)

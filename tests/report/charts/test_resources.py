@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.results import Results
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.report.charts import cases, encoding, resources, roofline, trade_off
 from hpcbench.report.charts.components import Figure
 from hpcbench.report.charts.figures import chosen, figures_of
 from hpcbench.report.charts.resources import figures_of_resources
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize
 from hpcbench.report.export.figure_files import specification
 from tests.report.charts.test_over_time import power, samples, titles
 from tests.report.made import repetitions_of, results
@@ -65,8 +65,8 @@ def metered(*names: str, threads: tuple[int, ...] = (1, 2, 4, 8), **changes: Any
     return results(*cases)
 
 
-def figures(found: Results, observed: Observed | None = None) -> dict[str, Figure]:
-    return {figure.id: figure for figure in figures_of_resources(found, observed or Observed(peaks=PEAKS))}
+def figures(found: Results, observed: Observations | None = None) -> dict[str, Figure]:
+    return {figure.id: figure for figure in figures_of_resources(found, observed or Observations(peaks=PEAKS))}
 
 
 @cache
@@ -74,7 +74,7 @@ def usual() -> dict[str, Figure]:
     return figures(metered())
 
 
-def picture(figure: Figure, place: Place) -> str:
+def picture(figure: Figure, place: PlotSize) -> str:
     return picture_of(specification(figure, place))
 
 
@@ -103,7 +103,7 @@ def test_of_what_was_metered_and_paid_there_is_a_figure_each() -> None:
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("name", ALL)
-def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: Place) -> None:
+def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: PlotSize) -> None:
     spec = specification(usual()[name], place)
     found = dict(titles(spec))
     assert (found["x"], found["y"]) == ALL[name]
@@ -112,18 +112,18 @@ def test_each_chart_is_drawn_with_units_on_its_axes(name: str, place: Place) -> 
 
 
 def test_what_is_not_known_has_no_figure() -> None:
-    assert figures(metered(), Observed()).keys() == ALL.keys() - {"roofline"}
-    assert figures(metered(price_per_hour=None, currency=None), Observed()).keys() == ALL.keys() - {
+    assert figures(metered(), Observations()).keys() == ALL.keys() - {"roofline"}
+    assert figures(metered(price_per_hour=None, currency=None), Observations()).keys() == ALL.keys() - {
         "roofline",
         "time-price-of-a-million-items-1",
     }
     unmetered = metered(energy_measured_j=np.nan, energy_measured_j_per_item=np.nan)
-    assert list(figures(unmetered, Observed())) == ["time-price-of-a-million-items-1"]
+    assert list(figures(unmetered, Observations())) == ["time-price-of-a-million-items-1"]
     assert figures(results(repetitions_of(0, 0.1, status="failed"))) == {}
 
 
 def test_of_a_case_alone_there_is_nothing_to_trade() -> None:
-    assert list(figures(metered("pytorch", threads=(1,)), Observed())) == []
+    assert list(figures(metered("pytorch", threads=(1,)), Observations())) == []
 
 
 def test_names_are_drawn_short_and_cases_stay_different() -> None:
@@ -167,7 +167,7 @@ def test_stairs_are_drawn_of_two_quantities_alone() -> None:
 
 def test_of_very_many_cases_the_best_are_drawn_and_all_of_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (encoding, trade_off, roofline):
-        monkeypatch.setattr(module, "MOST_POINTS", 8)
+        monkeypatch.setattr(module, "MAX_POINTS", 8)
     found = metered()
     made = figures(found)
     assert "energy-j-per-item-1" not in made
@@ -188,9 +188,9 @@ def test_cases_of_which_no_roof_is_known_are_no_figure() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_the_best_case_over_time(place: Place) -> None:
+def test_the_best_case_over_time(place: PlotSize) -> None:
     windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["repetition", "start_s", "end_s", "causes"])
-    observed = Observed("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
+    observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
     assert "Shaded: windows that others disturbed; with over 20 % of them," in made["samples-over-time"].caption
@@ -199,19 +199,19 @@ def test_the_best_case_over_time(place: Place) -> None:
 
 
 def test_few_samples_show_nothing_over_time() -> None:
-    assert "samples-over-time" not in figures(metered(), Observed("nodes=1", samples(1, resources.FEWEST_SAMPLES - 1)))
+    assert "samples-over-time" not in figures(metered(), Observations("nodes=1", samples(1, resources.MIN_SAMPLES - 1)))
 
 
 def test_of_very_many_cases_the_best_are_drawn_as_parallel_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
     found = metered(threads=(1, 2))
     assert "over" not in figures_of(found)[0].title
-    monkeypatch.setattr(encoding, "MOST_POINTS", 5)
+    monkeypatch.setattr(encoding, "MAX_POINTS", 5)
     assert figures_of(found)[0].title == "Throughput over 2 axes"
     assert "step" not in picture(figures_of(found)[0], AS_FILE)
 
 
 def test_a_plot_that_was_asked_for_has_no_more_points_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "MOST_POINTS", 5)
+    monkeypatch.setattr(cases, "MAX_POINTS", 5)
     (figure,) = chosen(metered(), "x=intra_op_threads,color=framework")
     assert figure.caption.endswith("The best 5 of 12 cases.")
     assert [len(each) for each in rows(figure)] == [5]
@@ -231,6 +231,6 @@ def test_kinds_of_work_whose_long_names_begin_alike_have_figures_of_their_own() 
         for mode in ("highest", "medium")
         for n in (1, 2)
     ]
-    made = figures_of_resources(made_up(*cases), Observed())
+    made = figures_of_resources(made_up(*cases), Observations())
     assert len(made) > 2
     assert len({figure.id for figure in made}) == len(made)

@@ -15,7 +15,7 @@ from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.figures import chosen
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, Place, config
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize, config
 from hpcbench.report.export.figure_files import specification
 from hpcbench.util.package_data import shipped
 from tests.report.synthetic_results import case, figures, results, threads
@@ -138,7 +138,7 @@ def test_numbers_in_a_heat_map_can_be_read(quantity: Quantity, step: float) -> N
 
 
 @pytest.mark.parametrize("place", [AS_FILE, IN_PAPER])
-def test_text_of_files_has_a_size_and_a_background(place: Place) -> None:
+def test_text_of_files_has_a_size_and_a_background(place: PlotSize) -> None:
     found = config(place)
     assert found["background"] == "white"
     assert found["axis"]["labelFontSize"] >= (8 if place == IN_PAPER else 12)
@@ -151,7 +151,7 @@ def test_the_page_chooses_its_fonts_and_backgrounds() -> None:
 
 
 @pytest.mark.parametrize(("place", "columns"), [(AS_FILE, 3), (IN_PAPER, 2), (IN_PAPER, 1)])
-def test_charts_beside_each_other_have_room(place: Place, columns: int) -> None:
+def test_charts_beside_each_other_have_room(place: PlotSize, columns: int) -> None:
     width, height = place.facet(columns)
     assert 0.7 * place.width < columns * width < place.width
     assert height < place.height

@@ -16,8 +16,8 @@ import vl_convert
 from hpcbench.analysis.cases.quantities import QUANTITIES
 from hpcbench.errors import UserError
 from hpcbench.report.charts.components import Figure
-from hpcbench.report.charts.figures import FEWEST_SAMPLES, MOST_WORKS, chosen
-from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, Place
+from hpcbench.report.charts.figures import MAX_WORKS, MIN_SAMPLES, chosen
+from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, PlotSize
 from hpcbench.report.export.figure_files import specification, write
 from tests.report.synthetic_results import HOSTILE, SHAPES, TAG, case, drawn, figures, results, shape
 
@@ -58,7 +58,7 @@ def encodings(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("name", "place"), [*((name, AS_FILE) for name in SHAPES), *((name, IN_PAPER) for name in IN_PAPERS)]
 )
-def test_figures_of_every_shape_are_drawn_and_keep_to_their_width(name: str, place: Place) -> None:
+def test_figures_of_every_shape_are_drawn_and_keep_to_their_width(name: str, place: PlotSize) -> None:
     widest = COLUMN_OF_A_PAPER + 1 if place == IN_PAPER else 1.05 * AS_FILE.width
     for figure, spec in drawn(name, place):
         if figure.id.startswith("strong") and name not in ("numbers", "hostile lines"):
@@ -130,8 +130,8 @@ def test_what_was_not_measured_has_no_figure() -> None:
 
 
 def test_each_kind_of_work_has_a_figure_up_to_a_number() -> None:
-    ids = [figure.id for figure in figures("eight kinds of work") if figure.id.startswith("throughput")]
-    assert ids == [f"throughput-model{number}-{number + 1}" for number in range(MOST_WORKS)]
+    ids = [figure.id for figure in figures("eight workloads") if figure.id.startswith("throughput")]
+    assert ids == [f"throughput-model{number}-{number + 1}" for number in range(MAX_WORKS)]
 
 
 def test_what_is_shown_is_chosen_from_the_shape() -> None:
@@ -152,23 +152,23 @@ def test_few_samples_have_no_distribution() -> None:
         found = results(case(0.1, task="inference"), repetitions=1, samples=samples)
         return [figure for figure in chosen(found, None) if figure.id.startswith("latency")]
 
-    assert latencies(FEWEST_SAMPLES - 1) == []
-    assert len(latencies(FEWEST_SAMPLES)) == 1
+    assert latencies(MIN_SAMPLES - 1) == []
+    assert len(latencies(MIN_SAMPLES)) == 1
 
 
 def test_a_plot_is_drawn_for_each_kind_of_work() -> None:
-    found = chosen(shape("eight kinds of work"), "x=intra_op_threads")
+    found = chosen(shape("eight workloads"), "x=intra_op_threads")
     assert [figure.id for figure in found] == [f"plot-{number}" for number in range(1, 9)]
 
 
 @pytest.mark.parametrize("plot", ["x=intra_op_threads,facet=model", "x=intra_op_threads,color=model"])
 def test_a_plot_that_tells_kinds_of_work_apart_is_one_figure(plot: str) -> None:
-    (figure,) = chosen(shape("eight kinds of work"), plot)
+    (figure,) = chosen(shape("eight workloads"), plot)
     spec = specification(figure, AS_FILE)
     (data,) = (rows for rows in spec["datasets"].values() if len(rows) > 1)
     key = "facet" if "facet" in plot else "colour"
     assert {row[key] for row in data} == {f"model{number}" for number in range(8)}
-    assert figure.caption.startswith("8 kinds of work.")
+    assert figure.caption.startswith("8 workloads.")
 
 
 def test_a_plot_of_what_no_case_has_is_told() -> None:
@@ -224,7 +224,7 @@ def test_a_picture_of_pixels_has_many(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="is no folder"):
+    with pytest.raises(UserError, match="is not a directory"):
         write(figures("two frameworks"), tmp_path / "file", ["svg"], "screen")
 
 

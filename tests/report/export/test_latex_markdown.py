@@ -19,7 +19,7 @@ from tests.report.synthetic_results import HOSTILE, case, results, shape
 
 def columns_shown(name: str) -> list[Column]:
     found = shape(name)
-    return columns_of(found.works[0], found.quantity, found.metrics)
+    return columns_of(found.workloads[0], found.quantity, found.metrics)
 
 
 def rows_of_latex(text: str) -> list[list[str]]:
@@ -76,7 +76,7 @@ def test_both_show_what_the_terminal_shows(name: str) -> None:
     assert rows_of_markdown(markdown(shape(name), 40)) == [[_in_markdown(cell) for cell in row] for row in expected]
 
 
-@pytest.mark.parametrize(("name", "count"), [("two frameworks", 1), ("eight kinds of work", 6)])
+@pytest.mark.parametrize(("name", "count"), [("two frameworks", 1), ("eight workloads", 6)])
 def test_both_say_what_the_terminal_says(name: str, count: int) -> None:
     file = io.StringIO()
     print_report(shape(name), 40, Console(file=file, width=1000))
@@ -104,7 +104,7 @@ def test_a_markdown_table_has_its_numbers_on_the_right() -> None:
 
 
 def test_each_kind_of_work_has_a_table() -> None:
-    found = shape("eight kinds of work")
+    found = shape("eight workloads")
     assert latex(found, 40).count(r"\begin{table}") == latex(found, 40).count(r"\end{table}") == 8
     assert markdown(found, 40).count("---: |\n") == 8
 

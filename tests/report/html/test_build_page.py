@@ -19,7 +19,7 @@ from hpcbench.report.charts.components import Figure
 from hpcbench.report.charts.figures import figures_of
 from hpcbench.report.html import build_page, large_sweeps
 from hpcbench.report.html.build_page import Origin, page_of
-from hpcbench.report.html.page_model import BEHIND, BEST, WITHIN_NOISE, Answer, Column, Command, Page
+from hpcbench.report.html.page_model import BEHIND, BEST, WITHIN_NOISE, Column, Command, Headline, Page
 from hpcbench.report.html.render import render
 from hpcbench.report.text.insights import insights
 from tests.report.html.test_page import HOSTILE, Read
@@ -41,7 +41,7 @@ ORIGIN = Origin(
 )
 
 
-def said(found: Results, *searched: Answer, figures: Iterable[Figure] = ()) -> Page:
+def said(found: Results, *searched: Headline, figures: Iterable[Figure] = ()) -> Page:
     """The page, which can also be written."""
     page = page_of(found, figures, insights(found), ORIGIN, searched)
     assert len(render(page)) > 10_000
@@ -71,35 +71,35 @@ def values_of(page: Page, key: str) -> list[Any]:
 
 def test_where_threads_were_set_in_several_ways_the_page_begins_with_what_that_gains() -> None:
     page = drawn(shape("threads by way"))
-    first, *works = page.answers
-    assert first.about == "Threads by way"
+    first, *workloads = page.headlines
+    assert first.about == "Threads by mode"
     assert first.sentence.startswith("Threads, dynamic over none: ")
     assert [detail.split(":")[0] for detail in first.details] == [
         "Threads, dynamic over best fixed",
         "Threads, best fixed over none",
     ]
-    assert len(works) == 3, "one for each network"
+    assert len(workloads) == 3, "one for each network"
     assert page.threads is not None
     assert "over none" not in page.threads.about
 
 
 def test_what_a_search_has_found_is_the_only_answer() -> None:
-    found = Answer(
+    found = Headline(
         "intra_op_threads=1 is 1.20x [1.10, 1.30] faster than the default", "mlp training", text="gain  1.20x"
     )
     page = said(threads(0.4, 0.2), found)  # the other one leads among all that was measured
-    assert page.answers == (found,)
+    assert page.headlines == (found,)
     assert page.notices[0].startswith("What follows is every measurement of the search, brief ones among them")
     assert {place.standing for ranking in page.rankings for place in ranking.places} == {BEHIND}
-    assert said(shape("threads by way"), found).answers == (found,)
+    assert said(shape("threads by way"), found).headlines == (found,)
     assert "search" not in "".join(said(threads(0.4, 0.2)).notices)
 
 
 def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> None:
     page = said(threads(0.4, 0.2, 0.2002))
-    (answer,) = page.answers
+    (answer,) = page.headlines
     assert answer.sentence.startswith("intra_op_threads=2 (160 items/s) is 2.00x [")
-    assert answer.about == "", "there is one kind of work"
+    assert answer.about == "", "there is one workload"
     assert answer.details == ("Of 3 cases; the intervals are of 95 %, over 6 or more repetitions.",)
     assert page.title == "study: results"
     assert page.subtitle == ("LSTM on CPUs; study-1 on cluster, planned 2026-11-22",)
@@ -133,8 +133,8 @@ def test_a_ranking_of_many_says_how_many_more_there_are() -> None:
 
 def test_a_single_case_is_a_page_without_a_figure() -> None:
     page = drawn(threads(0.4))
-    assert "there is no other case" in page.answers[0].sentence
-    assert page.answers[0].details[0].startswith("Of 1 case;")
+    assert "there is no other case" in page.headlines[0].sentence
+    assert page.headlines[0].details[0].startswith("Of 1 case;")
     assert page.figures == ()
     assert page.insights == ()
     assert [place.standing for place in page.rankings[0].places] == [BEST]
@@ -142,7 +142,7 @@ def test_a_single_case_is_a_page_without_a_figure() -> None:
 
 def test_where_nothing_was_measured_the_page_says_so_and_why() -> None:
     page = drawn(results(*(repetitions_of(case, 0, status="failed", nodes=case + 1) for case in range(3))))
-    assert (page.answers, page.rankings, page.figures) == ((), (), ())
+    assert (page.headlines, page.rankings, page.figures) == ((), (), ())
     assert page.notices == ("No case was measured: the failures below say why.",)
     (failure,) = page.failures
     assert (failure.status, failure.reason, failure.count) == ("failed", "it broke", 3)
@@ -154,15 +154,15 @@ def test_where_nothing_was_measured_the_page_says_so_and_why() -> None:
 
 def test_each_kind_of_work_has_its_answer_and_its_ranking() -> None:
     page = said(results(repetitions_of(0, 0.2, model="mlp"), repetitions_of(1, 0.3, model="lstm")))
-    assert [answer.about for answer in page.answers] == ["mlp", "lstm"]
+    assert [answer.about for answer in page.headlines] == ["mlp", "lstm"]
     assert [len(ranking.places) for ranking in page.rankings] == [1, 1]
 
 
 def test_very_many_kinds_of_work_are_in_the_table_and_the_page_says_so() -> None:
     cases = (repetitions_of(case, 0.2, parameter_count=case, noise=[1.0]) for case in range(14))
     page = drawn(results(*cases))
-    assert len(page.rankings) == build_page.MOST_WORKS
-    assert page.notices == ("There are 14 kinds of work: rankings are of the first 12; the table has all.",)
+    assert len(page.rankings) == build_page.MAX_WORKS
+    assert page.notices == ("There are 14 workloads: rankings are of the first 12; the table has all.",)
     assert len(page.table.rows) == 14
 
 
@@ -180,7 +180,7 @@ def test_commands_are_ranked_by_their_metric_with_its_unit() -> None:
         for place, rate in enumerate((10.0, 20.0))
     ]
     page = said(results(*cases, quantity=RATE, metrics=[RATE]))
-    assert page.answers[0].sentence.startswith("command=./bench 1 (20 it/s) is 2.00x [2.00, 2.00] better than")
+    assert page.headlines[0].sentence.startswith("command=./bench 1 (20 it/s) is 2.00x [2.00, 2.00] better than")
     assert [heading.title for heading in page.rankings[0].columns][:2] == ["command", "rate it/s"]
     assert [place.bar.share for place in page.rankings[0].places if place.bar] == [1.0, 0.5]
     column = columns_of(page)[RATE.column]
@@ -191,7 +191,7 @@ def test_commands_that_measure_nothing_are_ranked_by_time() -> None:
     cases = [repetitions_of(place, place + 1.0, **COMMANDS, command=f"./bench {place}") for place in range(2)]
     page = drawn(results(*cases))
     assert [place.cells[0] for place in page.rankings[0].places] == ["./bench 0", "./bench 1"]
-    assert page.answers[0].sentence.startswith("No case is faster than the first case, command=./bench 0 (1 s)")
+    assert page.headlines[0].sentence.startswith("No case is faster than the first case, command=./bench 0 (1 s)")
     assert [place.standing for place in page.rankings[0].places] == [BEST, BEHIND]
     assert len(page.figures) == 1
 
@@ -261,10 +261,10 @@ def test_failures_are_told_by_why_and_only_the_first_of_very_many() -> None:
     others = [repetitions_of(case, 0, status="timeout", nodes=case + 1, error=f"{case}") for case in range(31, 91)]
     page = said(results(repetitions_of(0, 0.2, nodes=1), *failing, *others))
     assert [(failure.count, len(failure.cases)) for failure in page.failures][:2] == [
-        (30, build_page.MOST_NAMED),
+        (30, build_page.MAX_NAMED),
         (1, 1),
     ]
-    assert len(page.failures) == build_page.MOST_FAILURES + 1
+    assert len(page.failures) == build_page.MAX_FAILURES + 1
     assert page.failures[-1].reason == "11 more reasons; the file of --csv names each"
     assert sum(failure.count for failure in page.failures) == 90
 
@@ -368,7 +368,7 @@ def test_a_quantity_that_is_asked_for_is_shown() -> None:
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_sweeps, "MOST_ROWS", 6)
+    monkeypatch.setattr(large_sweeps, "MAX_ROWS", 6)
 
 
 @pytest.mark.usefixtures("small_pages")
@@ -420,7 +420,7 @@ def test_what_failed_stands_in_the_table_where_there_is_room() -> None:
 def test_where_all_of_too_many_cases_failed_they_are_still_told_by_axis() -> None:
     page = said(results(*(repetitions_of(case, 0.1, nodes=case + 1, status="failed") for case in range(7))))
     assert page.aggregates is not None
-    assert [table.title for table in page.aggregates.tables] == ["Not measured, of no known kind of work: 7 cases"]
+    assert [table.title for table in page.aggregates.tables] == ["Not measured, of no known workload: 7 cases"]
     assert len(page.table.rows) == 6
 
 

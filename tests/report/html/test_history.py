@@ -1,4 +1,4 @@
-"""The page of a history: its answers, its changes, and every value."""
+"""The page of a history: its headlines, its changes, and every value."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def tables(made: page_model.Page) -> dict[str, page_model.Ranking]:
 
 
 def test_the_answer_is_the_latest_change_of_each_case_and_how_many_have_none() -> None:
-    said = page(made_up(60, 4, steps=((0.2, 1.3), (0.6, 0.9)))).answers
+    said = page(made_up(60, 4, steps=((0.2, 1.3), (0.6, 0.9)))).headlines
     assert [each.about for each in said[:2]] == ["batch_size=8", "batch_size=32"]
     for each in said[:2]:
         assert re.fullmatch(r"1\.11x \[1\.1\d, 1\.1\d\] faster since 2026-\d\d-\d\d", each.sentence)
-    assert said[0].details == ("Changed beside it: torch 2.5.0 -> 2.6.0.",)
+    assert said[0].details == ("Also changed: torch 2.5.0 -> 2.6.0.",)
     assert [each.sentence for each in said[2:]] == ["No change in 60 sweeps of 2 other cases"]
 
 
@@ -56,12 +56,12 @@ def test_the_answer_is_the_latest_change_of_each_case_and_how_many_have_none() -
 )
 def test_without_a_change_that_is_the_answer(made: History, said: str) -> None:
     found = page(made)
-    assert [each.sentence for each in found.answers] == [said]
+    assert [each.sentence for each in found.headlines] == [said]
     assert list(tables(found)) == ["Cases"]
 
 
 def test_more_answers_than_can_be_read_are_counted() -> None:
-    said = [each.sentence for each in page(made_up(60, 30)).answers]
+    said = [each.sentence for each in page(made_up(60, 30)).headlines]
     assert said[6:] == ["9 more cases changed: see the changes below", "No change in 60 sweeps of 15 other cases"]
 
 
@@ -85,7 +85,7 @@ def test_the_table_has_every_value_the_latest_first() -> None:
 
 
 def test_a_table_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_ROWS", 20)
+    monkeypatch.setattr(history, "MAX_ROWS", 20)
     table = page(made_up(12, 2)).table
     assert table.title == "The latest 20 of 24 values"
     assert len(table.rows) == 20

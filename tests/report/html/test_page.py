@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from hpcbench.report.html.page_model import (
-    Again,
     Aggregates,
-    Answer,
     Bar,
     Column,
     Command,
+    DataQuality,
     Fact,
     Failure,
     Figure,
     Heading,
-    Machine,
-    Place,
+    Headline,
     Ranking,
-    Trust,
+    Reproduction,
+    System,
+    TableRow,
 )
 from hpcbench.report.html.render import render
 from tests.report.pages import figure, page, table
@@ -97,13 +97,13 @@ def everywhere(text: str) -> Any:
     return page(
         title=text,
         subtitle=(text,),
-        answers=(Answer(text, text, (text,)), Answer(text)),
+        headlines=(Headline(text, text, (text,)), Headline(text)),
         notices=(text,),
         figures=(Figure("bars", text, text, text, figure().spec),),
         failures=(Failure(text, text, 9, (text,), text),),
-        trust=Trust((Fact(text, text),), notes=(text,)),
-        machines=(Machine(text, (Fact(text, text),)),),
-        again=Again((Command(text, text),), (Fact(text, text),)),
+        trust=DataQuality((Fact(text, text),), notes=(text,)),
+        machines=(System(text, (Fact(text, text),)),),
+        again=Reproduction((Command(text, text),), (Fact(text, text),)),
         table=table((text, 1.0), columns=(Column(text, text), Column("n", text, "number", text))),
     )
 
@@ -121,8 +121,8 @@ def test_text_in_data_reaches_the_scripts_as_it_is(text: str) -> None:
 
 
 def test_characters_that_cannot_be_seen_are_shown() -> None:
-    answers = Read(render(page(answers=(Answer("safe\u202ecod.exe\x00\x1b[31m"),)))).inside("bdi")
-    assert "safe?cod.exe??[31m" in answers
+    headlines = Read(render(page(headlines=(Headline("safe\u202ecod.exe\x00\x1b[31m"),)))).inside("bdi")
+    assert "safe?cod.exe??[31m" in headlines
 
 
 def test_half_a_character_does_not_keep_a_page_from_being_written() -> None:
@@ -175,14 +175,14 @@ def test_every_name_that_an_element_refers_to_is_there_once() -> None:
 
 def test_sections_that_have_nothing_to_say_are_left_out() -> None:
     empty = page(
-        answers=(),
+        headlines=(),
         notices=(),
         rankings=(),
         figures=(),
         failures=(),
-        trust=Trust(),
+        trust=DataQuality(),
         machines=(),
-        again=Again(),
+        again=Reproduction(),
         table=table(("a", "b", None, None, None, None)),
     )
     text = render(empty)
@@ -213,7 +213,7 @@ def test_what_the_rows_have_in_common_is_written_once() -> None:
 
 
 def test_what_all_cases_did_stands_before_the_table_of_some() -> None:
-    places = (Place(("nodes", "1", "9"), Bar(0.5, 0.25, 1.0)), Place(("", HOSTILE[0], "3")))
+    places = (TableRow(("nodes", "1", "9"), Bar(0.5, 0.25, 1.0)), TableRow(("", HOSTILE[0], "3")))
     columns = (Heading("axis", numeric=False), Heading("value", numeric=False), Heading("cases"))
     tables = (Ranking("mlp: 12 cases", columns, places, bars="Quartiles"),)
     read = Read(render(page(aggregates=Aggregates("All 12 cases by axis", "Each once.", tables))))
@@ -245,5 +245,5 @@ def test_a_thousand_cases_with_forty_columns_and_twelve_charts_are_under_5_mb() 
 
 
 def test_the_lines_of_an_answer_stand_as_on_a_terminal() -> None:
-    read = Read(render(page(answers=(Answer("b2 is best", text=f"gain  1.2x\n  {HOSTILE[0]}"),))))
+    read = Read(render(page(headlines=(Headline("b2 is best", text=f"gain  1.2x\n  {HOSTILE[0]}"),))))
     assert f"gain  1.2x\n  {HOSTILE[0]}" in read.inside("bdi")

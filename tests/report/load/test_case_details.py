@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.analysis.cases.observations import Observed
+from hpcbench.analysis.cases.observations import Observations
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.report.load.case_details import observe
 from hpcbench.report.load.records import records_of, surveyed
@@ -19,7 +19,7 @@ from hpcbench.store.workspace import Workspace
 MACHINE = MachinePeaks("a CPU", 4, None, (Peak("cpu", 4, "float32", 1e12, 1e10, "numpy", "n1", "2026-01-01"),))
 
 
-def observed(folder: Path) -> Observed:
+def observed(folder: Path) -> Observations:
     workspace = Workspace(folder)
     progress = surveyed(workspace.find("latest"))
     return observe(workspace, [progress], results_of(records_of(progress)))

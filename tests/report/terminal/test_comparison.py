@@ -77,7 +77,7 @@ def printed(comparison: Comparison, top: int = 40, width: int = 200) -> str:
 
 def test_a_row_has_both_medians_the_ratio_its_interval_and_the_verdict(make: Make) -> None:
     lines = printed(make({}, {"verdict": "same", "new_repetitions": 4})).splitlines()
-    assert lines[0] == "next (NEW) beside main (BASE)"
+    assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[1].split() == ["nodes", "BASE", "NEW", "ratio", "95", "%", "interval", "n", "BASE,", "NEW", "verdict"]
     assert re.fullmatch(r" +1 +29\.1 ms +30\.1 ms +1\.034 +1\.021 - 1\.047 +5 +slower *", lines[2])
     assert re.fullmatch(r" +2 .* 5, 4 +same *", lines[3])
@@ -151,7 +151,7 @@ def test_other_machines_and_versions_are_told(make: Make) -> None:
 @pytest.mark.parametrize("data", ["[red]", "[/red]", ":warning: x", "C:\\"])
 def test_data_is_printed_as_it_is(make: Make, data: str) -> None:
     text = printed(make({"tag_note": data}, {**GONE, "reason": data}, base=data))
-    assert f"beside {data} (BASE)" in text
+    assert f"compared to {data} (BASE)" in text
     assert re.search(rf"{re.escape(data)} +29\.1 ms", text)
     assert f"note=a: {data}" in text
     assert "\x1b" not in text

@@ -113,11 +113,11 @@ def test_a_change_in_words(made: Shift, words: str) -> None:
 
 
 def test_a_change_has_its_day_sweep_case_and_what_is_beside_it() -> None:
-    beside = {"torch": ("2.5.1", "2.6.0"), "git_commit": ("0123456789abcdef", "fedcba9876543210")}
-    made = history(point(0), point(1), shifts=(shift()._replace(beside=beside),))
+    changed = {"torch": ("2.5.1", "2.6.0"), "git_commit": ("0123456789abcdef", "fedcba9876543210")}
+    made = history(point(0), point(1), shifts=(shift()._replace(also_changed=changed),))
     told = printed(made, width=200)
     assert "2026-01-02 sweep-1 note=[red]größer[/red]" in told
-    assert "beside it: torch 2.5.1 -> 2.6.0, git_commit 0123456789 -> fedcba9876" in told
+    assert "also changed: torch 2.5.1 -> 2.6.0, git_commit 0123456789 -> fedcba9876" in told
 
 
 def test_a_case_that_failed_last_and_one_that_is_gone_are_told() -> None:

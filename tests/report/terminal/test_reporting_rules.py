@@ -8,21 +8,21 @@ import re
 import pytest
 from rich.console import Console
 
-from hpcbench.analysis.studies.reporting_rules import RULES, Finding
-from hpcbench.report.terminal.reporting_rules import MOST, print_findings, print_rules
+from hpcbench.analysis.studies.reporting_rules import RULES, RuleViolation
+from hpcbench.report.terminal.reporting_rules import MAX_LINES, print_rules, print_violations
 
 
-def printed(findings: list[Finding], *, every: bool = False, color: bool = False) -> str:
+def printed(findings: list[RuleViolation], *, every: bool = False, color: bool = False) -> str:
     file = io.StringIO()
     console = Console(
         file=file, width=40, highlight=False, force_terminal=color, color_system="standard" if color else None
     )
-    (print_rules if every else print_findings)(findings, console)
+    (print_rules if every else print_violations)(findings, console)
     return file.getvalue()
 
 
-def found(count: int) -> list[Finding]:
-    return [Finding(number % 12 + 1, f"lack {number}", f"mend {number}") for number in range(count)]
+def found(count: int) -> list[RuleViolation]:
+    return [RuleViolation(number % 12 + 1, f"lack {number}", f"mend {number}") for number in range(count)]
 
 
 def test_nothing_is_said_where_all_is_well() -> None:
@@ -30,24 +30,24 @@ def test_nothing_is_said_where_all_is_well() -> None:
 
 
 def test_a_finding_is_one_line_with_its_rule_what_is_lacking_and_what_to_do() -> None:
-    lines = printed([Finding(1, "no base case was named", "name one with --base")]).splitlines()
+    lines = printed([RuleViolation(1, "no base case was named", "name one with --base")]).splitlines()
     assert lines[0] == "rule 1 (base case): no base case was named; name one with --base"
     assert " ".join(line.strip() for line in lines[1:]) == "All twelve rules of Hoefler and Belli (SC15): --rules"
 
 
 @pytest.mark.parametrize("more", [0, 1, 7])
 def test_beyond_a_few_lines_findings_are_counted(more: int) -> None:
-    text = " ".join(printed(found(MOST + more)).split())
-    assert re.findall(r"lack (\d+)", text) == [str(number) for number in range(MOST)]
+    text = " ".join(printed(found(MAX_LINES + more)).split())
+    assert re.findall(r"lack (\d+)", text) == [str(number) for number in range(MAX_LINES)]
     assert ("... and" in text) == (more > 0)
     assert f"... and {more} more; all twelve rules" in text or not more
 
 
 def test_every_rule_is_shown_on_request_in_order_with_all_that_is_lacking() -> None:
     findings = [
-        Finding(9, "kernel differs", "hold it"),
-        Finding(2, "one failed", "resume"),
-        Finding(9, "dirty", "commit"),
+        RuleViolation(9, "kernel differs", "hold it"),
+        RuleViolation(2, "one failed", "resume"),
+        RuleViolation(9, "dirty", "commit"),
     ]
     lines = printed(findings, every=True).splitlines()
     shown = [re.match(r" ?(\d+) (.+?)  +((?:not )?kept): (.+)", line) for line in lines]
@@ -64,5 +64,5 @@ def test_every_rule_is_shown_on_request_in_order_with_all_that_is_lacking() -> N
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("data", ["[red]", "[/]", "a:bug:b"])
 def test_data_in_a_finding_is_printed_as_it_is(every: bool, data: str) -> None:
-    text = printed([Finding(9, f"kernel ({data})", "hold it")], every=every, color=True)
+    text = printed([RuleViolation(9, f"kernel ({data})", "hold it")], every=every, color=True)
     assert f"kernel ({data})" in re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -54,7 +54,7 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
 def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study: Results) -> None:
     both, dynamic, fixed = gains(study)
     assert both.startswith("Threads, dynamic over none: 1.")
-    certain = "the median of 9 contexts; certainly faster in 9, certainly slower in 0"
+    certain = "the median of 9 contexts; significantly faster in 9, significantly slower in 0"
     assert both.endswith(f"{certain}; without any difference, about 0.23 of each would seem so by chance.")
     assert dynamic.startswith("Threads, dynamic over best fixed: 1.2")
     assert fixed.startswith("Threads, best fixed over none: 1.0")
@@ -65,8 +65,8 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     )
     assert f"{of_what} the best of these in 0 contexts (" in guideline
     assert guideline.endswith("For 2 networks, no rule held on the others.")
-    assert luck == "What the best fixed setting takes is told by repetitions that did not choose it."
-    assert energy == "The energy of a step is not known: no sensor has told it."
+    assert luck == "The time of the best fixed setting is from repetitions that did not choose it."
+    assert energy == "The energy of a step is not known: no sensor has measured it."
 
 
 def test_contexts_in_which_noise_hides_what_the_guideline_costs_are_counted(
@@ -101,7 +101,7 @@ def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
 def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_same_setting() -> None:
     own = {"cpus_per_task": 4, "effective_intra_op_threads": 4}
     found = results(case(0.1, threads="dynamic", **own), case(0.1, threads="none", **own), repetitions=3)
-    said = "kept the very count that nobody set: both are the same setting then, and differ by noise, or by how they"
+    said = "kept the default count: both are the same setting then, and differ by noise, or by how they"
     assert not any(said in sentence for sentence in gains(found)), "these tell nothing of it"
     found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
     found.repetitions["threads_kept_why"] = None
@@ -114,7 +114,7 @@ def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_sam
 def test_where_no_interval_is_known_nothing_is_said_of_chance() -> None:
     own = {"cpus_per_task": 4}
     (gain,) = gains(results(case(0.1, intra_op_threads=2, **own), case(0.2, **own), repetitions=1, samples=1))
-    assert gain.endswith("certainly faster in 0, certainly slower in 0.")
+    assert gain.endswith("significantly faster in 0, significantly slower in 0.")
 
 
 def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
@@ -127,7 +127,7 @@ def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
 def test_single_repetitions_are_said_to_be_lucky() -> None:
     own = {"cpus_per_task": 4}
     found = results(*(case(0.1 * n, intra_op_threads=n, **own) for n in (1, 2, 4)), case(0.2, **own), repetitions=1)
-    assert any("partly the luckiest" in sentence for sentence in sentences(found))
+    assert any("partly lucky" in sentence for sentence in sentences(found))
 
 
 def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:
@@ -183,10 +183,10 @@ def test_the_page_has_all_columns_and_says_how_many_contexts_it_leaves_out(
     section = threads_of(study)
     assert section is not None
     (table,) = section.tables
-    assert (section.title, table.title, table.note) == ("Threads by way", "9 contexts", "")
+    assert (section.title, table.title, table.note) == ("Threads by mode", "9 contexts", "")
     assert len(table.places) == 9
     assert {len(place.cells) for place in table.places} == {len(table.columns)}
-    monkeypatch.setattr("hpcbench.report.html.threads.MOST_CONTEXTS", 2)
+    monkeypatch.setattr("hpcbench.report.html.threads.MAX_CONTEXTS", 2)
     cut = threads_of(study)
     assert cut is not None
     assert (len(cut.tables[0].places), cut.tables[0].note) == (2, "and 7 more contexts")

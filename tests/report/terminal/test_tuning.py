@@ -159,7 +159,7 @@ def test_the_full_grid_says_how_good_it_is() -> None:
 def test_where_nothing_ran_the_reasons_are_told() -> None:
     failed = (Failure("c0", {"intra_op_threads": 4}, "failed: no module"), Failure("c1", {}, "timeout"))
     text = told(TuningResult("lstm", 2, None, failed, 3.0, 2, 0, None))
-    assert "no setting could be measured" in text
+    assert "no configuration could be measured" in text
     assert "  failed     intra_op_threads=4: failed: no module" in text
 
 
@@ -185,7 +185,7 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
     why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
     assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
         f"  sections   one count of threads for all of them: {why}",
-        "             2 held-out shapes not measured, for no schedule is certainly faster",
+        "             2 held-out shapes not measured, since no schedule is significantly faster",
     ]
     failed = ScheduleResult(None, "a schedule was found, but following it failed: timeout", 90.0)
     assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
@@ -210,7 +210,7 @@ def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
     assert "  sections   one count of threads for all of them, 2 at best: no change of" in known
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
-    assert "2 held-out shapes not measured, for no schedule is certainly faster" in left
+    assert "2 held-out shapes not measured, since no schedule is significantly faster" in left
 
 
 def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:

@@ -58,12 +58,12 @@ def test_wide_characters_take_two_cells() -> None:
 @pytest.mark.parametrize("name", [name for name in SHAPES if "50" not in name and "hostile" not in name])
 def test_no_line_of_a_ranking_is_wider_than_a_terminal_of_80(name: str) -> None:
     found = shape(name)
-    for work in found.works:
+    for work in found.workloads:
         columns = fitting(columns_of(work, found.quantity, found.metrics), 80)
         lines = printed(columns, 80)
         assert max(map(cell_len, lines)) <= 80
         assert not any(cell.endswith("…") for cell in " ".join(lines).split()), "a number was cut"
-        assert found.works[0].shown == [] or columns[0].gives_way == 0
+        assert found.workloads[0].shown == [] or columns[0].gives_way == 0
 
 
 def test_words_are_broken_and_numbers_are_not() -> None:

@@ -61,7 +61,7 @@ def test_a_file_that_exists_is_not_replaced(paths: SweepPaths, tmp_path: Path) -
     assert (tmp_path / "s.tar.gz").read_text() == "mine"
     with pytest.raises(UserError, match="it is a folder"):
         written(paths, tmp_path)
-    with pytest.raises(UserError, match="there is no such folder"):
+    with pytest.raises(UserError, match="directory not found"):
         written(paths, tmp_path / "nowhere" / "s.tar.gz")
 
 

@@ -118,7 +118,7 @@ def test_one_that_tar_itself_has_made_is_read(paths: SweepPaths, tmp_path: Path)
     ],
 )
 def test_a_name_outside_of_a_sweep_is_refused(pack: Pack, name: str) -> None:
-    assert "is no archive of a sweep" in refused(pack([*SWEEP, member(name)]))
+    assert "is not an archive of a sweep" in refused(pack([*SWEEP, member(name)]))
 
 
 KINDS = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"Z"]
@@ -168,7 +168,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "s.tar.gz"
     file.write_bytes(content)
     said = refused(file)
-    assert "is no archive of a sweep, or it is damaged" in said or "has no sweep" in said
+    assert "is not an archive of a sweep, or is damaged" in said or "has no sweep" in said
 
 
 @pytest.mark.parametrize("cut", [1, 9, 100, 1000])
@@ -189,19 +189,19 @@ def test_something_after_the_end_is_refused(tmp_path: Path, pack: Pack) -> None:
     file = pack(SWEEP)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) + b"more"))
     assert "data follows the last file" in refused(file)
-    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-4] + b"\0" * (2 * unpack.MOST_HEAD)))
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-4] + b"\0" * (2 * unpack.MAX_HEAD)))
     assert "data follows the last file" in refused(file)
 
 
 def test_a_bomb_ends_before_it_is_written(pack: Pack, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
     file = pack([*SWEEP, member("jobs/s/x", b"\0" * 5_000_000)])
     assert file.stat().st_size < 10_000
-    monkeypatch.setattr(unpack, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(unpack, "MAX_BYTES", 1_000_000)
     assert "the archive is too large" in refused(file)
 
 
 def test_more_files_than_any_sweep_has_are_refused(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(unpack, "MAX_ENTRIES", 5)
     said = refused(pack([*SWEEP, *(member(f"jobs/s/{number}") for number in range(5))]))
     assert "more than 5 files" in said
 
@@ -236,12 +236,12 @@ def test_long_heads_take_room_too(pack: Pack, monkeypatch: pytest.MonkeyPatch) -
     members = [*SWEEP, *(member(f"jobs/s/{number}") for number in range(10))]
     for info, _ in members:
         info.pax_headers = {"comment": "x" * 100_000}
-    monkeypatch.setattr(unpack, "MOST_BYTES", 500_000)
+    monkeypatch.setattr(unpack, "MAX_BYTES", 500_000)
     assert "the archive is too large" in refused(pack(members))
 
 
 def test_folders_that_come_with_a_name_are_counted(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(unpack, "MAX_ENTRIES", 20)
     with unpacked(pack([*SWEEP, member("jobs/s/logs/a/b/c")])):
         pass
     said = refused(pack([*SWEEP, *(member(f"jobs/s/{number}/b/c/d/e") for number in range(5))]))
@@ -249,13 +249,13 @@ def test_folders_that_come_with_a_name_are_counted(pack: Pack, monkeypatch: pyte
 
 
 def test_the_smallest_file_and_a_folder_take_a_block_each(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "MOST_BYTES", 4096 * 100)
+    monkeypatch.setattr(unpack, "MAX_BYTES", 4096 * 100)
     assert "is too large" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}", b"") for number in range(100))]))
     assert "is too large" in refused(pack([*SWEEP, *(member(f"jobs/s/{number}/x", b"") for number in range(50))]))
 
 
 def test_what_a_report_reads_is_bounded_more_closely_than_logs_are(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "MOST_READ", 100_000)
+    monkeypatch.setattr(unpack, "MAX_READ", 100_000)
     content = b"0" * 100_000
     with unpacked(pack([*SWEEP, member("jobs/s/logs/job-001/log", content), member("results/s/timelines/x", content)])):
         pass

@@ -45,12 +45,12 @@ def test_secrets_are_not_in_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) 
     assert found is not None
     assert "abcdefgh" not in found.diff
     assert "t0ken-of-mine" not in found.diff
-    assert found.blotted == 2
+    assert found.redacted == 2
 
 
 def test_a_large_diff_is_cut_at_a_line(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout / "code.py").write_text("".join(f"line {number}\n" for number in range(10_000)))
-    monkeypatch.setattr(git, "MOST_BYTES", 5000)
+    monkeypatch.setattr(git, "MAX_BYTES", 5000)
     found = git.changes(checkout)
     assert found is not None
     assert found.cut
@@ -62,7 +62,7 @@ def test_a_git_that_takes_too_long_is_not_waited_for(checkout: Path, monkeypatch
     (checkout / "code.py").write_text("again\n")  # as long as before: it has to be looked at
     run(checkout, "config", "filter.slow.clean", "sleep 5; cat")
     (checkout / ".gitattributes").write_text("code.py filter=slow\n")
-    monkeypatch.setattr(git, "ANSWER_S", 0.5)
+    monkeypatch.setattr(git, "TIMEOUT_S", 0.5)
     found = git.changes(checkout)
     assert found is not None
     assert (found.diff, found.cut) == ("", True)
@@ -80,7 +80,7 @@ def test_untracked_files_are_named_and_not_read(checkout: Path, monkeypatch: pyt
     assert found is not None
     assert found.untracked == (".gitignore", "a file", "data/", "notes")
     assert "content" not in found.diff
-    monkeypatch.setattr(git, "MOST_NAMES", 3)
+    monkeypatch.setattr(git, "MAX_NAMES", 3)
     found = git.changes(checkout)
     assert found is not None
     assert (len(found.untracked), found.more_untracked) == (3, 1)

@@ -92,7 +92,7 @@ def test_what_is_not_committed_is_written(folder: Path, checkout: Path) -> None:
     assert "+second" in (folder / "workspace.diff").read_text()
     assert read_provenance(folder)["git"] == {
         "cut": False,
-        "blotted": 0,
+        "redacted": 0,
         "untracked": ["other.py"],
         "more_untracked": 0,
     }

@@ -14,6 +14,8 @@ from .strategies import Arrays
 
 
 class FlaxNetwork(JaxNetwork):
+    """A network of Flax layers, trained by Optax."""
+
     def model_of(self, problem: Problem) -> Model:
         weights_dtype = jnp.float32 if problem.training else self.dtype
         rngs = nnx.Rngs(problem.parameters["seed"] + problem.group.rank)  # of dropout
@@ -34,7 +36,7 @@ class FlaxNetwork(JaxNetwork):
 
 
 def _pure(module: nnx.Module) -> Model:
-    """A module's arrays, and what it does with them in training and in inference."""
+    """Return a module's arrays, and a pure function of them for training and inference."""
     graphs = {}
     for training in (False, True):
         module.train() if training else module.eval()
@@ -52,6 +54,8 @@ def _pure(module: nnx.Module) -> Model:
 
 
 class Jax(JaxAdapter):
+    """The adapter of JAX."""
+
     name = "jax"
     packages = ("jax", "jaxlib", "flax", "optax", "grain", "numpy")
     libraries = (JAX,)

@@ -15,7 +15,7 @@ Example = Tuple["numpy.ndarray", "numpy.ndarray"]
 
 
 class Source:
-    """Items one by one, as Grain asks for them, in threads of its own where `cpus` are given for them."""
+    """The items one by one, as Grain reads them. If `cpus` are given, the reading threads run there."""
 
     def __init__(self, items: Items, size: int, cpus: List[int]) -> None:
         self.items, self.size, self.cpus = items, size, cpus
@@ -31,7 +31,7 @@ class Source:
 
 
 def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Example]:
-    """Batches of arrays. Items are read by threads where files must be decoded and there is more than one CPU."""
+    """Yield batches of arrays. Threads decode files if there is more than one CPU. Raise Unsupported without Grain."""
     try:
         import grain
     except ImportError as error:

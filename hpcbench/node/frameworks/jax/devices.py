@@ -1,4 +1,4 @@
-"""The devices that JAX may use, and its threads. Both must be said before JAX opens its first device."""
+"""The devices of JAX, and its threads. Both are chosen before JAX opens its first device."""
 
 import glob
 import os
@@ -17,7 +17,10 @@ _CPUS_OF_TASK: List[int] = []  # as they were before any restriction
 
 
 def restrict_cpus(intra_op: Optional[int]) -> None:
-    """XLA starts a thread for each CPU that the process may use, and has no setting of its own. Raises Unsupported."""
+    """Restrict this process to `intra_op` CPUs, since XLA starts one thread per usable CPU and has no setting for it.
+
+    Raise Unsupported if there are fewer CPUs.
+    """
     cpus = hardware.usable_cpus()
     _CPUS_OF_TASK[:] = cpus
     if intra_op is None:
@@ -29,17 +32,17 @@ def restrict_cpus(intra_op: Optional[int]) -> None:
 
 
 def cpus_of_task() -> List[int]:
-    """Those that the process could use before XLA's threads were restricted to some of them."""
+    """Return the CPUs that the process could use before `restrict_cpus`."""
     return _CPUS_OF_TASK or hardware.usable_cpus()
 
 
 def pool_size() -> Optional[int]:
-    """The threads that XLA's pool has; None where it has not started one."""
+    """Return the number of threads in XLA's pool; None if XLA has not started one."""
     return sum(name.startswith(_POOL) for name in _thread_names()) or None
 
 
 def choose_gpu(problem: Problem) -> None:
-    """The rank's GPU is the only one that its JAX sees from now on: it would take memory on all. Raises Unsupported."""
+    """Make the rank's GPU the only one that JAX sees, since JAX takes memory on all. Raise Unsupported."""
     seen = [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # asking JAX would open them
     capabilities.check_gpus(problem, seen, "JAX %s" % jax.__version__)
     own = capabilities.own_gpu(problem, len(seen))
@@ -49,7 +52,7 @@ def choose_gpu(problem: Problem) -> None:
 
 
 def own(platform: str) -> jax.Device:
-    """The one device of this rank; `platform` is cpu or gpu. Raises Unsupported where JAX has no such platform."""
+    """Return the device of this rank; `platform` is cpu or gpu. Raise Unsupported if this JAX lacks the platform."""
     try:
         return jax.local_devices(backend=platform)[0]
     except RuntimeError as error:
@@ -59,7 +62,7 @@ def own(platform: str) -> jax.Device:
 
 
 def multiplies_in(dtype: Any) -> bool:
-    """Whether XLA multiplies matrices of this 16-bit format without turning them into float32, as its program tells."""
+    """Return whether XLA multiplies matrices of this 16-bit dtype without a conversion to float32."""
     matrix = jax.ShapeDtypeStruct((256, 256), dtype)
     return "f32[256,256]" not in jax.jit(jax.numpy.matmul).lower(matrix, matrix).compile().as_text()
 

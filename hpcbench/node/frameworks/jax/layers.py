@@ -1,4 +1,4 @@
-"""The layers as those of Flax (nnx), images as (batch, height, width, channels)."""
+"""The layers as layers of Flax (nnx). Images are (batch, height, width, channels)."""
 
 from typing import Any, Callable, Dict, Type
 
@@ -7,7 +7,7 @@ import numpy
 from flax import nnx
 from jax import numpy as jnp
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -17,7 +17,7 @@ Step = Callable[[jax.Array], jax.Array]
 
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights, common: Common) -> nnx.Sequential:
-    """The modules of `chain`, which takes items of `shape`, with their first weights."""
+    """Return the modules of `chain`, which takes items of `shape`, with their initial weights."""
     steps = []
     for layer in chain:
         steps.append(_step(layer, shape, weights, common))
@@ -26,18 +26,18 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights, common: Com
 
 
 def _step(layer: Layer, shape: Shape, weights: InitialWeights, common: Common) -> Step:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         body = sequential(layer.body, shape, weights, common)
         return Residual(body, sequential(layer.shortcut, shape, weights, common) if layer.shortcut else None)
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         return Branches(*(sequential(body, shape, weights, common) for body in layer.bodies))
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return sequential(layer.parts, shape, weights, common)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape), common)
 
 
 class Residual(nnx.Module):
-    """No shortcut is the input itself."""
+    """The sum of body and shortcut; without a shortcut, of body and input."""
 
     def __init__(self, body: Step, shortcut: Any) -> None:
         self.body = body
@@ -48,11 +48,15 @@ class Residual(nnx.Module):
 
 
 class Branches(nnx.Sequential):
+    """The channels of several chains, concatenated."""
+
     def __call__(self, batch: jax.Array) -> jax.Array:
         return jnp.concatenate([body(batch) for body in self.layers], -1)
 
 
 class Embedding(nnx.Module):
+    """The sum of the vectors of token, position and segment 0."""
+
     def __init__(self, layer: layers.Embedding, shape: Shape, arrays: Arrays, common: Common) -> None:
         def table(rows: int, name: str) -> nnx.Embed:
             return nnx.Embed(rows, layer.width, embedding_init=_given(arrays[name]), **common)
@@ -98,7 +102,7 @@ def _norm(arrays: Arrays) -> Dict[str, Any]:
 
 
 def _lstm(layer: layers.Lstm, shape: Shape, arrays: Arrays, common: Common) -> Step:
-    """Flax's cell has the same order of gates; it is scanned over time."""
+    """Return stacked LSTM layers. Flax's cell has the gates in our order, and is scanned over time."""
 
     def one_way(depth: int, direction: int) -> nnx.RNN:
         place = "%d_%d" % (depth, direction)
@@ -174,12 +178,12 @@ _BUILDERS: Dict[Type[Layer], Callable[[Any, Shape, Arrays, Common], Step]] = {
 
 
 def _given(array: numpy.ndarray) -> Callable[..., jax.Array]:
-    """An initializer of Flax that draws nothing."""
+    """Return an initializer for Flax that returns `array`."""
     return lambda key, shape, dtype, **_: jnp.asarray(array, dtype).reshape(shape)
 
 
 def _set(linear: Any, kernel: numpy.ndarray, bias: numpy.ndarray) -> None:
-    """The three projections of an attention share one initializer, so theirs are set afterwards."""
+    """Set the weights of one projection: the projections of an attention share one initializer."""
     linear.kernel = nnx.Param(jnp.asarray(kernel, linear.param_dtype))
     linear.bias = nnx.Param(jnp.asarray(bias, linear.param_dtype))
 

@@ -1,6 +1,6 @@
-"""What networks on JAX have in common, whoever made their layers: each step is one function, compiled by XLA.
+"""The common part of networks on JAX: each step is one function, compiled by XLA.
 
-The weights and the batch are arguments of that function, so that nothing of them can be computed beforehand.
+Weights and batch are arguments of that function, so that XLA cannot compute any of them at compile time.
 """
 
 from abc import abstractmethod
@@ -34,13 +34,15 @@ class Model(NamedTuple):
 
 
 class Optimizer(NamedTuple):
-    """`update` is (weights, state, gradients) -> (weights, state)."""
+    """The state of an optimizer, and `update`: (weights, state, gradients) -> (weights, state)."""
 
     state: Any
     update: Callable[[Arrays, Any, Arrays], Tuple[Arrays, Any]]
 
 
 class JaxNetwork(Network):
+    """A network on JAX, of any layer library."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
@@ -61,15 +63,15 @@ class JaxNetwork(Network):
 
     @abstractmethod
     def model_of(self, problem: Problem) -> Model:
-        """The network of a case with its first weights."""
+        """Return the network of a case with its initial weights."""
 
     @abstractmethod
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
-        """Plain SGD with momentum."""
+        """Return SGD with momentum."""
 
     @abstractmethod
     def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
-        """The softmax cross-entropy of each item."""
+        """Return the softmax cross-entropy of each item, (batch,)."""
 
     def _training_step(self, model: Model, optimizer: Optimizer) -> Callable[..., Any]:
         def loss_of(weights: Arrays, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Tuple[jax.Array, Arrays]:
@@ -136,6 +138,8 @@ def _logits_of(model: Model) -> Callable[..., jax.Array]:
 
 
 class JaxAdapter(Adapter):
+    """An adapter for networks on JAX; subclasses name the class of the network."""
+
     network: Type[JaxNetwork]
     memory_errors = (jax.errors.JaxRuntimeError,)
     memory_words = oom_detection.JAX

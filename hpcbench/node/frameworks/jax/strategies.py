@@ -16,7 +16,7 @@ Arrays = List[jax.Array]
 
 
 def strategy(problem: Problem) -> "Strategy":
-    """The strategy of a case, its ranks joined. Nothing may have used a device before."""
+    """Join the ranks, and return the strategy of a case. Call this before any use of a device."""
     platform = "gpu" if problem.on_gpu else "cpu"
     return DataParallel(problem, platform) if problem.parallel else Strategy(platform)
 
@@ -28,27 +28,28 @@ class Strategy:
         self.device = jax_devices.own(platform)
 
     def shared(self, arrays: Any) -> Any:
-        """A tree of arrays that are equal on all ranks."""
+        """Place a tree of arrays that are equal on all ranks."""
         return jax.device_put(arrays, self.device)
 
     def own(self, arrays: Arrays) -> Arrays:
-        """Arrays of which each rank has its own."""
+        """Place arrays that differ between ranks."""
         return self.shared(arrays)
 
     def batch(self, array: Any) -> jax.Array:
-        """This rank's part of a batch."""
+        """Place this rank's part of a batch."""
         return self.shared(array)
 
     def mean(self, gradients: Arrays) -> Arrays:
-        """The mean over the ranks; called within a step."""
+        """Return the mean of gradients over the ranks. Called within a step."""
         return gradients
 
     def training(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """`step` takes and gives (weights, momentum, rest, ...), which stay in their place on the device."""
+        """Compile `step`: (weights, momentum, rest, inputs, labels) -> (weights, momentum, rest, loss), updated in
+        place."""
         return jax.jit(step, donate_argnums=(0, 1, 2))
 
     def inference(self, step: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-        """`step` takes (weights, rest, inputs) and gives the results of the batch."""
+        """Compile `step`: (weights, rest, inputs) -> logits of the batch."""
         return jax.jit(step)
 
 
@@ -92,7 +93,8 @@ class DataParallel(Strategy):
         return jax.jit(self._mapped(of_a_rank, (_SAME, _OWN, _OWN), _OWN))
 
     def _mapped(self, function: Callable[..., Any], taken: Any, given: Any) -> Callable[..., Any]:
-        """`check_vma` would have every scan in a network say which of its arrays differ between ranks."""
+        """Map over ranks, without `check_vma`: with it, each scan must declare which of its arrays differ between
+        ranks."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=taken, out_specs=given, check_vma=False)
 
     def _placed(self, local: Any, shape: Any, spec: PartitionSpec) -> jax.Array:
@@ -111,7 +113,7 @@ def leave() -> None:
 
 
 def _join(problem: Problem) -> None:
-    """JAX's own service on rank 0 brings the processes together, before any of them uses a device."""
+    """Join the processes by JAX's own service on rank 0, before any of them uses a device."""
     group = problem.group
     if not problem.on_gpu:
         _check_own_names(group)
@@ -129,7 +131,7 @@ def _join(problem: Problem) -> None:
 
 
 def _check_own_names(group: Group) -> None:
-    """Gloo, as JAX starts it, tells the other machines to connect to the address of this one's name."""
+    """Raise Unsupported if other nodes cannot reach this node's name: gloo in JAX listens at its address."""
     name = socket.gethostname()
     try:
         address = socket.gethostbyname(name)

@@ -1,11 +1,11 @@
-"""The layers as Keras 3's own, joined by its functional interface; the same on each of its backends."""
+"""The layers as layers of Keras 3, joined by its functional interface, for all of its backends."""
 
 from typing import Any, Callable, Dict, List, Type
 
 import keras
 import numpy
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 from ...workload.problem import Problem
@@ -23,7 +23,7 @@ _CHANNELS = 1 if CHANNELS_FIRST else -1
 
 
 def model_of(problem: Problem) -> keras.Model:
-    """The model of a case with its first weights; images come in the layout of the backend."""
+    """Return the model of a case with its initial weights; images have the layout of the backend."""
     dtype = problem.parameters["dtype"]
     mixed = problem.training and dtype != "float32"
     keras.config.set_dtype_policy("mixed_" + dtype if mixed else dtype)
@@ -44,13 +44,13 @@ def _chain(chain: Layers, tensor: Tensor, shape: Shape, weights: InitialWeights)
 
 
 def _applied(layer: Layer, tensor: Tensor, shape: Shape, weights: InitialWeights) -> Tensor:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         body = _chain(layer.body, tensor, shape, weights)
         return keras.layers.Add()([body, _chain(layer.shortcut, tensor, shape, weights)])
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         results = [_chain(body, tensor, shape, weights) for body in layer.bodies]
         return keras.layers.Concatenate(axis=_CHANNELS)(results)
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return _chain(layer.parts, tensor, shape, weights)
     return _BUILDERS[type(layer)](layer, tensor, weights.of(layer, shape))
 
@@ -80,7 +80,7 @@ def _layer_norm(layer: layers.LayerNorm, tensor: Tensor, arrays: Arrays) -> Tens
 
 
 def _max_pool(layer: layers.MaxPool, tensor: Tensor, arrays: Arrays) -> Tensor:
-    if CHANNELS_FIRST and layer.is_over_whole(tensor.shape[1:]):  # as in pytorch_layers.py
+    if CHANNELS_FIRST and layer.is_over_whole(tensor.shape[1:]):  # as in pytorch/layers.py
         return keras.layers.GlobalMaxPooling2D(keepdims=True)(tensor)
     return keras.layers.MaxPooling2D(layer.kernel, layer.stride)(_padded(tensor, (layer.padding, layer.padding)))
 
@@ -121,7 +121,7 @@ def _attention(layer: layers.Attention, tensor: Tensor, arrays: Arrays) -> Tenso
 
 
 class Embedding(keras.layers.Layer):
-    """The sum of three tables' rows."""
+    """The sum of the vectors of token, position and segment 0."""
 
     def __init__(self, layer: layers.Embedding, length: int) -> None:
         super().__init__()
@@ -131,10 +131,12 @@ class Embedding(keras.layers.Layer):
         self.length = length
 
     def build(self, shape: Shape) -> None:
+        """Create the weights of the three tables."""
         for table in (self.tokens, self.positions, self.segments):
             table.build(shape)
 
     def call(self, tokens: Tensor) -> Tensor:
+        """Return (batch, time, width) for tokens (batch, time)."""
         order = keras.ops.arange(self.length, dtype="int32")
         first_segment = self.segments(keras.ops.zeros((1,), dtype="int32"))
         return self.tokens(tokens) + self.positions(order) + first_segment
@@ -173,7 +175,7 @@ def _exact_gelu(tensor: Tensor) -> Tensor:
 
 
 def _with(values: List["numpy.ndarray"], layer: Any, tensor: Tensor) -> Tensor:
-    """The result of a layer, which has its weights only once it has been called."""
+    """Return the result of a layer, and set its weights, which exist only after the first call."""
     result = layer(tensor)
     layer.set_weights(values)
     return result

@@ -15,6 +15,8 @@ from . import layers
 
 
 class KerasJaxNetwork(JaxNetwork):
+    """A network of Keras layers in JAX's compiled step."""
+
     def model_of(self, problem: Problem) -> Model:
         model = layers.model_of(problem)
         self._variables = model.trainable_variables
@@ -42,6 +44,8 @@ def _values(variables: Any) -> Arrays:
 
 
 class KerasJax(JaxAdapter):
+    """The adapter of Keras on JAX."""
+
     name = "keras-jax"
     packages = ("keras", "jax", "jaxlib", "grain", "numpy")
     libraries = (layers.KERAS, JAX)

@@ -14,7 +14,7 @@ from . import layers
 
 
 class KerasModule:
-    """Passes on by name whether it trains."""
+    """A Keras model that takes `training` by position."""
 
     def __init__(self, model: keras.Model) -> None:
         self.model = model
@@ -25,6 +25,8 @@ class KerasModule:
 
 
 class KerasTensorFlowNetwork(TensorFlowNetwork):
+    """A network of Keras layers in TensorFlow's loop."""
+
     def model_of(self, problem: Problem) -> KerasModule:
         model = layers.model_of(problem)
         if problem.parameters["execution"] == COMPILED:
@@ -52,6 +54,8 @@ def _lstms(model: keras.Model) -> Iterator[keras.layers.LSTM]:
 
 
 class KerasTensorFlow(TensorFlow):
+    """The adapter of Keras on TensorFlow."""
+
     name = "keras-tensorflow"
     packages = ("keras", "tensorflow", "tensorflow-cpu", "numpy")
     libraries = (layers.KERAS, *TensorFlow.libraries)

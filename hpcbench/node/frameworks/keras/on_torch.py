@@ -18,17 +18,20 @@ from . import layers
 
 
 class KerasModule(nn.Module):
-    """Tells Keras, which does not ask the module, whether it trains."""
+    """A Keras model as a PyTorch module. It passes on whether it trains, which Keras does not read from the module."""
 
     def __init__(self, model: keras.Model) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return the logits, (batch, classes)."""
         return self.model(batch, training=self.training)
 
 
 class KerasTorchNetwork(PyTorchNetwork):
+    """A network of Keras layers in PyTorch's loop."""
+
     def model_of(self, problem: Problem) -> nn.Module:
         model = layers.model_of(problem)
         self.trained = model.trainable_variables
@@ -52,6 +55,8 @@ class KerasTorchNetwork(PyTorchNetwork):
 
 
 class KerasTorch(PyTorch):
+    """The adapter of Keras on PyTorch."""
+
     name = "keras-torch"
     packages = ("keras", "torch", "numpy")
     libraries = (layers.KERAS, *PyTorch.libraries)

@@ -8,7 +8,7 @@ import numpy
 
 from ....core.frameworks import GRAPH
 from ....core.record import Work
-from ....models import layers
+from ....models import blocks, layers
 from ... import oom_detection
 from ...errors import Unsupported
 from ...host import gpus
@@ -32,11 +32,13 @@ from .threads import in_effect
 
 Tensor = Any
 
-_FLOAT32_ALONE = (layers.Lstm, layers.EncoderLayer)
+_FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
 
 
 class MXNetNetwork(Network):
+    """A network of Gluon blocks."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.device = _device(problem)
@@ -97,7 +99,7 @@ class MXNetNetwork(Network):
 
     @property
     def work(self) -> Work:
-        """MXNet's bfloat16 is for products and what lies between them; sums and norms stay in float32."""
+        """Return the work of one step. MXNet's bfloat16 is mixed precision: sums and norms stay in float32."""
         work = super().work
         return replace(work, math_mode="autocast") if work.dtype == "bfloat16" else work
 
@@ -119,6 +121,8 @@ class MXNetNetwork(Network):
 
 
 class MXNet(Adapter):
+    """The adapter of MXNet."""
+
     name = "mxnet"
     libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")

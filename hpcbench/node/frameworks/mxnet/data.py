@@ -15,6 +15,8 @@ Example = Tuple["numpy.ndarray", "numpy.int32"]
 
 
 class ImageFiles(Dataset):
+    """Image files as arrays (3, size, size), with their labels."""
+
     def __init__(self, paths: List[str], labels: "numpy.ndarray", size: int) -> None:
         self.paths, self.labels, self.size = paths, labels, size
 
@@ -26,8 +28,10 @@ class ImageFiles(Dataset):
 
 
 def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Any]:
-    """Batches on the CPU. Decoding goes to threads of its own where there is more than one CPU: Pillow runs beside
-    Python, and processes would be forked while MXNet's threads run."""
+    """Yield batches on the CPU. Threads decode files if there is more than one CPU.
+
+    Pillow releases Python's lock; processes would be forked while MXNet's threads run.
+    """
     if isinstance(items.inputs, list):
         dataset: Any = ImageFiles(items.inputs, items.labels, problem.item_shape[-1])
     else:

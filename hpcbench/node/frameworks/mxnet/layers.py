@@ -7,7 +7,7 @@ import numpy
 from mxnet import gluon
 from mxnet.gluon import nn
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -16,37 +16,42 @@ Tensor = Any  # an NDArray, or a Symbol while a graph is made; F is the module o
 
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.HybridSequential:
-    """The blocks of `chain`, which takes items of `shape`, with their first weights, on the CPU."""
-    blocks = nn.HybridSequential()
+    """Return the blocks of `chain`, which takes items of `shape`, with their initial weights, on the CPU."""
+    stack = nn.HybridSequential()
     for layer in chain:
-        blocks.add(_block(layer, shape, weights))
+        stack.add(_block(layer, shape, weights))
         shape = layer.output(shape)
-    return blocks
+    return stack
 
 
 def _block(layer: Layer, shape: Shape, weights: InitialWeights) -> gluon.HybridBlock:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         return Residual(sequential(layer.body, shape, weights), sequential(layer.shortcut, shape, weights))
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         branches = gluon.contrib.nn.HybridConcurrent(axis=1)
         branches.add(*(sequential(body, shape, weights) for body in layer.bodies))
         return branches
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return sequential(layer.parts, shape, weights)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape))
 
 
 class Residual(gluon.HybridBlock):
+    """The sum of body and shortcut; an empty shortcut is the input."""
+
     def __init__(self, body: gluon.HybridBlock, shortcut: gluon.HybridBlock) -> None:
         super().__init__()
         self.body = body
         self.shortcut = shortcut
 
     def hybrid_forward(self, F: Any, batch: Tensor) -> Tensor:  # noqa: N803 - Gluon calls it so
+        """Return body + shortcut, of the shape of the body's output."""
         return self.body(batch) + self.shortcut(batch)
 
 
 class Embedding(gluon.HybridBlock):
+    """The sum of the vectors of token, position and segment 0."""
+
     def __init__(self, layer: layers.Embedding, shape: Shape, arrays: Arrays) -> None:
         super().__init__()
         self.length = shape[0]
@@ -57,6 +62,7 @@ class Embedding(gluon.HybridBlock):
         _set(self, arrays, {"tokens": self.tokens.weight, "positions": self.positions, "segments": self.segments})
 
     def hybrid_forward(self, F: Any, tokens: Tensor, positions: Tensor, segments: Tensor) -> Tensor:  # noqa: N803
+        """Return (batch, time, width) for tokens (batch, time)."""
         fixed = F.broadcast_add(
             F.slice_axis(positions, axis=0, begin=0, end=self.length), F.slice_axis(segments, axis=0, begin=0, end=1)
         )
@@ -64,7 +70,7 @@ class Embedding(gluon.HybridBlock):
 
 
 class Attention(gluon.HybridBlock):
-    """As in GluonNLP's BERT: one product for query, key and value, whose rows lie head by head."""
+    """Self-attention as in GluonNLP's BERT: one product for query, key and value, with rows grouped by head."""
 
     def __init__(self, layer: layers.Attention, shape: Shape, arrays: Arrays) -> None:
         super().__init__()
@@ -83,6 +89,7 @@ class Attention(gluon.HybridBlock):
         return heads.swapaxes(0, 1).reshape(-1, *three.shape[2:])
 
     def hybrid_forward(self, F: Any, batch: Tensor) -> Tensor:  # noqa: N803
+        """Return (batch, time, width) for a batch of that shape."""
         projected = self.projection(F.swapaxes(batch, 0, 1))
         scores = F.contrib.interleaved_matmul_selfatt_qk(projected, heads=self.heads)  # divides by sqrt(head's width)
         probabilities = self.dropout(F.softmax(scores))
@@ -91,11 +98,14 @@ class Attention(gluon.HybridBlock):
 
 
 class TakeStep(gluon.HybridBlock):
+    """One time step of a sequence."""
+
     def __init__(self, index: int) -> None:
         super().__init__()
         self.index = index
 
     def hybrid_forward(self, F: Any, batch: Tensor) -> Tensor:  # noqa: N803
+        """Return (batch, features) for (batch, time, features)."""
         end = self.index + 1 or None
         return F.squeeze(F.slice_axis(batch, axis=1, begin=self.index, end=end), axis=1)
 
@@ -120,7 +130,7 @@ def _layer_norm(layer: layers.LayerNorm, shape: Shape, arrays: Arrays) -> gluon.
 
 
 def _lstm(layer: layers.Lstm, shape: Shape, arrays: Arrays) -> gluon.HybridBlock:
-    """MXNet adds two biases where one does: the second stays at zero, and is not trained."""
+    """Return MXNet's LSTM. Of its two biases per gate, the second stays at zero and is not trained."""
     block = gluon.rnn.LSTM(
         layer.hidden, layer.layers, layout="NTC", bidirectional=layer.bidirectional, input_size=shape[-1]
     )
@@ -136,9 +146,9 @@ def _lstm(layer: layers.Lstm, shape: Shape, arrays: Arrays) -> gluon.HybridBlock
 
 
 def _global_average(layer: Layer, shape: Shape, arrays: Arrays) -> gluon.HybridBlock:
-    blocks = nn.HybridSequential()
-    blocks.add(nn.GlobalAvgPool2D(), nn.Flatten())
-    return blocks
+    stack = nn.HybridSequential()
+    stack.add(nn.GlobalAvgPool2D(), nn.Flatten())
+    return stack
 
 
 _BUILDERS: Dict[Type[Layer], Callable[[Any, Shape, Arrays], gluon.HybridBlock]] = {
@@ -170,7 +180,7 @@ def _set_norm(block: gluon.HybridBlock, arrays: Arrays) -> gluon.HybridBlock:
 
 
 def _set(block: gluon.HybridBlock, arrays: Arrays, parameters: Dict[str, Any]) -> gluon.HybridBlock:
-    """`block` with each of `arrays` in its parameter; what has none starts as the block says, else at zero."""
+    """Return `block` with `arrays` in its parameters; the others get the block's own initializer, or zeros."""
     block.initialize(mx.init.Zero())
     for name, array in arrays.items():
         parameters[name].set_data(mx.nd.array(array))

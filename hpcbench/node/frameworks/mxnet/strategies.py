@@ -29,30 +29,32 @@ _STORES: List[Any] = []  # while it lives here, it is not taken down by the way,
 
 
 class Strategy:
-    """One rank that has nobody to talk to, and what the others share."""
+    """Training on one rank; the base of the other strategies."""
 
     def __init__(self, parameters: Any, problem: Problem) -> None:
         self.ranks_summed = 1  # in the gradients that the optimizer gets
         self.trainer = self.trainer_of(parameters, problem)
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        """Return the trainer for the parameters of a network, with all ranks joined."""
         return gluon.Trainer(parameters, "sgd", _settings(problem), kvstore=None)
 
     def update(self) -> None:
-        """An optimizer step with the mean of the ranks' gradients."""
+        """Take an optimizer step with the mean of the ranks' gradients."""
         self.trainer.step(self.ranks_summed)
 
     def leave(self) -> None:
-        """All ranks come here together."""
+        """Leave the group of ranks. All ranks must call this."""
         return
 
 
 class KVStore(Strategy):
-    """Every rank starts a server, as many as MXNet's own launcher does by default, and rank 0 the scheduler, too.
+    """A server per rank, as many as MXNet's launcher starts by default, and the scheduler on rank 0.
 
-    The servers keep the weights and their momentum, each a part: they sum the gradients, take the optimizer's step, and
-    all ranks get the same weights back. With update_on_kvstore=False every rank would step by itself; but of nine such
-    runs of MXNet 1.9.1 on a busy machine two trained other weights, of more than thirty this way none.
+    The servers keep the weights and their momentum, each a part of them: they sum the gradients and take the optimizer
+    step, and all ranks get the same weights back. With update_on_kvstore=False every rank would take the step; in two
+    of nine such runs of MXNet 1.9.1 on a busy machine the ranks trained different weights, in none of more than thirty
+    runs with servers.
     """
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
@@ -72,6 +74,8 @@ class KVStore(Strategy):
 
 
 class Horovod(Strategy):
+    """Gradients averaged by Horovod."""
+
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
         join(problem)
         import horovod.mxnet as horovod
@@ -85,7 +89,7 @@ class Horovod(Strategy):
 
 
 def parallel(parameters: Any, problem: Problem) -> Strategy:
-    """The strategy of a case, for the parameters of its network."""
+    """Return the strategy of a case, for the parameters of its network."""
     if not problem.parallel:
         return Strategy(parameters, problem)
     return _STRATEGIES[problem.parameters["strategy"]](parameters, problem)
@@ -117,7 +121,7 @@ class _Processes:
         os.environ.update(_as_text({**common, "DMLC_ROLE": "worker", "PORT": ports["worker"]}))
 
     def may_end(self) -> None:
-        """From now on, the end of a server is as it should be."""
+        """Expect the end of the servers from now on."""
         self._ending = True
 
     def end(self) -> None:
@@ -134,7 +138,7 @@ class _Processes:
         threading.Thread(target=self._watch, args=(role, child), daemon=True).start()
 
     def _watch(self, role: str, child: "subprocess.Popen[bytes]") -> None:
-        """Without its server, a rank would wait for ever, inside MXNet, where no exception reaches it."""
+        """End this rank if its server ends early: it would wait for ever inside MXNet, beyond exceptions."""
         status = child.wait()
         if not self._ending:
             print("MXNet's %s has ended with exit status %d, so this rank ends" % (role, status), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The threads that MXNet's engine really has, asked from inside: by operations of our own, pushed among the others."""
+"""The effective threads of MXNet's engine, counted from inside by operations that are pushed to it."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from mxnet.base import _LIB, check_call
 
 from ...launch import dynamic_linker
 
-PATIENCE_S = 10.0  # for threads that are there, on a busy machine
+TIMEOUT_S = 10.0  # for threads that are there, on a busy machine
 EXTRA_S = 0.1  # for one more than there should be
 
 _OPERATION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -23,12 +23,12 @@ class _Context(ctypes.Structure):
 
 
 def in_effect() -> Dict[str, int]:
-    """OpenMP's threads for one operation, and the operations that the engine runs at a time."""
+    """Return `intra_op`, OpenMP's threads for one operation, and `inter_op`, the engine's concurrent operations."""
     # A runtime that was preloaded is everybody's; else MXNet's library finds that of those it came with.
     everybodys = dynamic_linker.provider("omp_get_max_threads")
     openmp: Any = ctypes.CDLL(None if everybodys else mx.libinfo.find_lib_path()[0])
     expected = int(os.environ.get("MXNET_CPU_WORKER_NTHREADS") or 1)
-    lock, together, go_on = threading.Lock(), threading.Event(), threading.Event()
+    lock, together, resume = threading.Lock(), threading.Event(), threading.Event()
     inside: Set[int] = set()
     widths: Set[int] = set()
 
@@ -38,15 +38,15 @@ def in_effect() -> Dict[str, int]:
             widths.add(openmp.omp_get_max_threads())
             if len(inside) >= expected:
                 together.set()
-        go_on.wait(PATIENCE_S)
+        resume.wait(TIMEOUT_S)
 
     callback = _OPERATION(operation)
     mx.nd.waitall()
     for _ in range(expected + 1):
         check_call(_LIB.MXEnginePushSync(callback, None, None, ctypes.byref(_Context(1, 0)), *[None, 0] * 3, b"probe"))
-    together.wait(PATIENCE_S)
-    go_on.wait(EXTRA_S)
+    together.wait(TIMEOUT_S)
+    resume.wait(EXTRA_S)
     found = {"intra_op": max(widths), "inter_op": len(inside)}
-    go_on.set()
+    resume.set()
     mx.nd.waitall()
     return found

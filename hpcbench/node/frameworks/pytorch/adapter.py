@@ -22,6 +22,8 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 class PyTorchNetwork(Network):
+    """A network of PyTorch modules."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.device = _device(problem)
@@ -45,10 +47,11 @@ class PyTorchNetwork(Network):
             torch.cuda.reset_peak_memory_stats(self.device)
 
     def model_of(self, problem: Problem) -> nn.Module:
+        """Return the module of a case with its initial weights."""
         return layers.sequential(problem.layers, problem.item_shape, problem.weights())
 
     def update_of(self, problem: Problem) -> Update:
-        """Backward and optimizer step for a loss of the model."""
+        """Return the function that takes backward pass and optimizer step for a loss."""
         return strategies.update_of(self.model, problem, self.device)
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -74,7 +77,7 @@ class PyTorchNetwork(Network):
         return (self._moved(*batch) for batch in self.pipelines.batches(items, forever))
 
     def _moved(self, inputs: torch.Tensor, labels: torch.Tensor) -> Batch:
-        """On the device, and converted there: only as it comes, a batch of the pipeline is in pinned memory."""
+        """Move a batch to the device, then convert it: a converted batch would not be in pinned memory."""
         inputs, labels = inputs.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
         if inputs.is_floating_point() and not self.problem.training:
             inputs = inputs.to(self.dtype)
@@ -115,6 +118,8 @@ class PyTorchNetwork(Network):
 
 
 class PyTorch(Adapter):
+    """The adapter of PyTorch."""
+
     name = "pytorch"
     packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
     # torch.amp.GradScaler takes a device from 2.3 on.

@@ -15,6 +15,8 @@ Example = Tuple[torch.Tensor, torch.Tensor]
 
 
 class ImageFiles(Dataset):  # type: ignore[type-arg]
+    """Image files as tensors (3, size, size), with their labels."""
+
     def __init__(self, paths: List[str], labels: "numpy.ndarray", size: int) -> None:
         self.paths, self.labels, self.size = paths, labels, size
 
@@ -27,14 +29,15 @@ class ImageFiles(Dataset):  # type: ignore[type-arg]
 
 
 class Pipelines:
-    """One loader for each part of the data, so that its processes are started once, not anew for every epoch."""
+    """One loader each for training and held-out data, so that its processes start once, not in every epoch."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._loaders: Dict[bool, Any] = {}
 
     def batches(self, items: Items, forever: bool) -> Iterator[Example]:
-        """Batches on the CPU, of what is trained on `forever` or what is held out."""
+        """Yield batches on the CPU: with `forever` of the training data without end, otherwise of the held-out data
+        once."""
         if forever not in self._loaders:
             self._loaders[forever] = _loader(self.problem, items, forever)
         yield from self._loaders[forever]
@@ -43,7 +46,7 @@ class Pipelines:
 
 
 def _loader(problem: Problem, items: Items, training: bool) -> "DataLoader[Example]":
-    """Decoding goes to processes of its own where there is more than one CPU."""
+    """Return a loader. Processes decode files if there is more than one CPU."""
     dataset: Any
     if isinstance(items.inputs, list):
         dataset = ImageFiles(items.inputs, items.labels, problem.item_shape[-1])

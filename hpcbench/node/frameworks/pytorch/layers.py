@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import nn
 
-from ....models import layers
+from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
@@ -14,7 +14,7 @@ Arrays = Dict[str, numpy.ndarray]
 
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.Sequential:
-    """The modules of `chain`, which takes items of `shape`, with their first weights."""
+    """Return the modules of `chain`, which takes items of `shape`, with their initial weights."""
     modules = nn.Sequential()
     for layer in chain:
         modules.append(_module(layer, shape, weights))
@@ -23,32 +23,38 @@ def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.Seque
 
 
 def _module(layer: Layer, shape: Shape, weights: InitialWeights) -> nn.Module:
-    if isinstance(layer, layers.Residual):
+    if isinstance(layer, blocks.Residual):
         return Residual(sequential(layer.body, shape, weights), sequential(layer.shortcut, shape, weights))
-    if isinstance(layer, layers.Branches):
+    if isinstance(layer, blocks.Branches):
         return Branches([sequential(body, shape, weights) for body in layer.bodies])
-    if isinstance(layer, layers.EncoderLayer):
+    if isinstance(layer, blocks.EncoderLayer):
         return _encoder_layer(layer, shape, weights)
     return _BUILDERS[type(layer)](layer, shape, weights.of(layer, shape))
 
 
 class Residual(nn.Module):
+    """The sum of body and shortcut; without a shortcut, of body and input."""
+
     def __init__(self, body: nn.Module, shortcut: nn.Module) -> None:
         super().__init__()
         self.body = body
         self.shortcut = shortcut
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return body + shortcut, of the shape of the body's output."""
         return self.body(batch) + self.shortcut(batch)
 
 
 class Branches(nn.ModuleList):
+    """Several chains with the same input."""
+
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return the channels of all chains, concatenated."""
         return torch.cat([body(batch) for body in self], 1)
 
 
 class Lstm(nn.Module):
-    """PyTorch adds two biases where one does: the second stays at zero, and is not trained."""
+    """PyTorch's LSTM. Of its two biases per gate, the second stays at zero and is not trained."""
 
     def __init__(self, layer: layers.Lstm, shape: Shape, arrays: Arrays) -> None:
         super().__init__()
@@ -62,20 +68,26 @@ class Lstm(nn.Module):
                 nn.init.zeros_(getattr(self.cells, "bias_hh_" + own)).requires_grad_(False)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return (batch, time, hidden * directions) for (batch, time, features)."""
         output: torch.Tensor = self.cells(batch)[0]
         return output
 
 
 class Attention(nn.MultiheadAttention):
+    """Multi-head self-attention."""
+
     def __init__(self, layer: layers.Attention, shape: Shape, arrays: Arrays) -> None:
         super().__init__(shape[-1], layer.heads, layer.dropout, batch_first=True)
         _set_attention(self, arrays)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        """Return (batch, time, width) for a batch of that shape."""
         return super().forward(batch, batch, batch, need_weights=False)[0]
 
 
 class Embedding(nn.Module):
+    """The sum of the vectors of token, position and segment 0."""
+
     def __init__(self, layer: layers.Embedding, shape: Shape, arrays: Arrays) -> None:
         super().__init__()
         self.tokens = nn.Embedding(layer.vocabulary, layer.width)
@@ -86,20 +98,24 @@ class Embedding(nn.Module):
         self.register_buffer("order", torch.arange(shape[0]), persistent=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return (batch, time, width) for tokens (batch, time)."""
         return self.tokens(tokens) + self.positions(self.order) + self.segments.weight[0]
 
 
 class TakeStep(nn.Module):
+    """One time step of a sequence."""
+
     def __init__(self, index: int) -> None:
         super().__init__()
         self.index = index
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return (batch, features) for (batch, time, features)."""
         return batch[:, self.index]
 
 
-def _encoder_layer(layer: layers.EncoderLayer, shape: Shape, weights: InitialWeights) -> nn.TransformerEncoderLayer:
-    """PyTorch's own, which does what the parts of `layer` do."""
+def _encoder_layer(layer: blocks.EncoderLayer, shape: Shape, weights: InitialWeights) -> nn.TransformerEncoderLayer:
+    """Return PyTorch's own encoder layer, which does the work of the parts of `layer`."""
     module = nn.TransformerEncoderLayer(
         layer.width,
         layer.heads,
@@ -110,9 +126,9 @@ def _encoder_layer(layer: layers.EncoderLayer, shape: Shape, weights: InitialWei
         batch_first=True,
     )
     attention_sum, first_norm, feed_forward_sum, second_norm = layer.parts
-    _set_attention(module.self_attn, weights.of(layers.bodies(attention_sum)[0][0], shape))
+    _set_attention(module.self_attn, weights.of(blocks.bodies(attention_sum)[0][0], shape))
     _set_norm(module.norm1, weights.of(first_norm, shape))
-    wide, _, _, narrow, _ = layers.bodies(feed_forward_sum)[0]
+    wide, _, _, narrow, _ = blocks.bodies(feed_forward_sum)[0]
     _set_dense(module.linear1, weights.of(wide, shape))
     _set_dense(module.linear2, weights.of(narrow, wide.output(shape)))
     _set_norm(module.norm2, weights.of(second_norm, shape))

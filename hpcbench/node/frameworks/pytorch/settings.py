@@ -1,4 +1,4 @@
-"""Settings of PyTorch on CPUs that are set from inside, and whether they are in effect."""
+"""Settings of PyTorch on CPUs that are set from inside, and their effective values."""
 
 from typing import Optional
 
@@ -11,20 +11,23 @@ _DENORMAL = 1e-310  # below float64's smallest normal number, 2.2e-308
 
 
 def set_flush_denormals(flush: Optional[bool]) -> None:
-    """For this thread, and for those it starts from now on: each inherits the register. Raises Unsupported."""
+    """Set the flushing of denormal numbers, for this thread and all that it starts later: threads inherit the register.
+
+    Raise Unsupported if the CPU cannot flush.
+    """
     if flush is not None and not torch.set_flush_denormal(flush):
         raise Unsupported("this CPU cannot flush denormal numbers to zero (torch.set_flush_denormal)")
 
 
 def flushes_denormals() -> Optional[bool]:
-    """Whether a sum of denormal numbers is 0, in all threads of an operation; None where not in all of them."""
+    """Return whether a sum of denormal numbers is 0 in all threads of an operation; None if threads differ."""
     numbers = torch.full((2 * _GRAIN * torch.get_num_threads(),), _DENORMAL, dtype=torch.float64)
     kept = int((numbers + numbers).view(torch.int64).count_nonzero())  # as bits: a comparison would flush, too
     return {0: True, numbers.numel(): False}.get(kept)
 
 
 def set_onednn(use: Optional[bool]) -> None:
-    """Raises Unsupported where it is asked for and was not built in."""
+    """Turn oneDNN on or off. Raise Unsupported if it is to be on and was not built in."""
     if use and not torch.backends.mkldnn.is_available():
         raise Unsupported("PyTorch %s was built without oneDNN" % torch.__version__)
     if use is not None:
@@ -32,4 +35,5 @@ def set_onednn(use: Optional[bool]) -> None:
 
 
 def uses_onednn() -> bool:
+    """Return whether oneDNN is built in and on."""
     return bool(torch.backends.mkldnn.is_available() and torch._C._get_mkldnn_enabled())

@@ -1,4 +1,4 @@
-"""How several ranks train one PyTorch model: what each strategy makes of the model, and how it updates the weights."""
+"""How several ranks train one PyTorch model: each strategy wraps the model and updates the weights."""
 
 import os
 import sys
@@ -19,17 +19,17 @@ Update = Callable[[torch.Tensor], None]  # backward and optimizer step for a los
 
 
 def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """The model under the strategy of its case."""
+    """Return the model under the strategy of its case."""
     return _MODELS[problem.parameters["strategy"]](model, problem, device) if problem.parallel else model
 
 
 def update_of(model: Any, problem: Problem, device: torch.device) -> Update:
-    """How a model that `parallel` gave is trained."""
+    """Return the training update for a model that `parallel` returned."""
     return _UPDATES.get(problem.parameters["strategy"], _plain_update)(model, problem, device)
 
 
 def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
-    """The trainable weights, one at a time; the parts of a sharded one are gathered, so all ranks must ask."""
+    """Yield the trainable weights. Sharded ones are gathered, so all ranks must call this."""
     for weight in model.parameters():
         if weight.requires_grad:
             whole: Any = weight.detach()
@@ -66,7 +66,7 @@ def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> U
 
 
 def _join(problem: Problem, device: torch.device) -> None:
-    """The group of processes, over a store whose port rank 0 got from the kernel: nobody else can have it."""
+    """Join the group of processes, over a store whose port the kernel gave to rank 0, so that it is free."""
     group = problem.group
     if device.type == "cpu":
         group.listen_at_own_address("GLOO_SOCKET_IFNAME")
@@ -92,7 +92,7 @@ def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
 
 
 def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """FSDP2: the layers of a transformer and the blocks of a ResNet each on their own, then what is left."""
+    """Shard by FSDP2: each layer of a transformer and each block of a ResNet alone, then the rest."""
     try:
         from torch.distributed.fsdp import fully_shard
     except ImportError as error:
@@ -134,12 +134,12 @@ def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) ->
 
 
 def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """ZeRO stage 1: each rank keeps the optimizer's state of its part of the weights."""
+    """Return the engine of DeepSpeed with ZeRO stage 1: each rank keeps a part of the optimizer state."""
     try:
         import deepspeed
     except ImportError as error:
         advice = "`hpcbench env build pytorch` makes an environment that has it"
-        raise Unsupported("there is no DeepSpeed in %s (%s): %s" % (sys.executable, error, advice)) from error
+        raise Unsupported("DeepSpeed not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]

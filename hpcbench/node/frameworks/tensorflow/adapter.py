@@ -16,7 +16,8 @@ from ...workload.problem import MOMENTUM, Problem, channels_last
 from .. import capabilities
 from ..adapter import Adapter, Batch, Library, Network
 from . import data, strategies
-from .layers import Formats, sequential
+from .dense import Formats
+from .layers import sequential
 
 Tensor = Any
 
@@ -31,6 +32,7 @@ class Momentum:
         self.learning_rate = learning_rate
 
     def apply(self, gradients: Sequence[Tensor], variables: Sequence[tf.Variable]) -> None:
+        """Update the variables with their gradients, in place."""
         for variable, velocity, gradient in zip(variables, self.velocities, gradients):
             tf.raw_ops.ResourceApplyMomentum(
                 var=variable.handle, accum=velocity.handle, lr=self.learning_rate, grad=gradient, momentum=MOMENTUM
@@ -38,8 +40,11 @@ class Momentum:
 
 
 class TensorFlowNetwork(Network):
-    """A subclass may bring another model (called with a batch and whether it is trained on, it gives the logits; it has
-    `trainable_variables`) and another optimizer (with `apply`, as above)."""
+    """A network of TensorFlow operations.
+
+    A subclass may have another model (callable with a batch and whether it trains, with `trainable_variables`) and
+    another optimizer (with `apply`, as Momentum has it).
+    """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -62,10 +67,12 @@ class TensorFlowNetwork(Network):
             tf.config.experimental.reset_memory_stats("GPU:0")
 
     def model_of(self, problem: Problem) -> Any:
+        """Return the model of a case with its initial weights."""
         formats = Formats(tf.float32 if problem.training else self.dtype, self.dtype)
         return sequential(problem.layers, problem.item_shape, problem.weights(), formats)
 
     def optimizer_of(self, problem: Problem, variables: Sequence[tf.Variable]) -> Any:
+        """Return the optimizer for `variables`."""
         return Momentum(variables, problem.learning_rate)
 
     def predict(self, inputs: Tensor) -> Tensor:
@@ -102,7 +109,7 @@ class TensorFlowNetwork(Network):
         self.parallel.leave()
 
     def _set_execution(self, problem: Problem) -> None:
-        """XLA compiles a whole step; where gradients meet in the middle of it, what comes before that."""
+        """Compile a whole step by XLA, or with several ranks the part before gradients are exchanged."""
         execution = problem.parameters["execution"]
         compiled = execution == COMPILED
         self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
@@ -124,7 +131,7 @@ class TensorFlowNetwork(Network):
         return loss
 
     def _own_gradients(self, inputs: Tensor, labels: Tensor) -> Tuple[Tensor, List[Tensor]]:
-        """The loss of this rank's batch, and its gradient with respect to each weight."""
+        """Return the loss of this rank's batch, and its gradient with respect to each weight."""
         with tf.GradientTape() as tape:
             logits = tf.cast(self.model(inputs, True), tf.float32)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
@@ -133,6 +140,8 @@ class TensorFlowNetwork(Network):
 
 
 class TensorFlow(Adapter):
+    """The adapter of TensorFlow."""
+
     name = "tensorflow"
     packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
     libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
@@ -173,7 +182,7 @@ def _function(step: Any, compiled: bool) -> Any:
 
 
 def _effective(configured: int, variable: str) -> int:
-    """0 leaves the number to a variable, and without that to the CPUs that the process may use."""
+    """Return a thread count; 0 stands for the environment variable, and without it for the usable CPUs."""
     return configured or int(os.environ.get(variable) or 0) or len(hardware.usable_cpus())
 
 
@@ -186,7 +195,7 @@ def _details(gpu: Any) -> Dict[str, Any]:
 
 
 def _choose_gpu(problem: Problem) -> None:
-    """The rank's own GPU, of whose memory it takes what it needs. Must come before the first operation."""
+    """Make the rank's GPU the only visible one, with memory taken on demand. Call this before the first operation."""
     if problem.on_gpu:
         own = _gpus()[capabilities.own_gpu(problem, len(_gpus()))]
         tf.config.set_visible_devices(own, "GPU")
@@ -203,7 +212,7 @@ def _check_dtype(problem: Problem) -> None:
 
 
 def _check_places(variables: Sequence[Any]) -> None:
-    """TensorFlow takes the CPU without a word where it was not told of the GPU. Raises RuntimeError."""
+    """Raise RuntimeError if a weight is not on a GPU: TensorFlow falls back to the CPU without a message."""
     elsewhere = {tf.convert_to_tensor(variable).device for variable in variables}
     elsewhere = {place for place in elsewhere if "GPU" not in place}
     if elsewhere:

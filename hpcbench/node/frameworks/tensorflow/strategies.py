@@ -12,27 +12,27 @@ Tensor = Any
 
 
 class Strategy:
-    """One rank that has nobody to talk to, and what the others share."""
+    """Training on one rank; the base of the other strategies."""
 
     def scope(self) -> ContextManager[Any]:
-        """Variables are made inside this."""
+        """Return the context in which variables are created."""
         return nullcontext()
 
     def run(self, step: Callable[..., Tensor], arguments: Tuple[Tensor, ...]) -> Tensor:
-        """One step of this rank."""
+        """Run one step of this rank."""
         return step(*arguments)
 
     def average(self, gradients: List[Tensor]) -> List[Tensor]:
-        """Their mean over the ranks. Asked inside a step."""
+        """Return the mean of the gradients over the ranks. Called within a step."""
         return gradients
 
     def leave(self) -> None:
-        """All ranks come here together."""
+        """Leave the group of ranks. All ranks must call this."""
         return
 
 
 class MultiWorkerMirrored(Strategy):
-    """Must be made before TensorFlow's first operation."""
+    """TensorFlow's MultiWorkerMirroredStrategy. Create it before TensorFlow's first operation."""
 
     def __init__(self, problem: Problem) -> None:
         group = problem.group
@@ -60,6 +60,8 @@ class MultiWorkerMirrored(Strategy):
 
 
 class Horovod(Strategy):
+    """Gradients averaged by Horovod."""
+
     def __init__(self, problem: Problem) -> None:
         join(problem)
         import horovod.tensorflow as horovod
@@ -69,7 +71,7 @@ class Horovod(Strategy):
 
     @tf.function(autograph=False)
     def average(self, gradients: List[Tensor]) -> List[Tensor]:
-        """As horovod.DistributedGradientTape does it. Inside a function they are all under way together."""
+        """Average as horovod.DistributedGradientTape does; within a function all transfers run concurrently."""
         return [
             self.horovod.allreduce(gradient, op=self.horovod.Average, name="gradient_%d" % place)
             for place, gradient in enumerate(gradients)
@@ -80,7 +82,7 @@ class Horovod(Strategy):
 
 
 def parallel(problem: Problem) -> Strategy:
-    """The strategy of a case."""
+    """Return the strategy of a case."""
     return _STRATEGIES[problem.parameters["strategy"]](problem) if problem.parallel else Strategy()
 
 

@@ -1,9 +1,9 @@
-"""All that a monitor can read, one source a file."""
+"""All sources of a monitor, one per file."""
 
 from typing import Dict, List, Tuple, Type
 
 from .amd import Amd, AmdEnergy, AmdProcesses
-from .base import Absent, Place, Source
+from .base import Absent, HostView, Source
 from .cgroup import Quota
 from .cpu import Cpu
 from .cray import Cray
@@ -25,12 +25,12 @@ _ENERGY: Tuple[Type[Source], ...] = (Rapl, Cray)
 ALL = (*_NODE, *_TRANSFERS, *_GPUS, *_ENERGY)
 
 
-def present(place: Place) -> Tuple[List[Source], Dict[str, str]]:
-    """The sources of this node, and why the others are absent."""
+def present(host: HostView) -> Tuple[List[Source], Dict[str, str]]:
+    """Return the sources of this node, and for each absent source the reason."""
     sources, absent = [], {}
     for kind in ALL:
         try:
-            sources.append(kind(place))
+            sources.append(kind(host))
         except Absent as reason:
             absent[kind.name] = str(reason)
         except Exception as error:  # it says what nobody foresaw: the others are there

@@ -1,4 +1,4 @@
-"""AMD's GPUs, asked through AMD SMI (the package amdsmi, which comes with ROCm)."""
+"""AMD's GPUs, read by AMD SMI (package amdsmi, which comes with ROCm)."""
 
 import contextlib
 import io
@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
-from .base import Absent, Place, Values
+from .base import Absent, HostView, Values
 from .gpu import (
     HARDWARE_SLOWDOWN,
     HARDWARE_THERMAL,
@@ -33,6 +33,8 @@ _PACKAGE_REMARK = "of the whole package: both dies of an MI250X, the CPU cores o
 
 
 class AmdGpu(Gpu):
+    """A GPU as AMD SMI describes it."""
+
     remark = _PACKAGE_REMARK
 
     def __init__(self, smi: Any, handle: Any) -> None:
@@ -87,7 +89,7 @@ class AmdGpu(Gpu):
         return _number(found.get("clk", found.get("cur_clk")))  # renamed in 6.2
 
     def _temperature(self) -> Optional[float]:
-        """At the hottest place of the chip; Instinct has no sensor at its edge."""
+        """Return the hottest temperature of the chip in degrees Celsius; Instinct has no edge sensor."""
         kinds, current = self._smi.AmdSmiTemperatureType, self._smi.AmdSmiTemperatureMetric.CURRENT
         return _number(self._ask("amdsmi_get_temp_metric", kinds.HOTSPOT, current))
 
@@ -104,7 +106,7 @@ class AmdGpu(Gpu):
         return bits
 
     def _ask(self, function: str, *arguments: Any) -> Any:
-        """What the library answers; None where it has no answer. Its own bindings fail where versions differ."""
+        """Return the library's result, or None if it has none. Its own bindings fail if versions differ."""
         try:
             return getattr(self._smi, function)(self._handle, *arguments)
         except (self._smi.AmdSmiException, AttributeError, KeyError, TypeError, ValueError, OSError):
@@ -112,27 +114,27 @@ class AmdGpu(Gpu):
 
 
 def _power_key(answer: Dict[str, Any]) -> str:
-    """Instinct MI300 has the power of now, MI200 and older an average."""
+    """Return the key of the current power (Instinct MI300), or of an average (MI200 and older)."""
     current = "current_socket_power"
     return current if _number(answer.get(current)) else "average_socket_power"
 
 
-def find(place: Place) -> List[Gpu]:
-    """The GPUs that the job may use. Raises Absent."""
-    smi = _library(place)
+def find(host: HostView) -> List[Gpu]:
+    """Return the GPUs that the job may use. Raise Absent if there are none."""
+    smi = _library(host)
     try:
         gpus = [AmdGpu(smi, handle) for handle in smi.amdsmi_get_processor_handles()]
     except (smi.AmdSmiException, AttributeError) as error:
         raise Absent("AMD SMI does not list the GPUs: %s" % error) from None
     name = next((name for name in VISIBLE if name in os.environ), VISIBLE[0])
-    places = chosen(os.environ.get(name), [gpu.uuid for gpu in gpus])
-    if not places:
+    indices = chosen(os.environ.get(name), [gpu.uuid for gpu in gpus])
+    if not indices:
         raise Absent("the driver shows no AMD GPU" + (" among %s=%s" % (name, os.environ[name]) if gpus else ""))
-    return [gpus[index] for index in places]
+    return [gpus[index] for index in indices]
 
 
-def _library(place: Place) -> Any:
-    if not os.path.exists(place.path("sys/module/amdgpu")):
+def _library(host: HostView) -> Any:
+    if not os.path.exists(host.path("sys/module/amdgpu")):
         raise Absent("no AMD GPU driver on this node")
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints where it does not find its library
@@ -149,7 +151,7 @@ def _library(place: Place) -> Any:
 
 
 def _number(answer: Any) -> Optional[float]:
-    """`N/A` stands for what this GPU does not have."""
+    """Return a number, or None for `N/A`."""
     return answer if isinstance(answer, (int, float)) and not isinstance(answer, bool) else None
 
 
@@ -158,15 +160,21 @@ def _whole(answer: Any) -> Optional[int]:
 
 
 class Amd(GpuState):
+    """The state of AMD's GPUs."""
+
     name = "amd"
     find = staticmethod(find)
 
 
 class AmdEnergy(GpuEnergy):
+    """Power and energy of AMD's GPUs."""
+
     name = "amd_energy"
     find = staticmethod(find)
 
 
 class AmdProcesses(GpuProcesses):
+    """Processes on AMD's GPUs."""
+
     name = "amd_processes"
     find = staticmethod(find)

@@ -1,4 +1,4 @@
-"""What every source of readings looks like."""
+"""The interface of all sources of a monitor."""
 
 import os
 from abc import ABC, abstractmethod
@@ -16,21 +16,22 @@ TWICE_A_SECOND = 0.5  # the period of what no verdict on a window needs more oft
 
 
 class Absent(Exception):
-    """A source that is not there, or may not be read; the message says why, and who could mend it."""
+    """The source is missing or not readable. The message says why, and who could change it."""
 
 
-class Place(NamedTuple):
-    """The node, as sources see it."""
+class HostView(NamedTuple):
+    """The node as sources see it."""
 
     own: OwnProcesses  # those of the repetition that is measured
     files: Files
     root: str = "/"  # another one where a test lays out a machine
 
     def path(self, *parts: str) -> str:
+        """Return a path below the root."""
         return os.path.join(self.root, *parts)
 
     def readable(self, *parts: str) -> str:
-        """The path of a file that can be read. Raises Absent."""
+        """Return the path of a file that can be read. Raise Absent if it cannot."""
         path = self.path(*parts)
         reason = why_unreadable(path)
         if reason:
@@ -39,44 +40,44 @@ class Place(NamedTuple):
 
 
 class Source(ABC):
-    """One place that tells something about the node. Made anew by each monitor; raises Absent where there is none."""
+    """A source of readings on the node, created by each monitor. Raise Absent if the node does not have it."""
 
     name = ""
     columns: Dict[str, str] = {}  # name with its unit at the end, and COUNTER or GAUGE, in the order of the values
     period_s = 0.0  # to be read no more often than this; 0: at every tick
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, host: HostView) -> None:
+        self.host = host
 
     @abstractmethod
     def read(self) -> Values:
-        """One value for each column. Raises OSError where the source has gone."""
+        """Return one value for each column. Raise OSError if the source has gone."""
 
-    def look(self) -> Any:
-        """What must be done in the midst of a measurement to know the values: usually all of it."""
+    def capture(self) -> Any:
+        """Return the raw readings: the part of the work that must be done at the time of a tick, usually all of it."""
         return self.read()
 
-    def values(self, seen: Any) -> Values:
-        """Those of an earlier look; each is asked for once, in the order of the looks."""
-        found: Values = seen
+    def values(self, captured: Any) -> Values:
+        """Return the values of earlier raw readings. Called once for each, in the order of the captures."""
+        found: Values = captured
         return found
 
     def facts(self) -> Dict[str, Any]:
-        """What does not change and is needed to understand the readings."""
+        """Return the constants that are needed to interpret the readings."""
         return {}
 
 
 class Parsed(Source):
-    """A source that is read at every tick: what files hold is kept as it is, and understood for many looks at once.
+    """A source that is read at every tick: `capture` keeps the raw content, and `values` parses many of them at once.
 
-    Between two ticks the caches forget us: what is done many times in a row costs a fifth of that.
+    Parsing many in a row costs a fifth of parsing each at its tick, since the code stays in the CPU's caches.
     """
 
     @abstractmethod
-    def look(self) -> Any: ...
+    def capture(self) -> Any: ...
 
     @abstractmethod
-    def values(self, seen: Any) -> Values: ...
+    def values(self, captured: Any) -> Values: ...
 
     def read(self) -> Values:
-        return self.values(self.look())
+        return self.values(self.capture())

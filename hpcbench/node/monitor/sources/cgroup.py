@@ -1,36 +1,36 @@
-"""Whether a quota has held the repetition back: that of its control group, or of one that it lies in."""
+"""CPU time throttled by the quota of the run's cgroup, or of an enclosing one."""
 
 import os
 from typing import Dict, List
 
 from ...host import cgroups
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, HostView, Source, Values
 
 
 class Quota(Source):
-    """`nr_throttled` and the time throttled, added up over the control groups from the repetition's own to the root."""
+    """`nr_throttled` and the throttled time, added over the cgroups from the run's own to the root."""
 
     name = "quota"
     columns = {"quota.periods": COUNTER, "quota.throttled_periods": COUNTER, "quota.throttled_us": COUNTER}
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
         self._joined = b""
         self._files: List[str] = []
         self._counters: Dict[str, List[Counter]] = {}
         self._sums = [0.0, 0.0, 0.0]
 
     def read(self) -> Values:
-        joined = self.place.own.cgroups()
+        joined = self.host.own.cgroups()
         if joined and joined != self._joined:
             self._joined = joined
-            folders = cgroups.folders(joined.decode("utf-8", "replace").splitlines(), "cpu", self.place.root)
+            folders = cgroups.folders(joined.decode("utf-8", "replace").splitlines(), "cpu", self.host.root)
             self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
         told = False
         for path in self._files:
-            content = self.place.files.read(path)
+            content = self.host.files.read(path)
             if not content:
                 continue
             told = True
@@ -38,6 +38,6 @@ class Quota(Source):
             throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
             counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])
             readings = (found.get("nr_periods", 0), found.get("nr_throttled", 0), throttled_us)
-            for place, (counter, reading) in enumerate(zip(counters, readings)):
-                self._sums[place] += counter.step(reading)
+            for index, (counter, reading) in enumerate(zip(counters, readings)):
+                self._sums[index] += counter.step(reading)
         return [*self._sums] if told else [None] * len(self._sums)

@@ -1,20 +1,20 @@
-"""The processors of the node: how busy the CPUs of the repetition are, and all others; what the hypervisor took."""
+"""The CPUs of the node: busy time on the CPUs of the run and on all others, and steal time."""
 
 import re
 from typing import Dict, FrozenSet, Tuple
 
 from ...host.proc_stat import TICKS_PER_S, CpuTimes, cpu_times, forks
 from ..counters import Counter
-from .base import COUNTER, GAUGE, Parsed, Place, Values
+from .base import COUNTER, GAUGE, HostView, Parsed, Values
 
 _MS_PER_TICK = 1000 / TICKS_PER_S
 _RUNNING = re.compile(rb"procs_running (\d+)")
 
 
 class Cpu(Parsed):
-    """Times are summed over CPUs; `own` are those on which the repetition's processes may run.
+    """Times summed over CPUs. `own` are those on which the run's processes may run.
 
-    Interrupts are nobody's: most of them come of the repetition's own messages and files.
+    Interrupts count separately: most of them are caused by the run's own messages and files.
     """
 
     name = "cpu"
@@ -28,16 +28,16 @@ class Cpu(Parsed):
         "cpu.running": GAUGE,  # tasks that run or could, on the whole node: the run queue
     }
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._path = place.readable("proc/stat")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._path = host.readable("proc/stat")
         self._sums = [0.0, 0.0, 0.0, 0.0]  # own busy, interrupt and steal, other busy
         self._counters: Dict[int, Tuple[Counter, Counter, Counter]] = {}
 
-    def look(self) -> Tuple[bytes, FrozenSet[int]]:
-        content = self.place.files.read(self._path)
-        self.place.own.forks = forks(content)
-        return content, self.place.own.cpus
+    def capture(self) -> Tuple[bytes, FrozenSet[int]]:
+        content = self.host.files.read(self._path)
+        self.host.own.forks = forks(content)
+        return content, self.host.own.cpus
 
     def values(self, seen: Tuple[bytes, FrozenSet[int]]) -> Values:
         content, own = seen
@@ -52,7 +52,7 @@ class Cpu(Parsed):
         return [*times_ms, len(own), len(cpus), tasks]
 
     def _count(self, times: CpuTimes, is_own: bool) -> None:
-        """Each CPU is counted for itself, for the repetition may move to others meanwhile."""
+        """Add the times of one CPU; each CPU has its own counters, since the run may move to other CPUs."""
         counters = self._counters.setdefault(times.cpu, (Counter(), Counter(), Counter()))
         busy = counters[0].step(times.busy)
         interrupts = counters[1].step(times.interrupts)

@@ -1,4 +1,4 @@
-"""Energy of a node of an HPE Cray XC or EX, by the counters of its blade (/sys/cray/pm_counters)."""
+"""Energy of an HPE Cray XC or EX node, from the counters of its blade (/sys/cray/pm_counters)."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 from ..counters import Counter
 from ..power_sensors import Meter
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, Absent, HostView, Source, Values
 
 # `energy` is the whole node, and contains the others; `cpu_energy` is all sockets, and contains `cpu0_energy`. An
 # `accel` is a package of AMD's or a GPU of NVIDIA's.
@@ -15,13 +15,13 @@ _DOMAINS = {"cpu": "cpu", "memory": "dram", "accel": "accelerator"}
 
 
 class Cray(Source):
-    """Ten times a second there is a new value, in whole joules (Martin and Kappel, Cray User Group 2014)."""
+    """Counters in whole joules, updated ten times a second (Martin and Kappel, Cray User Group 2014)."""
 
     name = "cray"
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        folder = place.path("sys/cray/pm_counters")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        folder = host.path("sys/cray/pm_counters")
         self._meters: List[Tuple[str, str, Counter]] = [
             (domain, os.path.join(folder, file), Counter()) for file, domain in _files(folder)
         ]
@@ -33,7 +33,7 @@ class Cray(Source):
     def read(self) -> Values:
         sums: Values = []
         for _, path, counter in self._meters:
-            words = self.place.files.read(path).split()  # `12345 J 1700000000000000 us`
+            words = self.host.files.read(path).split()  # `12345 J 1700000000000000 us`
             sums.append(counter.add(int(words[0])) if words else None)
         return [*sums, *(counter.resets for _, _, counter in self._meters)]
 
@@ -44,7 +44,7 @@ class Cray(Source):
                 counter="cray.%s_j" % domain,
                 resets="cray.%s_resets" % domain,
                 counter_sensor="cray",
-                remark="of the whole node, whoever used it" if domain == "node" else None,
+                remark="of the whole node, including other users" if domain == "node" else None,
             )
             for domain, _, _ in self._meters
         ]
@@ -52,7 +52,7 @@ class Cray(Source):
 
 
 def _files(folder: str) -> List[Tuple[str, str]]:
-    """Names of files, and the domains that they count."""
+    """Return the names of files, and the domains that they count."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:

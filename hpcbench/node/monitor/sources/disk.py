@@ -1,10 +1,10 @@
-"""Block devices of the node, and what of it the repetition's processes asked for."""
+"""Block devices of the node, and the I/O of the run's processes."""
 
 import os
 from typing import Any, Dict, List, Set
 
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
 _SECTOR = 512  # bytes, whatever the device's own are (Linux' Documentation/admin-guide/iostats.rst)
 _READS, _READ, _WRITES, _WRITTEN, _BUSY_MS = 3, 5, 7, 9, 12  # places in a line of /proc/diskstats
@@ -24,11 +24,11 @@ class Disk(Source):
     }
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._path = place.readable("proc/diskstats")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._path = host.readable("proc/diskstats")
         self._devices = {
-            name.encode(): (Counter(), Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(place)
+            name.encode(): (Counter(), Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(host)
         }
         if not self._devices:
             raise Absent("this node has no disk of its own")
@@ -36,7 +36,7 @@ class Disk(Source):
 
     def read(self) -> Values:
         busiest = 0.0
-        for line in self.place.files.read(self._path).splitlines():
+        for line in self.host.files.read(self._path).splitlines():
             fields = line.split()
             counters = self._devices.get(fields[2])
             if counters:
@@ -52,9 +52,9 @@ class Disk(Source):
         return {"devices": sorted(name.decode() for name in self._devices)}
 
 
-def _hardware(place: Place) -> List[str]:
-    """Loop, ram and device mapper have no `device`; the paths below a multipath NVMe namespace are `hidden`."""
-    folder = place.path("sys/block")
+def _hardware(host: HostView) -> List[str]:
+    """Return the hardware devices. Loop, ram and device mapper have no `device`; NVMe multipaths are `hidden`."""
+    folder = host.path("sys/block")
     try:
         names = os.listdir(folder)
     except OSError:
@@ -63,36 +63,36 @@ def _hardware(place: Place) -> List[str]:
         name
         for name in names
         if os.path.exists(os.path.join(folder, name, "device"))
-        and place.files.read(os.path.join(folder, name, "hidden")).strip() != b"1"
+        and host.files.read(os.path.join(folder, name, "hidden")).strip() != b"1"
     ]
 
 
 class OwnIo(Source):
-    """What the repetition's processes caused to be read from and written to storage (proc_pid_io(5)).
+    """Bytes that the run's processes caused to be read from and written to storage (proc_pid_io(5)).
 
-    A write counts when its page is made dirty. The device may see it half a minute later (vm.dirty_expire_centisecs).
+    A write counts when its page becomes dirty. The device may see it half a minute later (vm.dirty_expire_centisecs).
     """
 
     name = "own_io"
     columns = {"own.read_bytes": COUNTER, "own.written_bytes": COUNTER}
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        if not os.path.exists(place.path("proc/self/io")):
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        if not os.path.exists(host.path("proc/self/io")):
             raise Absent("this kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)")
         self._read, self._written = Counter(starts_at=0.0), Counter(starts_at=0.0)
         self._pids: Set[int] = set()
 
     def read(self) -> Values:
-        own = set(self.place.own.pids)
+        own = set(self.host.own.pids)
         for gone in self._pids - own:
-            self.place.files.forget(self.place.path("proc", str(gone), "io"))
+            self.host.files.forget(self.host.path("proc", str(gone), "io"))
         self._pids = own
         read = written = seen = 0
         for pid in own:
-            path = self.place.path("proc", str(pid), "io")
-            fields = self.place.files.read(path).split()
+            path = self.host.path("proc", str(pid), "io")
+            fields = self.host.files.read(path).split()
             if len(fields) > _WRITE_BYTES:
                 seen += 1
                 read += int(fields[_READ_BYTES])

@@ -1,13 +1,13 @@
-"""How fast the CPUs of the repetition are clocked, and whether heat held them back."""
+"""The clock of the run's CPUs, and thermal throttling."""
 
 import glob
 import os
 from typing import Dict, List, Optional, Tuple
 
 from ..counters import Counter
-from .base import COUNTER, GAUGE, Absent, Place, Source, Values
+from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
 
-_MOST = 16  # CPUs to ask for their clock: each answer may need an interrupt on that CPU
+_MAX_CPUS = 16  # CPUs to ask for their clock: each answer may need an interrupt on that CPU
 _EVENTS, _TIMES_MS = (
     tuple("thermal_throttle/%s_throttle_%s" % (part, what) for part in ("core", "package"))
     for what in ("count", "total_time_ms")
@@ -15,10 +15,10 @@ _EVENTS, _TIMES_MS = (
 
 
 class Frequency(Source):
-    """`scaling_cur_freq` of some of the repetition's CPUs; Intel's thermal throttling of all of them.
+    """`scaling_cur_freq` of some of the run's CPUs; Intel's thermal throttling of all of them.
 
-    The time throttled is that of whichever was throttled longest between two readings. The kernel counts it when it is
-    over, from version 5.6 on (drivers/thermal/intel/therm_throt.c).
+    The throttled time is the longest of any CPU between two readings. The kernel counts it afterwards, since version
+    5.6 (drivers/thermal/intel/therm_throt.c).
     """
 
     name = "frequency"
@@ -30,9 +30,9 @@ class Frequency(Source):
     }
     period_s = 1.0
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._folder = place.path("sys/devices/system/cpu")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._folder = host.path("sys/devices/system/cpu")
         self._counters: Dict[Tuple[int, str], Counter] = {}
         self._events = self._longest_ms = 0.0
         known = ("cpufreq/scaling_cur_freq", *_EVENTS)
@@ -40,8 +40,8 @@ class Frequency(Source):
             raise Absent("no cpufreq driver: a virtual machine does not see the clock of its CPUs")
 
     def read(self) -> Values:
-        cpus = sorted(self.place.own.cpus)
-        clocks = [self._number(cpu, "cpufreq/scaling_cur_freq") for cpu in spread(cpus, _MOST)]
+        cpus = sorted(self.host.own.cpus)
+        clocks = [self._number(cpu, "cpufreq/scaling_cur_freq") for cpu in spread(cpus, _MAX_CPUS)]
         known = [clock for clock in clocks if clock is not None]
         mean = sum(known) / len(known) if known else None
         events, times_ms = self._grown(cpus, _EVENTS), self._grown(cpus, _TIMES_MS)
@@ -55,17 +55,17 @@ class Frequency(Source):
         ]
 
     def _grown(self, cpus: List[int], names: Tuple[str, ...]) -> List[float]:
-        """By how much each counter has grown since the last reading; without those that the machine does not have."""
+        """Return by how much each counter has grown since the last reading, without counters that the machine lacks."""
         readings = (((cpu, name), self._number(cpu, name)) for cpu in cpus for name in names)
         return [self._counters.setdefault(key, Counter()).step(count) for key, count in readings if count is not None]
 
     def _number(self, cpu: int, name: str) -> Optional[int]:
-        """None where there is none: some drivers say `<unknown>`."""
-        text = self.place.files.read(os.path.join(self._folder, "cpu%d" % cpu, name)).strip()
+        """Return the number in a file, or None: some drivers write `<unknown>`."""
+        text = self.host.files.read(os.path.join(self._folder, "cpu%d" % cpu, name)).strip()
         return int(text) if text.isdigit() else None
 
 
 def spread(cpus: List[int], most: int) -> List[int]:
-    """So many of them, from all parts of the machine."""
+    """Return at most `most` of the CPUs, evenly spaced."""
     step = max(1, -(-len(cpus) // most))
     return cpus[::step]

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from ..counters import Counter
 from ..power_sensors import Meter
-from .base import COUNTER, GAUGE, Absent, Place, Source, Values
+from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
 
 # Which GPUs a process may use: the first that is set. An NVIDIA node has but the last.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
@@ -27,17 +27,21 @@ _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/lin
 
 
 class Power(NamedTuple):
+    """The power of a GPU now, and its energy so far."""
+
     power_w: Optional[float]
     energy_mj: Optional[float]  # since the driver was loaded
 
 
 class Process(NamedTuple):
+    """A process that computes on a GPU."""
+
     pid: int
     memory_bytes: Optional[int]
 
 
 class Gpu(ABC):
-    """One GPU. Each value that cannot be had this time is None; nothing raises."""
+    """One GPU. A value that cannot be read is None; no method raises."""
 
     description: Dict[str, Any]  # name, uuid, architecture, driver, power_limit_w, ...
     power_sensor: str  # in power_sensors.py
@@ -46,15 +50,15 @@ class Gpu(ABC):
 
     @abstractmethod
     def state(self) -> Values:
-        """One value for each of STATE."""
+        """Return one value for each of STATE."""
 
     @abstractmethod
     def power(self) -> Power:
-        """Of now, and energy so far."""
+        """Return the current power in W, and the energy so far in mJ."""
 
     @abstractmethod
     def processes(self) -> Optional[List[Process]]:
-        """Those that compute on it."""
+        """Return the processes that compute on the GPU; None if they cannot be read."""
 
 
 STATE = (
@@ -68,20 +72,22 @@ STATE = (
 
 
 class _GpuSource(Source):
-    """`gpuK` is the place of the GPU among those that the job may use, as in every framework."""
+    """A source with the columns of each GPU. `gpuK` is the index among the GPUs that the job may use."""
 
-    find: Callable[[Place], List[Gpu]]  # raises Absent
+    find: Callable[[HostView], List[Gpu]]  # raises Absent
     each: Dict[str, str] = {}  # columns of one GPU, without its name
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._gpus = type(self).find(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._gpus = type(self).find(host)
         self.columns = {
             "gpu%d.%s" % (index, name): kind for index in range(len(self._gpus)) for name, kind in self.each.items()
         }
 
 
 class GpuState(_GpuSource):
+    """Utilization, memory, clocks, temperature and throttle reasons of each GPU."""
+
     each = dict.fromkeys(STATE, GAUGE)
 
     def read(self) -> Values:
@@ -92,12 +98,12 @@ class GpuState(_GpuSource):
 
 
 class GpuEnergy(_GpuSource):
-    """Power and energy, apart from the rest: they need few calls, and their readings should lie close together."""
+    """Power and energy of each GPU, in a source of its own, so that their readings are close together."""
 
     each = {"power_w": GAUGE, "energy_mj": COUNTER, "energy_resets": COUNTER}
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
         self._counters = [Counter() for _ in self._gpus]
 
     def read(self) -> Values:
@@ -134,9 +140,9 @@ class GpuProcesses(_GpuSource):
     each = {"foreign_processes": GAUGE, "foreign_memory_bytes": GAUGE}
     period_s = 1.0
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        if _namespace(place) != _FIRST_NAMESPACE:
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        if _namespace(host) != _FIRST_NAMESPACE:
             raise Absent("in a container with process numbers of its own: the driver tells the node's")
         self._own: List[int] = []
         self._seen: List[Set[int]] = [set() for _ in self._gpus]  # strangers in the last reading
@@ -144,8 +150,8 @@ class GpuProcesses(_GpuSource):
 
     def read(self) -> Values:
         values: Values = []
-        if self.place.own.pids is not self._own:  # each look for processes makes another list
-            self._own, self._looked_at = self.place.own.pids, list(self._seen)
+        if self.host.own.pids is not self._own:  # each look for processes makes another list
+            self._own, self._looked_at = self.host.own.pids, list(self._seen)
         own = set(self._own)
         for index, gpu in enumerate(self._gpus):
             processes = gpu.processes()
@@ -159,39 +165,39 @@ class GpuProcesses(_GpuSource):
         return values
 
     def _serves(self, pid: int) -> bool:
-        path = self.place.path("proc", str(pid), "comm")
-        name = self.place.files.read(path)
-        self.place.files.forget(path)
+        path = self.host.path("proc", str(pid), "comm")
+        name = self.host.files.read(path)
+        self.host.files.forget(path)
         return name.startswith(b"nvidia-cuda-mps")
 
 
 def chosen(text: Optional[str], uuids: Sequence[str]) -> List[int]:
-    """The places of the GPUs that a variable such as CUDA_VISIBLE_DEVICES names: by number, or by the start of a uuid.
+    """Return the indices of the GPUs that a variable such as CUDA_VISIBLE_DEVICES names, by number or start of a UUID.
 
-    Unset is all of them. As in CUDA, what follows the first word that names none does not count.
+    Unset means all of them. As in CUDA, the first word that names no GPU ends the list.
     """
     if text is None:
         return list(range(len(uuids)))
-    places: List[int] = []
+    indices: List[int] = []
     for word in text.split(","):
-        place = _place(word.strip(), uuids)
-        if place is None:
+        index = _index(word.strip(), uuids)
+        if index is None:
             break
-        if place not in places:
-            places.append(place)
-    return places
+        if index not in indices:
+            indices.append(index)
+    return indices
 
 
-def _place(word: str, uuids: Sequence[str]) -> Optional[int]:
+def _index(word: str, uuids: Sequence[str]) -> Optional[int]:
     if word.isdigit():
         return int(word) if int(word) < len(uuids) else None
-    matching = [place for place, uuid in enumerate(uuids) if word and uuid.lower().startswith(word.lower())]
+    matching = [index for index, uuid in enumerate(uuids) if word and uuid.lower().startswith(word.lower())]
     return matching[0] if len(matching) == 1 else None
 
 
-def _namespace(place: Place) -> Optional[str]:
+def _namespace(host: HostView) -> Optional[str]:
     try:
-        return os.readlink(place.path("proc/self/ns/pid"))
+        return os.readlink(host.path("proc/self/ns/pid"))
     except OSError:
         return None
 

@@ -5,7 +5,7 @@ import os
 from typing import Any, Dict
 
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
 # Linux' Documentation/ABI/stable/sysfs-class-infiniband: data are counted in words of four octets. `port_xmit_wait`
 # are ticks of the port during which it had data to send and nobody took them: somebody else was in the way.
@@ -19,9 +19,9 @@ class InfiniBand(Source):
     columns = {"infiniband.rx_bytes": COUNTER, "infiniband.tx_bytes": COUNTER, "infiniband.tx_wait_ticks": COUNTER}
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        ports = glob.glob(place.path("sys/class/infiniband/*/ports/*"))
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        ports = glob.glob(host.path("sys/class/infiniband/*/ports/*"))
         self._counters: Dict[str, Dict[str, Counter]] = {
             port: {name: Counter() for name in _FILES}
             for port in ports
@@ -34,15 +34,15 @@ class InfiniBand(Source):
     def read(self) -> Values:
         for port, counters in self._counters.items():
             for name, counter in counters.items():
-                text = self.place.files.read(os.path.join(port, "counters", name))
+                text = self.host.files.read(os.path.join(port, "counters", name))
                 self._sums[name] += counter.step(int(text)) * _FILES[name] if text else 0
         return [*self._sums.values()]
 
     def facts(self) -> Dict[str, Any]:
-        """The ports, and how fast each is."""
+        """Return the ports and their speeds."""
         rates = {}
         for port in sorted(self._counters):
             device = os.path.basename(os.path.dirname(os.path.dirname(port)))
             name = "%s/%s" % (device, os.path.basename(port))
-            rates[name] = self.place.files.read(os.path.join(port, "rate")).decode().strip() or None
+            rates[name] = self.host.files.read(os.path.join(port, "rate")).decode().strip() or None
         return {"ports": rates}

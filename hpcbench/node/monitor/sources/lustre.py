@@ -1,4 +1,4 @@
-"""Lustre, as this node's file systems see it: what programs read and wrote, from its caches too."""
+"""Lustre, as this node's file systems see it: reads and writes of programs, including those from caches."""
 
 import glob
 import os
@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Tuple
 
 from ...host.open_files import why_unreadable
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
 _PLACES = ("proc/fs/lustre/llite", "sys/kernel/debug/lustre/llite")  # until 2.11; since 2.12
 _SIGNS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
@@ -17,26 +17,26 @@ _TRANSFERS = (b"read", b"write")  # since 2.14 they have a line for their bytes,
 
 
 class Lustre(Source):
-    """`llite` statistics of all mounts: the whole node's, whoever read or wrote. Operations are all other calls."""
+    """`llite` statistics of all mounts, for the whole node. Operations are all calls that do not transfer data."""
 
     name = "lustre"
     columns = {"lustre.read_bytes": COUNTER, "lustre.written_bytes": COUNTER, "lustre.operations": COUNTER}
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        found = [path for root in _PLACES for path in glob.glob(place.path(root, "*", "stats"))]
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        found = [path for root in _PLACES for path in glob.glob(host.path(root, "*", "stats"))]
         self._mounts = {path: (Counter(), Counter(), Counter()) for path in found if not why_unreadable(path)}
         if not self._mounts:
-            raise Absent(_why(place))
+            raise Absent(_why(host))
         self._sums = [0.0, 0.0, 0.0]
 
     def read(self) -> Values:
         for path, counters in self._mounts.items():
-            content = self.place.files.read(path)
+            content = self.host.files.read(path)
             if content:
-                for place, (counter, reading) in enumerate(zip(counters, _counts(content))):
-                    self._sums[place] += counter.step(reading)
+                for index, (counter, reading) in enumerate(zip(counters, _counts(content))):
+                    self._sums[index] += counter.step(reading)
         return [*self._sums]
 
     def facts(self) -> Dict[str, Any]:
@@ -44,15 +44,15 @@ class Lustre(Source):
 
 
 def _counts(content: bytes) -> Tuple[int, int, int]:
-    """Bytes read, bytes written, other calls. What has not happened yet has no line."""
+    """Return bytes read, bytes written, and other calls. A call that has not occurred yet has no line."""
     lines: List[Tuple[bytes, bytes, bytes, bytes]] = _LINE.findall(content)
     size = {name: int(total) for name, _, unit, total in lines if unit == b"bytes" and total}
     calls = [int(count) for name, count, unit, _ in lines if unit != b"bytes" and name not in _TRANSFERS]
     return size.get(b"read_bytes", 0), size.get(b"write_bytes", 0), sum(calls)
 
 
-def _why(place: Place) -> str:
-    if any(os.path.exists(place.path(sign)) for sign in _SIGNS):
+def _why(host: HostView) -> str:
+    if any(os.path.exists(host.path(sign)) for sign in _SIGNS):
         return (
             "Lustre's counters may not be read: since 2.12 they lie in debugfs, for root alone, "
             "unless an administrator opens it: chmod a+rx /sys/kernel/debug"

@@ -3,7 +3,7 @@
 import re
 
 from ..counters import Counter
-from .base import COUNTER, GAUGE, Place, Source, Values
+from .base import COUNTER, GAUGE, HostView, Source, Values
 
 _AVAILABLE = re.compile(rb"MemAvailable:\s*(\d+) kB")
 _SWAP_FREE = re.compile(rb"SwapFree:\s*(\d+) kB")
@@ -11,6 +11,8 @@ _EVENTS = re.compile(rb"^(pswpin|pswpout|pgfault|pgmajfault|numa_miss) (\d+)$", 
 
 
 class Memory(Source):
+    """Available memory and swap of the node, and its page faults, swapping and NUMA misses."""
+
     name = "memory"
     columns = {
         "memory.available_bytes": GAUGE,
@@ -23,17 +25,17 @@ class Memory(Source):
     }
     period_s = 1.0
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._info = place.readable("proc/meminfo")
-        self._events = place.readable("proc/vmstat")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._info = host.readable("proc/meminfo")
+        self._events = host.readable("proc/vmstat")
         self._counters = {name: Counter() for name in ("pswpin", "pswpout", "pgfault", "pgmajfault", "numa_miss")}
 
     def read(self) -> Values:
-        info = self.place.files.read(self._info)
+        info = self.host.files.read(self._info)
         gauges = [
             int(found.group(1)) * 1024 if found else None
             for found in (_AVAILABLE.search(info), _SWAP_FREE.search(info))
         ]
-        events = {name.decode(): int(count) for name, count in _EVENTS.findall(self.place.files.read(self._events))}
+        events = {name.decode(): int(count) for name, count in _EVENTS.findall(self.host.files.read(self._events))}
         return [*gauges, *(counter.add(events.get(name)) for name, counter in self._counters.items())]

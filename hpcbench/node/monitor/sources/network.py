@@ -4,19 +4,19 @@ import os
 from typing import Any, Dict, List
 
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Absent, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
 
 class Network(Source):
-    """Interfaces that are hardware: what goes through a bridge, a bond or a container's goes through one of them."""
+    """Bytes through hardware interfaces; traffic of bridges, bonds and containers goes through one of them."""
 
     name = "network"
     columns = {"network.rx_bytes": COUNTER, "network.tx_bytes": COUNTER}
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._folder = place.path("sys/class/net")
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._folder = host.path("sys/class/net")
         self._counters = {name: (Counter(), Counter()) for name in self._hardware()}
         if not self._counters:
             raise Absent("no network interface that is hardware: a container sees only its own, virtual ones")
@@ -24,9 +24,9 @@ class Network(Source):
 
     def read(self) -> Values:
         for name, counters in self._counters.items():
-            for place, (counter, file) in enumerate(zip(counters, ("rx_bytes", "tx_bytes"))):
-                text = self.place.files.read(os.path.join(self._folder, name, "statistics", file))
-                self._sums[place] += counter.step(int(text)) if text else 0
+            for index, (counter, file) in enumerate(zip(counters, ("rx_bytes", "tx_bytes"))):
+                text = self.host.files.read(os.path.join(self._folder, name, "statistics", file))
+                self._sums[index] += counter.step(int(text)) if text else 0
         return [*self._sums]
 
     def facts(self) -> Dict[str, Any]:

@@ -1,11 +1,11 @@
-"""NVIDIA's GPUs, asked through NVML (the package nvidia-ml-py, imported as pynvml)."""
+"""NVIDIA's GPUs, read by NVML (package nvidia-ml-py, imported as pynvml)."""
 
 import os
 import sys
 from typing import Any, Dict, List, Optional
 
 from .. import power_sensors
-from .base import Absent, Place, Values
+from .base import Absent, HostView, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -31,11 +31,13 @@ _ARCHITECTURES = {
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
-_MIG_REMARK = "of the whole GPU: other parts of it (MIG) count, too"
+_MIG_REMARK = "of the whole GPU, including other MIG instances"
 _SHARED_MODULE_REMARK = "a Grace superchip: the reading may contain its CPU and memory"
 
 
 class NvidiaGpu(Gpu):
+    """A GPU as NVML describes it."""
+
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml, self._handle = nvml, handle
         capability = self._ask("nvmlDeviceGetCudaComputeCapability")
@@ -88,7 +90,7 @@ class NvidiaGpu(Gpu):
         return None if running is None else [Process(each.pid, each.usedGpuMemory) for each in running]
 
     def _field_values(self) -> List[Optional[float]]:
-        """Instantaneous power in milliwatts, and total energy in millijoules: since driver 530."""
+        """Return instantaneous power in mW, and total energy in mJ; both since driver 530."""
         nvml = self._nvml
         fields = [nvml.NVML_FI_DEV_POWER_INSTANT, nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION]
         found = self._ask("nvmlDeviceGetFieldValues", fields)
@@ -102,7 +104,7 @@ class NvidiaGpu(Gpu):
         ]
 
     def _first(self, usual: str, other: str, *arguments: Any) -> str:
-        """The one of two functions that this driver has."""
+        """Return the one of two functions that this driver has."""
         return other if self._ask(usual, *arguments) is None and self._ask(other, *arguments) is not None else usual
 
     def _ask(self, function: str, *arguments: Any) -> Any:
@@ -111,27 +113,27 @@ class NvidiaGpu(Gpu):
 
 
 def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
-    """What NVML answers; None where it has none, which may be for this GPU, this driver, this user, or just now."""
+    """Return NVML's result, or None if there is none for this GPU, driver or user, or at this moment."""
     try:
         return call(*arguments)
     except nvml.NVMLError:
         return None
 
 
-def find(place: Place) -> List[Gpu]:
-    """The GPUs that the job may use. Raises Absent."""
-    nvml = _library(place)
+def find(host: HostView) -> List[Gpu]:
+    """Return the GPUs that the job may use. Raise Absent if there are none."""
+    nvml = _library(host)
     gpus = [NvidiaGpu(nvml, handle) for handle in _handles(nvml)]
     visible = _whole_gpus(nvml, os.environ.get(_VISIBLE))
-    places = chosen(visible, [gpu.uuid for gpu in gpus])
-    if not places:
+    indices = chosen(visible, [gpu.uuid for gpu in gpus])
+    if not indices:
         named = "" if visible is None else " among %s=%s" % (_VISIBLE, os.environ[_VISIBLE])
         raise Absent("the driver shows no NVIDIA GPU%s" % named)
-    return [gpus[index] for index in places]
+    return [gpus[index] for index in indices]
 
 
-def _library(place: Place) -> Any:
-    if not any(os.path.exists(place.path(sign)) for sign in _DRIVER_SIGNS):
+def _library(host: HostView) -> Any:
+    if not any(os.path.exists(host.path(sign)) for sign in _DRIVER_SIGNS):
         raise Absent("no NVIDIA driver on this node")
     try:
         import pynvml  # only where it is needed: it takes a tenth of a second
@@ -145,14 +147,14 @@ def _library(place: Place) -> Any:
 
 
 def _handles(nvml: Any) -> List[Any]:
-    """Slurm's control group hides the GPUs of others: they are not counted, or cannot be opened."""
+    """Return the GPUs that can be opened: Slurm's cgroup hides those of other jobs."""
     count = _quiet(nvml, nvml.nvmlDeviceGetCount) or 0
     handles = [_quiet(nvml, nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
     return [handle for handle in handles if handle is not None]
 
 
 def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:
-    """CUDA_VISIBLE_DEVICES with each part of a GPU (MIG) replaced by the GPU."""
+    """Return CUDA_VISIBLE_DEVICES with each MIG instance replaced by its GPU."""
     if text is None or "MIG-" not in text:
         return text
     words = []
@@ -165,7 +167,7 @@ def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:
 
 
 def _architecture(capability: Any) -> Optional[str]:
-    """None for one that was made after this was written."""
+    """Return the architecture, or None if it is newer than this table."""
     if capability is None:
         return None
     known: Dict[Any, str] = _ARCHITECTURES
@@ -177,15 +179,21 @@ def _text(answer: Any) -> Optional[str]:
 
 
 class Nvidia(GpuState):
+    """The state of NVIDIA's GPUs."""
+
     name = "nvidia"
     find = staticmethod(find)
 
 
 class NvidiaEnergy(GpuEnergy):
+    """Power and energy of NVIDIA's GPUs."""
+
     name = "nvidia_energy"
     find = staticmethod(find)
 
 
 class NvidiaProcesses(GpuProcesses):
+    """Processes on NVIDIA's GPUs."""
+
     name = "nvidia_processes"
     find = staticmethod(find)

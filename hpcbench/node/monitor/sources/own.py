@@ -1,4 +1,4 @@
-"""What the repetition's processes have used, and how long they had to wait for a CPU."""
+"""Resource use of the run's processes, and how long they waited for a CPU."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...host import cgroups
 from ..counters import Counter
-from .base import COUNTER, GAUGE, Absent, Parsed, Place, Values
+from .base import COUNTER, GAUGE, Absent, HostView, Parsed, Values
 
 _MS_PER_TICK = 1000 / os.sysconf("SC_CLK_TCK")
 # Places behind the name in /proc/PID/stat (proc_pid_stat(5)).
@@ -19,7 +19,7 @@ _SWITCHES = re.compile(rb"ctxt_switches:\s*(\d+)")
 
 
 class Own(Parsed):
-    """CPU time of the job's control group where Slurm has made one, else of the process tree."""
+    """CPU time of the job's cgroup if Slurm has made one, otherwise of the process tree."""
 
     name = "own"
     columns = {
@@ -30,23 +30,23 @@ class Own(Parsed):
         "own.resident_bytes": GAUGE,
     }
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
         # The monitor is in the job's control group, too. Else it comes before the processes, and sees all of each.
-        lines = place.files.read(place.path("proc/self/cgroup")).decode("utf-8", "replace").splitlines()
-        self._usage = _usage_file(lines, place.root)
+        lines = host.files.read(host.path("proc/self/cgroup")).decode("utf-8", "replace").splitlines()
+        self._usage = _usage_file(lines, host.root)
         self._cpu = Counter(starts_at=None if self._usage else 0.0)
         self._minor, self._major = Counter(starts_at=0.0), Counter(starts_at=0.0)
         self._pids: List[int] = []
         self._paths: Dict[str, None] = {}
 
-    def look(self) -> Tuple[List[bytes], bytes]:
-        read = self.place.files.read
-        if self.place.own.pids is not self._pids:  # each look for processes makes another list
-            self._pids = self.place.own.pids
-            paths = dict.fromkeys(self.place.path("proc", str(pid), "stat") for pid in self._pids)
+    def capture(self) -> Tuple[List[bytes], bytes]:
+        read = self.host.files.read
+        if self.host.own.pids is not self._pids:  # each look for processes makes another list
+            self._pids = self.host.own.pids
+            paths = dict.fromkeys(self.host.path("proc", str(pid), "stat") for pid in self._pids)
             for gone in self._paths.keys() - paths.keys():
-                self.place.files.forget(gone)
+                self.host.files.forget(gone)
             self._paths = paths
         return [read(path) for path in self._paths], read(self._usage) if self._usage else b""
 
@@ -57,7 +57,7 @@ class Own(Parsed):
             fields = stat.rpartition(b")")[2].split()
             if len(fields) > _RESIDENT:
                 count += 1
-                ticks += sum(int(fields[place]) for place in _TIMES)
+                ticks += sum(int(fields[field]) for field in _TIMES)
                 minor += int(fields[_FAULTS[0]]) + int(fields[_FAULTS[1]])
                 major += int(fields[_FAULTS[2]]) + int(fields[_FAULTS[3]])
                 pages += int(fields[_RESIDENT])
@@ -69,7 +69,7 @@ class Own(Parsed):
 
 
 def _used_ms(path: str, content: bytes) -> Optional[float]:
-    """The CPU time that this file of a control group shows."""
+    """Return the CPU time in a file of a cgroup, in milliseconds."""
     if path.endswith("cpu.stat"):
         microseconds = cgroups.values(content).get("usage_usec")
         return None if microseconds is None else microseconds / 1e3
@@ -77,29 +77,29 @@ def _used_ms(path: str, content: bytes) -> Optional[float]:
 
 
 class _Threads(Parsed):
-    """A file of each thread of the repetition, in which two numbers grow."""
+    """A file of each thread of the run that has two growing numbers."""
 
     file = ""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
         self._pids: List[int] = []
         self._paths: List[str] = []
         self._list_at = 0.0
         self._counters: Dict[str, Tuple[Counter, Counter]] = {}
 
-    def look(self) -> Dict[str, bytes]:
+    def capture(self) -> Dict[str, bytes]:
         now = time.monotonic()
-        if now >= self._list_at or self.place.own.pids is not self._pids:
-            self._list_at, self._pids = now + LIST_S, self.place.own.pids
-            paths = ["%s/%s" % (folder, self.file) for folder in thread_folders(self.place)]
+        if now >= self._list_at or self.host.own.pids is not self._pids:
+            self._list_at, self._pids = now + LIST_S, self.host.own.pids
+            paths = ["%s/%s" % (folder, self.file) for folder in thread_folders(self.host)]
             for gone in set(self._paths).difference(paths):
-                self.place.files.forget(gone)
+                self.host.files.forget(gone)
             self._paths = paths
-        return {path: self.place.files.read(path) for path in self._paths}
+        return {path: self.host.files.read(path) for path in self._paths}
 
     def counted(self, seen: Dict[str, Tuple[int, int]]) -> List[Tuple[float, float]]:
-        """By how much the numbers of each thread have grown, which is younger than the monitor."""
+        """Return by how much the numbers of each thread have grown; threads start after the monitor."""
         known = self._counters
         self._counters = {path: known.get(path) or (Counter(starts_at=0.0), Counter(starts_at=0.0)) for path in seen}
         return [
@@ -109,10 +109,10 @@ class _Threads(Parsed):
 
 
 class Waiting(_Threads):
-    """How long the repetition's threads ran, and how long each could have run but had no CPU (sched_info of Linux).
+    """How long the run's threads ran, and how long they were ready to run but had no CPU (sched_info of Linux).
 
-    `worst` adds up the wait of whichever thread waited longest between two readings: threads that work in step are as
-    late as the last of them.
+    `worst` adds the wait of the thread that waited longest between two readings: threads that synchronize are as late
+    as the slowest of them.
     """
 
     name = "waiting"
@@ -124,9 +124,9 @@ class Waiting(_Threads):
     }
     file = "schedstat"
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        if place.files.read(place.path("proc/self/schedstat")).split()[:1] in ([], [b"0"]):  # we have run, so it is off
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        if host.files.read(host.path("proc/self/schedstat")).split()[:1] in ([], [b"0"]):  # we have run, so it is off
             raise Absent("this kernel does not say how long threads wait (CONFIG_SCHED_INFO, or delayacct is off)")
         self._run_ns = self._wait_ns = self._worst_ns = 0.0
 
@@ -140,15 +140,15 @@ class Waiting(_Threads):
 
 
 class Switches(_Threads):
-    """How often the repetition's threads gave up their CPU, and how often it was taken from them."""
+    """Voluntary and involuntary context switches of the run's threads."""
 
     name = "switches"
     columns = {"own.voluntary_switches": COUNTER, "own.involuntary_switches": COUNTER}
     period_s = 1.0
     file = "status"
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
         self._voluntary = self._involuntary = 0.0
 
     def values(self, seen: Dict[str, bytes]) -> Values:
@@ -159,10 +159,10 @@ class Switches(_Threads):
         return [self._voluntary, self._involuntary]
 
 
-def thread_folders(place: Place) -> Iterator[str]:
-    """Those of all threads of the repetition, in /proc."""
-    for pid in place.own.pids:
-        folder = place.path("proc", str(pid), "task")
+def thread_folders(host: HostView) -> Iterator[str]:
+    """Yield the folders of all threads of the run in /proc."""
+    for pid in host.own.pids:
+        folder = host.path("proc", str(pid), "task")
         try:
             names = os.listdir(folder)
         except OSError:  # it has just ended
@@ -172,7 +172,7 @@ def thread_folders(place: Place) -> Iterator[str]:
 
 
 def _usage_file(lines: List[str], root: str) -> Optional[str]:
-    """The file that counts the CPU time of the job's control group, in version 1 or 2."""
+    """Return the file with the CPU time of the job's cgroup, in version 1 or 2; None if there is none."""
     for controller, name in (("cpuacct", "cpuacct.usage"), ("", "cpu.stat")):
         folder = cgroups.of_job(lines, controller, root)
         if folder and os.path.exists(os.path.join(folder, name)):

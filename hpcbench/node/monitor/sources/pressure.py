@@ -1,16 +1,16 @@
-"""Pressure stall information of the whole node: how long some task, or all, had to wait for CPU, memory or I/O."""
+"""Pressure stall information of the node: how long some or all tasks waited for CPU, memory or I/O."""
 
 import re
 from typing import Dict
 
 from ..counters import Counter
-from .base import COUNTER, TWICE_A_SECOND, Place, Source, Values
+from .base import COUNTER, TWICE_A_SECOND, HostView, Source, Values
 
 _TOTAL = re.compile(rb"(some|full) .*total=(\d+)")
 
 
 class Pressure(Source):
-    """Linux' Documentation/accounting/psi.rst."""
+    """The stall times in /proc/pressure (Linux, Documentation/accounting/psi.rst)."""
 
     name = "pressure"
     columns = {
@@ -22,14 +22,14 @@ class Pressure(Source):
     }
     period_s = TWICE_A_SECOND
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._paths = {name: place.readable("proc/pressure", name) for name in ("cpu", "memory", "io")}
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._paths = {name: host.readable("proc/pressure", name) for name in ("cpu", "memory", "io")}
         self._counters = {column: Counter() for column in self.columns}
 
     def read(self) -> Values:
         totals: Dict[str, int] = {}
         for name, path in self._paths.items():
-            for kind, total in _TOTAL.findall(self.place.files.read(path)):
+            for kind, total in _TOTAL.findall(self.host.files.read(path)):
                 totals["pressure.%s_%s_us" % (name, kind.decode())] = int(total)
         return [counter.add(totals.get(column)) for column, counter in self._counters.items()]

@@ -1,4 +1,4 @@
-"""Energy of the processors and their memory, by the counters that the CPU keeps (RAPL, of Intel and of AMD)."""
+"""Energy of processors and their memory, from counters of the CPU (RAPL, of Intel and AMD)."""
 
 import glob
 import os
@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple
 from ...host.open_files import why_unreadable
 from ..counters import Counter
 from ..power_sensors import Meter
-from .base import COUNTER, Absent, Place, Source, Values
+from .base import COUNTER, Absent, HostView, Source, Values
 
 # Zones of Linux' powercap: `package-0`, or `package-0-die-1`; within it `core` and `uncore`, which it contains, and
 # `dram`, which it does not. `psys` is the whole board where a maker wired it up, which nothing tells. The same zones
@@ -23,18 +23,20 @@ class _Zone(NamedTuple):
 
 
 class Rapl(Source):
+    """The RAPL counters of packages and DRAM."""
+
     name = "rapl"
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._zones = _zones(place)
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        self._zones = _zones(host)
         self.columns = {"rapl.%s_uj" % zone.domain: COUNTER for zone in self._zones}
         self.columns.update({"rapl.%s_resets" % zone.domain: COUNTER for zone in self._zones})
 
     def read(self) -> Values:
         sums: Values = []
         for zone in self._zones:
-            text = self.place.files.read(zone.path)
+            text = self.host.files.read(zone.path)
             sums.append(zone.counter.add(int(text)) if text else None)
         return [*sums, *(zone.counter.resets for zone in self._zones)]
 
@@ -52,12 +54,12 @@ class Rapl(Source):
         return {"meters": [meter._asdict() for meter in meters]}
 
 
-def _zones(place: Place) -> List[_Zone]:
-    """Raises Absent."""
-    folder = place.path("sys/class/powercap")
+def _zones(host: HostView) -> List[_Zone]:
+    """Return the zones that do not lie within others. Raise Absent if there are none, or they are not readable."""
+    folder = host.path("sys/class/powercap")
     zones = []
     for path in sorted(glob.glob(os.path.join(folder, "intel-rapl:*"))):
-        domain = _domain(place, path)
+        domain = _domain(host, path)
         if domain:
             counter = os.path.join(path, "energy_uj")
             refused = why_unreadable(counter)
@@ -66,7 +68,7 @@ def _zones(place: Place) -> List[_Zone]:
                     "%s. Since Linux 5.10 only root may read it (CVE-2020-8694), unless an administrator lets others: "
                     "chmod a+r %s" % (refused, os.path.join(folder, "intel-rapl:*", "energy_uj"))
                 )
-            most = place.files.read(os.path.join(path, "max_energy_range_uj"))
+            most = host.files.read(os.path.join(path, "max_energy_range_uj"))
             zones.append(_Zone(domain, counter, Counter(wraps_at=float(most) if most else None)))
     if not zones:
         raise Absent(
@@ -75,11 +77,11 @@ def _zones(place: Place) -> List[_Zone]:
     return zones
 
 
-def _domain(place: Place, path: str) -> str:
-    """Empty for a zone that is contained in another."""
-    name = _name(place, path)
+def _domain(host: HostView, path: str) -> str:
+    """Return the domain of a zone; empty for a zone that another one includes."""
+    name = _name(host, path)
     if name == "dram":
-        name = _name(place, path.rpartition(":")[0])
+        name = _name(host, path.rpartition(":")[0])
         kind = "dram"
     else:
         kind = "cpu"
@@ -89,5 +91,5 @@ def _domain(place: Place, path: str) -> str:
     return kind + found.group(1) + ("die%s" % found.group(2) if found.group(2) else "")
 
 
-def _name(place: Place, path: str) -> str:
-    return place.files.read(os.path.join(path, "name")).decode().strip()
+def _name(host: HostView, path: str) -> str:
+    return host.files.read(os.path.join(path, "name")).decode().strip()

@@ -6,4 +6,5 @@ from ...frameworks.adapter import Network
 
 
 def step(network: Network) -> Callable[[], Any]:
+    """Return the function that runs one step."""
     return network.infer

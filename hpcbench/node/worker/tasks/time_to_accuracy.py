@@ -19,9 +19,10 @@ SYNCHRONIZE_EVERY = 16  # steps
 
 
 def learn(network: Network) -> Dict[str, Any]:
-    """Train epoch after epoch: `elapsed_s` to the target, and the `curve` of accuracies. Raises Missed after the last.
+    """Train epoch after epoch until the target accuracy. Return `elapsed_s`, and the `curve` of accuracies.
 
-    `first_step_s` is part of it: in it the step is compiled, and the pipeline of data is filled.
+    `first_step_s` is part of it: the first step compiles, and fills the input pipeline. Raise Missed after the last
+    epoch.
     """
     problem = network.problem
     parameters, group = problem.parameters, problem.group
@@ -67,7 +68,7 @@ def _train(network: Network, steps: int) -> None:
 
 
 def _correct(network: Network, split: Split) -> int:
-    """How many of this rank's held-out items get their label."""
+    """Return how many of this rank's held-out items are classified correctly."""
     batches = network.pipeline(split.held_out, forever=False)
     found = numpy.concatenate([network.to_numpy(network.predict(inputs)).argmax(1) for inputs, _ in batches])
     network.synchronize()

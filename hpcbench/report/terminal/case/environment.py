@@ -1,4 +1,4 @@
-"""What a case ran in and on: framework, packages, Python, variables, machine, state of the workspace."""
+"""The environment of a case: framework, packages, Python, variables, machine, state of the workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbench.slurm import node_list
 
 
 def environment(view: CaseView) -> Facts:
-    """What any of the repetitions told; several values where they differ. Empty where none has run."""
+    """Return the facts of all repetitions; several values if they differ, none before the first run."""
     records = [record for record in view.ended if record.nodes or record.python]
     if not records:
         return Facts([])

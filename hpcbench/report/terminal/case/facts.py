@@ -1,4 +1,4 @@
-"""Names with what is told of them, beside each other, without a blank at the end of a line."""
+"""Names with values, aligned, without trailing blanks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the monitors saw others do, of each repetition that was not clean."""
+"""Interference seen by the monitors, for each repetition with any."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcbench.util.text import plural
 
 
 def interference(view: CaseView) -> Facts:
-    """Empty where nothing was measured."""
+    """Return the facts on interference; none if nothing was measured."""
     judged = [(record.repetition, record.interference) for record in view.ended if record.interference]
     if not judged:
         return Facts([])

@@ -1,4 +1,4 @@
-"""Where the log of a case is, and how it ends."""
+"""The log of a case: its path, and its last lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbench.store.logs import last_lines
 
 
 def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
-    """Of the repetition to look into; the lines that its failure ended with stand above, and not here once more."""
+    """Yield the log of the repetition to look into, without the lines that its failure has shown."""
     run = view.telling
     path = log_path(view.sweep, run) if run else None
     if run is None or path is None:

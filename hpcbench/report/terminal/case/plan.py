@@ -20,19 +20,19 @@ _OWN_LINE = "command"  # a program of several lines
 
 
 def title(view: CaseView) -> Text:
-    """`c98abd9891da7 completed: task=training intra_op_threads=1`."""
+    """Return `c98abd9891da7 completed: task=training intra_op_threads=1`."""
     named = "" if view.label == view.planned.case_id else f": {view.label}"
     return Text.assemble((view.planned.case_id, "bold"), " ", status(view.status), named)
 
 
 def status(word: str) -> Text:
-    """How something ended, in the colour of that."""
+    """Return a status in its colour."""
     good = word == COMPLETED
     return Text(word, style="green" if good else "red" if word in STATUSES else "yellow")
 
 
 def plan(view: CaseView) -> Facts:
-    """Parameters that differ from their defaults come first."""
+    """Return the plan of a case; parameters that differ from their defaults come first."""
     planned = view.planned.parameters
     usual = {name: field.default for name, field in Parameters.model_fields.items()}
     usual["model_options"] = {}
@@ -68,7 +68,7 @@ def _asked(view: CaseView) -> Iterable[str]:
 
 
 def assigned(values: Mapping[str, Any]) -> str:
-    """`nodes=2 data={"npz": "digits.npz"}`."""
+    """Return `nodes=2 data={"npz": "digits.npz"}`."""
     return " ".join(f"{name}={_written(value)}" for name, value in values.items())
 
 

@@ -1,4 +1,4 @@
-"""A case on a terminal: what it is first, or what failed, then what was measured, and at last where to look."""
+"""A case on a terminal: its title, failures, measurements, and where to look further."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH = 80  # of what would be drawn as wide as the console is, where that is a 
 
 
 def print_case(view: CaseView, lines: int, console: Console) -> None:
-    """Print all parts that have something to tell, with so many lines of the log."""
+    """Print all parts of a case that are not empty, with so many lines of the log."""
     console.print(title(view), soft_wrap=True)
     for name, parts in _parts(view, lines, console):
         shown = [part for part in parts if part]

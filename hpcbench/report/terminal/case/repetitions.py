@@ -1,4 +1,4 @@
-"""A line for each repetition of a case: how it ended, what it measured, who disturbed it, where and when it ran."""
+"""The repetitions of a case: status, measurements, interference, node and time of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ Columns = dict[str, list[Text]]
 
 
 def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[RenderableType]:
-    """As much as fits: where there is no room, what is the same of all repetitions is told in a line of its own, and
-    then the course of the samples is left out. So are columns that would be empty."""
+    """Yield a table of the repetitions, without empty columns.
+
+    If it is too wide, values that all repetitions share move to a line of their own, then the sparklines are left out.
+    """
     full = _columns(view, _courses(view, plain))
     common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
     tried = [_without(full, left) for left in (set(), common, {_COURSE}, {_COURSE, *common})]
@@ -60,7 +62,7 @@ def _table(columns: Columns) -> Table:
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
     """What is told of each repetition, in their order."""
-    used = {row["repetition"] for row in view.speaking}
+    used = {row["repetition"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
     told: dict[str, list[Text]] = {}
     for row in view.repetitions:

@@ -1,4 +1,4 @@
-"""What was measured of a case: time with its interval, rates, percentiles, memory, energy, what comes before."""
+"""The measurements of a case: time with interval, rates, percentiles, memory, energy, start-up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
-from hpcbench.analysis.stats.intervals import Interval, fewest_samples
+from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
@@ -30,7 +30,7 @@ _READ_BACK = [each.name for each in SETTINGS if each.effective and each.name not
 
 
 def result(view: CaseView) -> Facts:
-    """Empty where nothing was measured."""
+    """Return the measurements; none if nothing was measured."""
     row = view.row
     if row["time_median_s"] is None:
         return Facts([])
@@ -86,7 +86,7 @@ def _percentiles(row: Row) -> str:
         return f"not known: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
-    lacking = f"{short_name(unknown)} takes {fewest_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
+    lacking = f"{short_name(unknown)} takes {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
     return "; ".join(filter(None, [", ".join(known), lacking]))
 
 

@@ -1,4 +1,4 @@
-"""The samples that speak for a case as a histogram of text."""
+"""The valid samples of a case as a text histogram."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _DECIMALS = 9
 
 
 def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
-    """A line for each bin, of so many characters where that suffices; nothing where there are no samples."""
-    if not view.speaking:
+    """Yield one line per bin, within so many characters if possible; nothing without samples."""
+    if not view.valid_rows:
         return
-    pooled = np.concatenate([row[SAMPLES] for row in view.speaking])
+    pooled = np.concatenate([row[SAMPLES] for row in view.valid_rows])
     found = histogram(pooled)
     middle = float(view.row["time_median_s"])
     factor, unit = _scale(middle)
@@ -48,7 +48,7 @@ def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
 
 def _what(view: CaseView) -> str:
     """What a sample is."""
-    rows = view.speaking
+    rows = view.valid_rows
     steps = max(row["steps_per_sample"] for row in rows)
     each = f"means of {steps} steps" if steps > 1 else "steps"
     each = "runs of the command" if view.planned.parameters["framework"] == COMMAND else each

@@ -1,4 +1,4 @@
-"""Which job scripts run a case, by which of their lines, and how to run it again."""
+"""The job scripts of a case, and the commands that run it again."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _UNKNOWN = "%JOB%"
 
 
 def script(view: CaseView) -> Facts:
+    """Return scripts, array elements and commands of a case."""
     facts: list[Fact] = []
     for job in dict.fromkeys(run.job for run in view.runs):
         facts += _of_job(view, job)

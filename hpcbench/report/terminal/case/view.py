@@ -1,4 +1,4 @@
-"""What the parts look at: one case of a sweep with all its repetitions."""
+"""The data of one case of a sweep, for all parts of its report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import by_case, case_table, speaking
+from hpcbench.analysis.cases.case_table import by_case, case_table, valid_rows
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
@@ -23,7 +23,7 @@ Row = dict[Any, Any]  # of a table, with None for whatever is missing
 
 @dataclass(frozen=True)
 class CaseView:
-    """`progress` has the repetitions of the case alone, in their order; `records` what counts of each of them."""
+    """A case. `progress` has its repetitions in order, `records` the valid record of each."""
 
     progress: Progress
     records: list[Record]
@@ -31,52 +31,58 @@ class CaseView:
 
     @property
     def sweep(self) -> Sweep:
+        """Return the sweep of the case."""
         return self.progress.sweep
 
     @property
     def runs(self) -> tuple[RunProgress, ...]:
+        """Return the repetitions of the case."""
         return self.progress.runs
 
     @property
     def planned(self) -> PlannedRun:
+        """Return the planned first run."""
         return self.runs[0].planned
 
     @cached_property
     def row(self) -> Row:
-        """The case as a row of the table of cases."""
+        """Return the row of the table of cases."""
         return _with_none(case_table(repetition_table(self.records)).to_dict("records")[0])
 
     @cached_property
     def repetitions(self) -> list[Row]:
-        """Rows of the table of repetitions, with nothing but times for samples."""
+        """Return the rows of the table of repetitions, with valid samples only."""
         (rows,) = by_case(repetition_table(self.records)).values()
         return [_with_none(row) for row in rows]
 
     @cached_property
-    def speaking(self) -> list[Row]:
-        """The repetitions that the numbers of the case are of."""
-        return speaking(self.repetitions)
+    def valid_rows(self) -> list[Row]:
+        """Return the valid repetitions."""
+        return valid_rows(self.repetitions)
 
     @cached_property
     def metrics(self) -> dict[str, MetricColumn]:
+        """Return the metrics of a command, by column."""
         return metric_columns(self.records)
 
     @property
     def status(self) -> str:
+        """Return the status of the case."""
         return str(self.row["status"])
 
     @property
     def completed(self) -> bool:
+        """Return whether all repetitions have completed."""
         return self.status == COMPLETED
 
     @property
     def ended(self) -> list[Record]:
-        """Of the repetitions that have ended."""
+        """Return the records of the repetitions that have ended."""
         return [run.record for run in self.runs if run.record is not None]
 
     @cached_property
     def telling(self) -> RunProgress | None:
-        """The repetition to look into: the latest that failed, else the latest that has ended."""
+        """Return the repetition to look into: the latest that failed, otherwise the latest that has ended."""
         failed = status_summary.failures(self.runs)
         ended = [run for run in self.runs if run.record is not None]
         return failed[-1] if failed else max(ended, key=status_summary.ended_at, default=None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.models import catalog, layers
+from hpcbench.models import blocks, catalog, layers
 from hpcbench.models.catalog import flops_per_item, resolved_options
 from hpcbench.node.errors import Unsupported
 from hpcbench.node.host import hardware
@@ -74,7 +74,7 @@ def on_meta(model: str, options: dict[str, Any] | None = None) -> Any:
 def test_pytorch_and_the_catalog_count_the_same_parameters(model: str, options: dict[str, Any]) -> None:
     """What the catalog's counts are worth, test_catalog.py compares with the literature."""
     trained = [weight.numel() for weight in on_meta(model, options).parameters() if weight.requires_grad]
-    assert sum(trained) == layers.parameter_count(*catalog.network(model, resolved_options(model, options)))
+    assert sum(trained) == blocks.parameter_count(*catalog.network(model, resolved_options(model, options)))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ print(before, [each.allow_tf32 for each in backends])
 
 
 def test_deepspeed_that_is_not_there_is_unsupported_and_how_to_get_it_is_said(build: Build) -> None:
-    with pytest.raises(Unsupported, match=r"no DeepSpeed in .*hpcbench env build"):
+    with pytest.raises(Unsupported, match=r"DeepSpeed not found in .*hpcbench env build"):
         build("mlp", task="training", strategy="deepspeed")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.models import catalog, layers
+from hpcbench.models import blocks, catalog
 from hpcbench.models.catalog import resolved_options
 from hpcbench.node.host import hardware
 from tests.node.frameworks.pytorch.tiny import TINY
@@ -78,7 +78,7 @@ def test_two_ranks_train_one_set_of_weights_on_data_of_their_own(
         assert first["input"] != second["input"], model
         assert first["items"] == 2 * 4
         network = catalog.network(model, resolved_options(model, TINY[model]))
-        assert first["parameters"] == second["parameters"] == layers.parameter_count(*network), model
+        assert first["parameters"] == second["parameters"] == blocks.parameter_count(*network), model
 
 
 def test_two_ranks_leave_one_record_with_the_samples_of_both(

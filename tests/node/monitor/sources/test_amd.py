@@ -77,7 +77,7 @@ def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Modul
 def test_the_columns_are_those_of_nvidia_with_a_fake_library(machine: Any, driver: Any) -> None:
     gpu = dict(MI300X)
     driver(gpu)
-    source = Amd(machine.place)
+    source = Amd(machine.host)
     assert machine.values(source) == {
         "gpu0.utilisation_percent": 93,
         "gpu0.memory_used_bytes": 5 << 30,
@@ -100,7 +100,7 @@ def test_the_columns_are_those_of_nvidia_with_a_fake_library(machine: Any, drive
 def test_energy_is_the_count_times_its_resolution_with_a_fake_library(machine: Any, driver: Any) -> None:
     gpu = dict(MI300X)
     driver(gpu)
-    source = AmdEnergy(machine.place)
+    source = AmdEnergy(machine.host)
     assert machine.values(source) == {"gpu0.power_w": 512, "gpu0.energy_mj": 0, "gpu0.energy_resets": 0}
     gpu["amdsmi_get_energy_count"] = {"energy_accumulator": 1001000, "counter_resolution": 15.3, "timestamp": 2}
     assert machine.values(source)["gpu0.energy_mj"] == pytest.approx(15300)
@@ -118,18 +118,18 @@ def test_older_libraries_and_gpus_use_other_names_with_a_fake_library(machine: A
         "amdsmi_get_gpu_metrics_info": {"ppt_residency_acc": "N/A", "indep_throttle_status": True},
     }
     driver(gpu)
-    energy = AmdEnergy(machine.place)
+    energy = AmdEnergy(machine.host)
     assert machine.values(energy)["gpu0.power_w"] == 94
     assert machine.values(energy)["gpu0.energy_mj"] == 0
     assert energy.facts()["meters"][0]["power_sensor"] == "amd average power"
-    values = machine.values(Amd(machine.place))
+    values = machine.values(Amd(machine.host))
     assert values["gpu0.clock_sm_mhz"] == 1700
     assert values["gpu0.throttle_reasons"] is None, "heat or the power limit, and the limit holds back every busy GPU"
 
 
 def test_what_a_gpu_does_not_have_is_null_with_a_fake_library(machine: Any, driver: Any) -> None:
     driver({"amdsmi_get_gpu_device_uuid": "a", "amdsmi_get_power_info": {"average_socket_power": "N/A"}})
-    values = [*Amd(machine.place).read(), *AmdEnergy(machine.place).read()]
+    values = [*Amd(machine.host).read(), *AmdEnergy(machine.host).read()]
     assert values == [None] * 8 + [0]
 
 
@@ -138,10 +138,10 @@ def test_the_gpus_of_the_job_are_chosen_with_a_fake_library(
 ) -> None:
     driver(*({**MI300X, "amdsmi_get_gpu_device_uuid": name} for name in "abc"))
     monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "2,0")
-    assert [gpu["uuid"] for gpu in Amd(machine.place).facts()["gpus"]] == ["c", "a"]
+    assert [gpu["uuid"] for gpu in Amd(machine.host).facts()["gpus"]] == ["c", "a"]
     monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "3")
     with pytest.raises(Absent, match="no AMD GPU among ROCR_VISIBLE_DEVICES=3"):
-        Amd(machine.place)
+        Amd(machine.host)
 
 
 def test_a_missing_driver_or_library_is_told_with_a_fake_library(
@@ -149,11 +149,11 @@ def test_a_missing_driver_or_library_is_told_with_a_fake_library(
 ) -> None:
     driver(starts=False)
     with pytest.raises(Absent, match="does not start: AMDSMI_STATUS_DRIVER_NOT_LOADED"):
-        Amd(machine.place)
+        Amd(machine.host)
     monkeypatch.setitem(sys.modules, "amdsmi", None)
     with pytest.raises(Absent, match="pip install /opt/rocm/share/amd_smi"):
-        Amd(machine.place)
+        Amd(machine.host)
     machine.remove("sys/module/amdgpu/version")
     (machine.root / "sys/module/amdgpu").rmdir()
     with pytest.raises(Absent, match="no AMD GPU driver"):
-        Amd(machine.place)
+        Amd(machine.host)

@@ -29,7 +29,7 @@ def node(machine: Any) -> Any:
     machine.show = lambda *cpus, **rest: machine.write("proc/stat", stat(*cpus, **rest))
     machine.show(line("cpu0", 1000), line("cpu1", 2000))
     machine.own.cpus = frozenset({1})
-    machine.source = Cpu(machine.place)
+    machine.source = Cpu(machine.host)
     return machine
 
 
@@ -111,12 +111,12 @@ def test_a_kernel_that_does_not_tell_the_run_queue(node: Any) -> None:
 
 def test_without_the_file_there_is_no_source(machine: Any) -> None:
     with pytest.raises(Absent, match=r"No such file or directory: .*proc/stat"):
-        Cpu(machine.place)
+        Cpu(machine.host)
 
 
 def test_the_real_kernel_counts_the_work_of_this_process(node: Any) -> None:
     node.own.cpus = frozenset(os.sched_getaffinity(0))
-    source = Cpu(node.place._replace(root="/"))
+    source = Cpu(node.host._replace(root="/"))
     before = node.values(source)
     end = time.process_time() + 0.1
     while time.process_time() < end:

@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.monitor.processes import OwnProcesses
-from hpcbench.node.monitor.sources.base import Absent, Place
+from hpcbench.node.monitor.sources.base import Absent, HostView
 from hpcbench.node.monitor.sources.disk import Disk, OwnIo
 
 
@@ -35,7 +35,7 @@ def disks(machine: Any) -> Any:
 
 
 def test_whole_devices_are_counted_in_bytes_and_nothing_twice(disks: Any) -> None:
-    source = Disk(disks.place)
+    source = Disk(disks.host)
     assert set(disks.values(source).values()) == {0}
     disks.show(
         line("sda", 108, 200, 60, reads=13, writes=21),
@@ -56,7 +56,7 @@ def test_whole_devices_are_counted_in_bytes_and_nothing_twice(disks: Any) -> Non
 
 def test_the_time_that_counts_is_that_of_the_busiest_device_and_wraps_at_32_bits(disks: Any) -> None:
     disks.show(line("sda", 0, 0, 2**32 - 10), line("nvme0n1", 0, 0, 0))
-    source = Disk(disks.place)
+    source = Disk(disks.host)
     disks.values(source)
     disks.show(line("sda", 0, 0, 20), line("nvme0n1", 0, 0, 25))
     assert disks.values(source)["disk.busy_ms"] == 30
@@ -65,7 +65,7 @@ def test_the_time_that_counts_is_that_of_the_busiest_device_and_wraps_at_32_bits
 
 
 def test_a_disk_that_is_pulled_out_mid_run_adds_nothing_more(disks: Any) -> None:
-    source = Disk(disks.place)
+    source = Disk(disks.host)
     disks.values(source)
     disks.show(line("sda", 108, 200, 60))
     assert disks.values(source)["disk.read_bytes"] == 8 * 512
@@ -77,7 +77,7 @@ def test_a_node_without_disks_says_so(machine: Any) -> None:
     machine.write("proc/diskstats", line("ram0", 0, 0, 0))
     machine.write("sys/block/ram0/hidden", 0)
     with pytest.raises(Absent, match="no disk of its own"):
-        Disk(machine.place)
+        Disk(machine.host)
 
 
 def io_of(read: int, written: int) -> str:
@@ -96,7 +96,7 @@ def processes(machine: Any) -> Any:
 
 
 def test_own_processes_are_added_up(processes: Any) -> None:
-    source = OwnIo(processes.place)
+    source = OwnIo(processes.host)
     assert processes.values(source) == {"own.read_bytes": 1000, "own.written_bytes": 10}
     processes.write("proc/100/io", io_of(1500, 10))
     processes.write("proc/200/io", io_of(200, 40))
@@ -104,7 +104,7 @@ def test_own_processes_are_added_up(processes: Any) -> None:
 
 
 def test_a_process_that_ends_keeps_what_it_had(processes: Any) -> None:
-    source = OwnIo(processes.place)
+    source = OwnIo(processes.host)
     processes.values(source)
     processes.write("proc/200/io", io_of(200, 0))
     assert processes.values(source)["own.read_bytes"] == 1200
@@ -117,7 +117,7 @@ def test_a_process_that_ends_keeps_what_it_had(processes: Any) -> None:
 
 def test_while_there_is_none_of_them_nothing_is_known(processes: Any) -> None:
     """What the last of them did at its end nobody tells: it is no zero."""
-    source = OwnIo(processes.place)
+    source = OwnIo(processes.host)
     processes.own.pids = []
     assert set(processes.values(source).values()) == {None}
     processes.own.pids = [100]
@@ -128,7 +128,7 @@ def test_while_there_is_none_of_them_nothing_is_known(processes: Any) -> None:
 
 def test_a_child_that_its_parent_waited_for_is_not_counted_twice(processes: Any) -> None:
     """Linux adds the I/O of a child that has ended to that of its parent (wait_task_zombie)."""
-    source = OwnIo(processes.place)
+    source = OwnIo(processes.host)
     processes.values(source)
     processes.write("proc/200/io", io_of(200, 0))
     processes.values(source)
@@ -139,7 +139,7 @@ def test_a_child_that_its_parent_waited_for_is_not_counted_twice(processes: Any)
 
 
 def test_a_process_that_may_not_be_looked_into_makes_the_sum_unknown(processes: Any) -> None:
-    source = OwnIo(processes.place)
+    source = OwnIo(processes.host)
     processes.values(source)
     processes.write("proc/200/io", "")  # opened, and refused when read
     assert processes.values(source) == {"own.read_bytes": None, "own.written_bytes": None}
@@ -154,7 +154,7 @@ def test_the_real_kernel_counts_what_this_process_writes(machine: Any) -> None:
     own = OwnProcesses("mark")
     own.pids = [os.getpid()]
     try:
-        source = OwnIo(Place(own, Files()))
+        source = OwnIo(HostView(own, Files()))
     except Absent as reason:
         pytest.skip(f"not run: the I/O of a real process; {reason}")
     machine.values(source)

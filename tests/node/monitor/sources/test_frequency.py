@@ -33,14 +33,14 @@ def node(machine: Any) -> Any:
 
 
 def test_clocks_are_those_of_the_repetitions_cpus(node: Any) -> None:
-    found = node.values(Frequency(node.place))
+    found = node.values(Frequency(node.host))
     clocks = {"cpu.clock_mean_khz": 2_500_000, "cpu.clock_min_khz": 2_000_000}
     assert found == {**clocks, "cpu.thermal_events": 0, "cpu.thermal_us": None}
 
 
 @pytest.mark.parametrize(("path", "events"), [(CORE % 2, 3), (PACKAGE % 1, 3), (CORE % 0, 0), (PACKAGE % 3, 0)])
 def test_heat_is_told_where_it_held_a_cpu_of_the_repetition_back(node: Any, path: str, events: int) -> None:
-    source = Frequency(node.place)
+    source = Frequency(node.host)
     node.values(source)
     before = int((node.root / path).read_text())
     node.write(path, before + 3)
@@ -50,7 +50,7 @@ def test_heat_is_told_where_it_held_a_cpu_of_the_repetition_back(node: Any, path
 def test_the_time_that_heat_took_is_that_of_the_cpu_that_lost_most(node: Any) -> None:
     for cpu in range(4):
         node.write(TIME_MS % cpu, 100)
-    source = Frequency(node.place)
+    source = Frequency(node.host)
     assert node.values(source)["cpu.thermal_us"] == 0
     for cpu, total_ms in enumerate((900, 130, 150, 900)):
         node.write(TIME_MS % cpu, total_ms)
@@ -60,7 +60,7 @@ def test_the_time_that_heat_took_is_that_of_the_cpu_that_lost_most(node: Any) ->
 @pytest.mark.parametrize("text", ["", "<unknown>", "garbage"])
 def test_a_clock_that_a_driver_does_not_know_is_left_out(node: Any, text: str) -> None:
     node.write(CLOCK % 1, text)
-    found = node.values(Frequency(node.place))
+    found = node.values(Frequency(node.host))
     assert (found["cpu.clock_mean_khz"], found["cpu.clock_min_khz"]) == (3_000_000, 3_000_000)
 
 
@@ -68,22 +68,22 @@ def test_what_the_machine_does_not_count_is_null_and_not_zero(node: Any) -> None
     for cpu in range(4):
         node.remove(CORE % cpu)
         node.remove(PACKAGE % cpu)
-    assert node.values(Frequency(node.place))["cpu.thermal_events"] is None
+    assert node.values(Frequency(node.host))["cpu.thermal_events"] is None
     for cpu in range(4):
         node.remove(CLOCK % cpu)
         node.write(CORE % cpu, 0)
-    assert list(node.values(Frequency(node.place)).values()) == [None, None, 0, None]
+    assert list(node.values(Frequency(node.host)).values()) == [None, None, 0, None]
 
 
 def test_before_the_repetition_has_begun_there_is_nothing_to_tell(node: Any) -> None:
     node.own.cpus = frozenset()
-    assert set(node.values(Frequency(node.place)).values()) == {None}
+    assert set(node.values(Frequency(node.host)).values()) == {None}
 
 
 def test_a_virtual_machine_has_no_clocks(machine: Any) -> None:
     machine.write("sys/devices/system/cpu/cpu0/topology/core_id", 0)
     with pytest.raises(Absent, match="virtual machine"):
-        Frequency(machine.place)
+        Frequency(machine.host)
 
 
 @pytest.mark.parametrize(("count", "asked"), [(0, 0), (1, 1), (16, 16), (17, 9), (32, 16), (384, 16), (385, 16)])

@@ -21,7 +21,7 @@ def node(machine: Any) -> Any:
 
 
 def test_what_is_free_is_told_in_bytes_and_events_from_the_first_reading(node: Any) -> None:
-    source = Memory(node.place)
+    source = Memory(node.host)
     assert source.read() == [1024 * 1024, 8 * 1024, 0, 0, 0, 0, 0]
     node.write("proc/vmstat", EVENTS.format(101, 202, 303, 404, 505))
     assert node.values(source) == {
@@ -38,12 +38,12 @@ def test_what_is_free_is_told_in_bytes_and_events_from_the_first_reading(node: A
 def test_what_the_kernel_does_not_count_is_null_and_not_zero(node: Any) -> None:
     node.write("proc/vmstat", "pgfault 7\nnuma_missing 3\nxpswpin 3")
     node.write("proc/meminfo", "MemFree: 17 kB")
-    assert Memory(node.place).read() == [None, None, None, None, 0, None, None]
+    assert Memory(node.host).read() == [None, None, None, None, 0, None, None]
 
 
 @pytest.mark.parametrize("content", ["", "garbage", "pgfault\npgfault x"])
 def test_files_that_tell_nothing_for_a_while_lose_nothing(node: Any, content: str) -> None:
-    source = Memory(node.place)
+    source = Memory(node.host)
     source.read()
     node.write("proc/vmstat", content)
     node.write("proc/meminfo", content)
@@ -56,11 +56,11 @@ def test_files_that_tell_nothing_for_a_while_lose_nothing(node: Any, content: st
 def test_without_one_of_its_files_there_is_no_source(node: Any, gone: str) -> None:
     node.remove(gone)
     with pytest.raises(Absent, match=gone):
-        Memory(node.place)
+        Memory(node.host)
 
 
 def test_the_real_kernel_is_understood(machine: Any) -> None:
-    source = Memory(machine.place._replace(root="/"))
+    source = Memory(machine.host._replace(root="/"))
     first, second = machine.values(source), machine.values(source)
     assert second["memory.available_bytes"] > 1 << 20
     assert second["memory.faults"] >= first["memory.faults"] == 0

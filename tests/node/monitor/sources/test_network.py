@@ -22,7 +22,7 @@ def test_interfaces_of_hardware_are_counted_and_virtual_ones_are_not(machine: An
         traffic(machine, name, 1000, 2000)
     for name in ("eno1", "eno2"):
         machine.write(f"sys/class/net/{name}/device/vendor", "0x8086")
-    source = Network(machine.place)
+    source = Network(machine.host)
     assert machine.values(source) == {"network.rx_bytes": 0, "network.tx_bytes": 0}
     for name in ("eno1", "lo", "docker0", "bond0", "veth12"):
         traffic(machine, name, 1010, 2020)
@@ -33,13 +33,13 @@ def test_interfaces_of_hardware_are_counted_and_virtual_ones_are_not(machine: An
 def test_an_interface_that_vanishes_or_starts_anew_takes_nothing_back(machine: Any) -> None:
     machine.write("sys/class/net/eno1/device/vendor", "0x8086")
     traffic(machine, "eno1", 1000, 2000)
-    source = Network(machine.place)
+    source = Network(machine.host)
     machine.values(source)
     traffic(machine, "eno1", 1100, 2000)
     machine.values(source)
     machine.remove("sys/class/net/eno1/statistics/rx_bytes")
     assert machine.values(source)["network.rx_bytes"] == 100
-    machine.place.files.forget(str(machine.root / "sys/class/net/eno1/statistics/rx_bytes"))
+    machine.host.files.forget(str(machine.root / "sys/class/net/eno1/statistics/rx_bytes"))
     traffic(machine, "eno1", 7, 2000)
     assert machine.values(source)["network.rx_bytes"] == 100
     traffic(machine, "eno1", 9, 2000)
@@ -49,7 +49,7 @@ def test_an_interface_that_vanishes_or_starts_anew_takes_nothing_back(machine: A
 def test_a_container_without_hardware_says_so(machine: Any) -> None:
     traffic(machine, "eth0", 1, 1)
     with pytest.raises(Absent, match="only its own, virtual ones"):
-        Network(machine.place)
+        Network(machine.host)
 
 
 def port(machine: Any, name: str, received: int, sent: int, waited: int) -> None:
@@ -62,7 +62,7 @@ def port(machine: Any, name: str, received: int, sent: int, waited: int) -> None
 def test_infiniband_counts_words_of_four_bytes(machine: Any) -> None:
     port(machine, "mlx5_0/ports/1", 1000, 2000, 5)
     port(machine, "mlx5_1/ports/1", 0, 0, 0)
-    source = InfiniBand(machine.place)
+    source = InfiniBand(machine.host)
     machine.values(source)
     port(machine, "mlx5_0/ports/1", 1100, 2000, 8)
     port(machine, "mlx5_1/ports/1", 10, 1, 0)
@@ -76,17 +76,17 @@ def test_infiniband_counts_words_of_four_bytes(machine: Any) -> None:
 
 def test_a_fabric_without_some_counter_keeps_the_others(machine: Any) -> None:
     machine.write("sys/class/infiniband/hfi1_0/ports/1/counters/port_rcv_data", 1)
-    source = InfiniBand(machine.place)
+    source = InfiniBand(machine.host)
     assert machine.values(source)["infiniband.tx_wait_ticks"] == 0
     assert source.facts()["ports"] == {"hfi1_0/1": None}
 
 
 def test_a_node_without_infiniband_or_without_its_counters_says_so(machine: Any) -> None:
     with pytest.raises(Absent, match="no InfiniBand"):
-        InfiniBand(machine.place)
+        InfiniBand(machine.host)
     machine.write("sys/class/infiniband/usnic_0/ports/1/state", "4: ACTIVE")
     with pytest.raises(Absent, match="counts no bytes"):
-        InfiniBand(machine.place)
+        InfiniBand(machine.host)
 
 
 # From `lctl get_param llite.*.stats` (lustre-discuss, 6 April 2018), and with the lines of Lustre 2.15.
@@ -108,7 +108,7 @@ close                     3 samples [usec] 1 20 300 4000"""
 @pytest.mark.parametrize("folder", ["proc/fs/lustre/llite", "sys/kernel/debug/lustre/llite"])
 def test_lustre_counts_bytes_and_other_calls_in_all_its_versions(machine: Any, folder: str) -> None:
     machine.write(f"{folder}/scratch-ffff8800/stats", OLD)
-    source = Lustre(machine.place)
+    source = Lustre(machine.host)
     machine.values(source)
     machine.write(f"{folder}/scratch-ffff8800/stats", NEW)
     assert machine.values(source) == {"lustre.read_bytes": 1000, "lustre.written_bytes": 0, "lustre.operations": 2}
@@ -118,7 +118,7 @@ def test_lustre_counts_bytes_and_other_calls_in_all_its_versions(machine: Any, f
 def test_lustre_before_the_first_read_and_after_a_clear(machine: Any) -> None:
     path = "proc/fs/lustre/llite/work-1/stats"
     machine.write(path, "snapshot_time  1.0 secs.nsecs")
-    source = Lustre(machine.place)
+    source = Lustre(machine.host)
     machine.values(source)
     machine.write(path, OLD)
     assert machine.values(source)["lustre.read_bytes"] == 145121869
@@ -128,7 +128,7 @@ def test_lustre_before_the_first_read_and_after_a_clear(machine: Any) -> None:
 
 def test_lustre_that_only_root_may_read_says_who_can_mend_it(machine: Any) -> None:
     with pytest.raises(Absent, match="no Lustre on this node"):
-        Lustre(machine.place)
+        Lustre(machine.host)
     machine.write("sys/fs/lustre/version", "2.15.3")
     with pytest.raises(Absent, match="for root alone, unless an administrator opens it: chmod"):
-        Lustre(machine.place)
+        Lustre(machine.host)

@@ -105,7 +105,7 @@ def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Modul
 
 def test_state_power_and_energy_are_read_with_a_fake_driver(machine: Any, driver: Any) -> None:
     driver(Card(0), Card(1))
-    state = Nvidia(machine.place)
+    state = Nvidia(machine.host)
     assert machine.values(state) == {
         f"gpu{index}.{name}": value
         for index in (0, 1)
@@ -132,7 +132,7 @@ def test_state_power_and_energy_are_read_with_a_fake_driver(machine: Any, driver
 def test_energy_is_counted_from_the_first_reading_with_a_fake_driver(machine: Any, driver: Any) -> None:
     card = Card(0)
     driver(card)
-    source = NvidiaEnergy(machine.place)
+    source = NvidiaEnergy(machine.host)
     assert machine.values(source) == {"gpu0.power_w": 400.25, "gpu0.energy_mj": 0, "gpu0.energy_resets": 0}
     card.told["nvmlDeviceGetTotalEnergyConsumption"] = 5700
     assert machine.values(source)["gpu0.energy_mj"] == 700
@@ -156,7 +156,7 @@ def test_which_sensor_tells_the_power_is_known_with_a_fake_driver(
     machine: Any, driver: Any, capability: tuple[int, int], instant: int | None, sensor: str
 ) -> None:
     driver(Card(0, nvmlDeviceGetCudaComputeCapability=capability, instant=instant))
-    source = NvidiaEnergy(machine.place)
+    source = NvidiaEnergy(machine.host)
     meter = source.facts()["meters"][0]
     assert meter["power_sensor"] == sensor
     assert {meter["power_sensor"], meter["counter_sensor"]} <= SENSORS.keys()
@@ -165,12 +165,12 @@ def test_which_sensor_tells_the_power_is_known_with_a_fake_driver(
 
 def test_a_gpu_older_than_volta_has_power_and_no_counter_with_a_fake_driver(machine: Any, driver: Any) -> None:
     driver(Card(0, nvmlDeviceGetTotalEnergyConsumption=None, instant=None))
-    assert machine.values(NvidiaEnergy(machine.place))["gpu0.energy_mj"] is None
+    assert machine.values(NvidiaEnergy(machine.host))["gpu0.energy_mj"] is None
 
 
 def test_one_value_that_is_refused_is_null_and_the_others_stay_with_a_fake_driver(machine: Any, driver: Any) -> None:
     driver(Card(0, nvmlDeviceGetUtilizationRates=None, nvmlDeviceGetTemperature=None))
-    values = machine.values(Nvidia(machine.place))
+    values = machine.values(Nvidia(machine.host))
     assert {name for name, value in values.items() if value is None} == {
         "gpu0.utilisation_percent",
         "gpu0.temperature_c",
@@ -181,7 +181,7 @@ def test_a_gpu_that_falls_off_the_bus_mid_run_is_null_from_then_on_with_a_fake_d
     machine: Any, driver: Any
 ) -> None:
     module = driver(Card(0))
-    sources = [kind(machine.place) for kind in (Nvidia, NvidiaEnergy)]
+    sources = [kind(machine.host) for kind in (Nvidia, NvidiaEnergy)]
     module.lost = True
     values = {name: value for source in sources for name, value in machine.values(source).items()}
     assert {name for name, value in values.items() if value is not None} == {"gpu0.energy_resets"}
@@ -203,7 +203,7 @@ def test_the_gpus_of_the_job_are_those_that_cuda_would_show_with_a_fake_driver(
     driver(Card(0), Card(1), Card(2))
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert [gpu["uuid"] for gpu in Nvidia(machine.place).facts()["gpus"]] == found
+    assert [gpu["uuid"] for gpu in Nvidia(machine.host).facts()["gpus"]] == found
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "7", "GPU-0"])
@@ -213,12 +213,12 @@ def test_no_visible_gpu_is_told_with_a_fake_driver(
     driver(Card(0), Card(1))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(Absent, match=f"no NVIDIA GPU among CUDA_VISIBLE_DEVICES={visible}"):
-        Nvidia(machine.place)
+        Nvidia(machine.host)
 
 
 def test_a_part_of_a_gpu_is_remarked_with_a_fake_driver(machine: Any, driver: Any) -> None:
     driver(Card(0, nvmlDeviceGetMigMode=[1, 1]))
-    assert "other parts of it" in NvidiaEnergy(machine.place).facts()["meters"][0]["remark"]
+    assert "other MIG instances" in NvidiaEnergy(machine.host).facts()["meters"][0]["remark"]
 
 
 def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(
@@ -226,13 +226,13 @@ def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(
 ) -> None:
     driver(starts=False)
     with pytest.raises(Absent, match="the NVIDIA driver does not answer: Driver Not Loaded"):
-        Nvidia(machine.place)
+        Nvidia(machine.host)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(Absent, match="lacks NVML's package: pip install nvidia-ml-py"):
-        Nvidia(machine.place)
+        Nvidia(machine.host)
     machine.remove("dev/nvidiactl")
     with pytest.raises(Absent, match="no NVIDIA driver on this node"):
-        Nvidia(machine.place)
+        Nvidia(machine.host)
 
 
 def process(pid: int, memory: int | None = 100) -> SimpleNamespace:
@@ -251,7 +251,7 @@ def shared_card(machine: Any, driver: Any) -> Card:
 
 def test_processes_that_are_not_the_repetitions_are_counted_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
     shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(10), process(77, 500), process(78, 50)]
-    source = NvidiaProcesses(machine.place)
+    source = NvidiaProcesses(machine.host)
     for _ in range(2):  # they may be children that nobody has looked for yet
         assert machine.values(source) == {"gpu0.foreign_processes": 0, "gpu0.foreign_memory_bytes": 0}
     machine.own.pids = [10, 11]
@@ -263,7 +263,7 @@ def test_processes_that_are_not_the_repetitions_are_counted_with_a_fake_driver(m
 
 def test_a_child_that_was_not_known_yet_is_no_stranger_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
     shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(12)]
-    source = NvidiaProcesses(machine.place)
+    source = NvidiaProcesses(machine.host)
     machine.values(source)
     machine.own.pids = [10, 11, 12]
     assert machine.values(source)["gpu0.foreign_processes"] == 0
@@ -273,7 +273,7 @@ def test_the_server_of_mps_is_no_stranger_with_a_fake_driver(machine: Any, share
     machine.write("proc/90/comm", "nvidia-cuda-mps-server")
     machine.write("proc/91/comm", "python")
     shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = [process(90), process(91)]
-    source = NvidiaProcesses(machine.place)
+    source = NvidiaProcesses(machine.host)
     machine.values(source)
     machine.own.pids = [10, 11]
     assert machine.values(source)["gpu0.foreign_processes"] == 1
@@ -281,7 +281,7 @@ def test_the_server_of_mps_is_no_stranger_with_a_fake_driver(machine: Any, share
 
 def test_processes_that_may_not_be_listed_are_null_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
     shared_card.told["nvmlDeviceGetComputeRunningProcesses"] = None
-    assert machine.values(NvidiaProcesses(machine.place)) == {
+    assert machine.values(NvidiaProcesses(machine.host)) == {
         "gpu0.foreign_processes": None,
         "gpu0.foreign_memory_bytes": None,
     }
@@ -292,4 +292,4 @@ def test_in_a_container_process_numbers_say_nothing_with_a_fake_driver(machine: 
     link.unlink()
     link.symlink_to("pid:[4026533000]")
     with pytest.raises(Absent, match="process numbers of its own"):
-        NvidiaProcesses(machine.place)
+        NvidiaProcesses(machine.host)

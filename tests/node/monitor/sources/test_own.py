@@ -45,7 +45,7 @@ def tree(machine: Any) -> Any:
     show(100, pages=3)
     show(200, pages=1)
     machine.own.pids = [100, 200]
-    machine.source = Own(machine.place)
+    machine.source = Own(machine.host)
     return machine
 
 
@@ -123,7 +123,7 @@ def test_processes_that_have_gone_are_not_held_open(tree: Any) -> None:
         tree.show(pid)
         tree.own.pids = [100, pid]
         tree.source.read()
-    assert len(tree.place.files._handles) <= 4
+    assert len(tree.host.files._handles) <= 4
 
 
 @pytest.fixture(params=["version 1", "version 2", "hybrid"])
@@ -148,7 +148,7 @@ def job(tree: Any, request: pytest.FixtureRequest) -> Any:
     tree.hide = lambda: (tree.root / base / ("cpuacct.usage" if folder == "cpuacct" else "cpu.stat")).write_text("")
     use(10_000)
     (tree.root / f"{base}/step_0").mkdir()
-    tree.source = Own(tree.place)
+    tree.source = Own(tree.host)
     return tree
 
 
@@ -174,7 +174,7 @@ def test_a_control_group_that_is_not_a_jobs_is_everybodys_and_not_taken(tree: An
     tree.write("proc/self/cgroup", "0::/user.slice/user-7.slice")
     tree.write("sys/fs/cgroup/user.slice/user-7.slice/cpu.stat", "usage_usec 1000000")
     tree.show(100, user=1)
-    assert tree.values(Own(tree.place))["own.cpu_ms"] == TICK_MS
+    assert tree.values(Own(tree.host))["own.cpu_ms"] == TICK_MS
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def threads(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     run(100, 0, 0)
     run(101, 0, 0)
     machine.own.pids = [100]
-    machine.source = Waiting(machine.place)
+    machine.source = Waiting(machine.host)
     return machine
 
 
@@ -235,7 +235,7 @@ def test_what_was_seen_is_understood_later(threads: Any) -> None:
     seen = []
     for waited in (10, 30, 60):
         threads.run(100, 0, waited)
-        seen.append(threads.source.look())
+        seen.append(threads.source.capture())
     assert [threads.source.values(each)[2] for each in seen] == [10, 30, 60]
 
 
@@ -252,19 +252,19 @@ def test_processes_that_have_ended_have_no_threads(threads: Any) -> None:
     assert threads.values(threads.source)["own.threads"] == 2
     threads.own.pids = []
     assert threads.values(threads.source)["own.threads"] == 0
-    assert threads.place.files._handles.keys() <= {threads.place.path("proc/self/schedstat")}
+    assert threads.host.files._handles.keys() <= {threads.host.path("proc/self/schedstat")}
 
 
 @pytest.mark.parametrize("content", ["", "0 0 0"])
 def test_a_kernel_that_does_not_tell_how_long_threads_wait_says_so(machine: Any, content: str) -> None:
     machine.write("proc/self/schedstat", content)
     with pytest.raises(Absent, match="CONFIG_SCHED_INFO"):
-        Waiting(machine.place)
+        Waiting(machine.host)
 
 
 def test_a_kernel_without_the_file_says_so(machine: Any) -> None:
     with pytest.raises(Absent, match="CONFIG_SCHED_INFO"):
-        Waiting(machine.place)
+        Waiting(machine.host)
 
 
 STATUS = "Name:\tpython\nThreads:\t2\nvoluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{}"
@@ -274,7 +274,7 @@ def test_switches_of_all_threads_are_added_up(machine: Any) -> None:
     machine.write("proc/100/task/100/status", STATUS.format(1000, 50))
     machine.write("proc/100/task/101/status", STATUS.format(1, 7))
     machine.own.pids = [100]
-    source = Switches(machine.place)
+    source = Switches(machine.host)
     assert source.read() == [1001, 57]
     machine.write("proc/100/task/101/status", "State:\tZ (zombie)")
     machine.write("proc/100/task/100/status", STATUS.format(1005, 51))
@@ -283,10 +283,10 @@ def test_switches_of_all_threads_are_added_up(machine: Any) -> None:
 
 def test_the_real_kernel_tells_of_this_process(machine: Any) -> None:
     machine.own.pids = [os.getpid()]
-    place = machine.place._replace(root="/")
-    sources = [Own(place), Switches(place)]
+    host = machine.host._replace(root="/")
+    sources = [Own(host), Switches(host)]
     try:
-        sources.append(Waiting(place))
+        sources.append(Waiting(host))
     except Absent as reason:
         pytest.skip(f"not run: how long threads of a real process wait; {reason}")
     before = [machine.values(source) for source in sources]

@@ -24,7 +24,7 @@ def node(machine: Any) -> Any:
 
 
 def test_totals_count_from_the_first_reading(node: Any) -> None:
-    source = Pressure(node.place)
+    source = Pressure(node.host)
     assert source.read() == [0, 0, 0, 0, 0]
     node.write("proc/pressure/cpu", f"{line('some', 1003)}\n{line('full', 9)}")
     node.write("proc/pressure/memory", f"{line('some', 2040)}\n{line('full', 505)}")
@@ -40,7 +40,7 @@ def test_totals_count_from_the_first_reading(node: Any) -> None:
 
 @pytest.mark.parametrize("content", ["", "garbage", "some avg10=0.00 total="])
 def test_a_file_that_tells_nothing_for_a_while_loses_nothing(node: Any, content: str) -> None:
-    source = Pressure(node.place)
+    source = Pressure(node.host)
     source.read()
     node.write("proc/pressure/io", content)
     assert node.values(source)["pressure.io_some_us"] == 0
@@ -50,16 +50,16 @@ def test_a_file_that_tells_nothing_for_a_while_loses_nothing(node: Any, content:
 
 def test_what_was_never_told_is_null(node: Any) -> None:
     node.write("proc/pressure/memory", line("some", 1))
-    assert node.values(Pressure(node.place))["pressure.memory_full_us"] is None
+    assert node.values(Pressure(node.host))["pressure.memory_full_us"] is None
 
 
 def test_a_kernel_without_it_says_so(machine: Any) -> None:
     with pytest.raises(Absent, match=r"No such file or directory: .*proc/pressure/cpu"):
-        Pressure(machine.place)
+        Pressure(machine.host)
 
 
 def test_the_real_kernel_is_understood(machine: Any) -> None:
     if not Path("/proc/pressure/cpu").exists():
         pytest.skip("not run: this machine's own pressure; its kernel does not tell it")
-    found = [machine.values(Pressure(machine.place._replace(root="/"))) for _ in range(2)]
+    found = [machine.values(Pressure(machine.host._replace(root="/"))) for _ in range(2)]
     assert all(values["pressure.cpu_some_us"] == 0 for values in found)

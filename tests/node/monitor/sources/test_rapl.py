@@ -34,7 +34,7 @@ def sockets(machine: Any) -> Any:
 
 
 def test_packages_and_memory_of_several_sockets_are_counted_apart_and_once(sockets: Any) -> None:
-    source = Rapl(sockets.place)
+    source = Rapl(sockets.host)
     sockets.values(source)
     zone(sockets, "intel-rapl:0", "package-0", 1700)
     zone(sockets, "intel-rapl:1:1", "dram", 520)
@@ -46,7 +46,7 @@ def test_packages_and_memory_of_several_sockets_are_counted_apart_and_once(socke
 
 def test_a_counter_that_wraps_around_goes_on(sockets: Any) -> None:
     zone(sockets, "intel-rapl:0", "package-0", MOST - 100)
-    source = Rapl(sockets.place)
+    source = Rapl(sockets.host)
     sockets.values(source)
     zone(sockets, "intel-rapl:0", "package-0", 50)
     values = sockets.values(source)
@@ -55,7 +55,7 @@ def test_a_counter_that_wraps_around_goes_on(sockets: Any) -> None:
 
 
 def test_a_counter_that_falls_otherwise_is_told(sockets: Any) -> None:
-    source = Rapl(sockets.place)
+    source = Rapl(sockets.host)
     sockets.values(source)
     zone(sockets, "intel-rapl:0", "package-0", 10)
     values = sockets.values(source)
@@ -66,11 +66,11 @@ def test_a_counter_that_falls_otherwise_is_told(sockets: Any) -> None:
 def test_dies_of_one_package_are_told_apart(machine: Any) -> None:
     zone(machine, "intel-rapl:0", "package-0-die-0", 1)
     zone(machine, "intel-rapl:1", "package-0-die-1", 1)
-    assert list(Rapl(machine.place).columns)[:2] == ["rapl.cpu0die0_uj", "rapl.cpu0die1_uj"]
+    assert list(Rapl(machine.host).columns)[:2] == ["rapl.cpu0die0_uj", "rapl.cpu0die1_uj"]
 
 
 def test_a_zone_that_vanishes_is_null_from_then_on(sockets: Any) -> None:
-    source = Rapl(sockets.place)
+    source = Rapl(sockets.host)
     sockets.values(source)
     sockets.remove("sys/class/powercap/intel-rapl:1/energy_uj")
     values = sockets.values(source)
@@ -83,12 +83,12 @@ def test_a_counter_that_may_not_be_read_says_who_can_mend_it_with_a_fake_refusal
 ) -> None:
     monkeypatch.setattr(rapl, "why_unreadable", lambda path: f"Permission denied: {path}")  # root is never refused
     with pytest.raises(Absent, match=r"Permission denied: .*energy_uj\. Since Linux 5\.10 only root .* chmod a\+r"):
-        Rapl(sockets.place)
+        Rapl(sockets.host)
 
 
 def test_a_machine_without_rapl_says_so(machine: Any) -> None:
     with pytest.raises(Absent, match="a virtual machine, a processor without it"):
-        Rapl(machine.place)
+        Rapl(machine.host)
 
 
 def test_a_cray_node_tells_the_whole_and_its_parts(machine: Any) -> None:
@@ -99,7 +99,7 @@ def test_a_cray_node_tells_the_whole_and_its_parts(machine: Any) -> None:
     machine.write("sys/cray/pm_counters/power", "300 W 1700000000000000 us")
     machine.write("sys/cray/pm_counters/freshness", 12)
     show({"energy": 100, "cpu_energy": 50, "memory_energy": 20, "accel0_energy": 7, "accel1_energy": 7})
-    source = Cray(machine.place)
+    source = Cray(machine.host)
     machine.values(source)
     show({"energy": 400, "cpu_energy": 150, "memory_energy": 21, "accel0_energy": 90, "accel1_energy": 7})
     values = {name: value for name, value in machine.values(source).items() if name.endswith("_j")}
@@ -111,17 +111,17 @@ def test_a_cray_node_tells_the_whole_and_its_parts(machine: Any) -> None:
         "cray.dram_j": 1,
     }
     meters = {meter["domain"]: meter for meter in source.facts()["meters"]}
-    assert meters["node"]["remark"] == "of the whole node, whoever used it"
+    assert meters["node"]["remark"] == "of the whole node, including other users"
 
 
 def test_the_sockets_of_a_cray_node_do_not_count_beside_their_sum(machine: Any) -> None:
     for name in ("cpu_energy", "cpu0_energy", "cpu1_energy", "accel0_energy"):
         machine.write(f"sys/cray/pm_counters/{name}", "100 J 1700000000000000 us")
-    assert [meter["domain"] for meter in Cray(machine.place).facts()["meters"]] == ["accelerator0", "cpu"]
+    assert [meter["domain"] for meter in Cray(machine.host).facts()["meters"]] == ["accelerator0", "cpu"]
     machine.remove("sys/cray/pm_counters/cpu_energy")
-    assert [meter["domain"] for meter in Cray(machine.place).facts()["meters"]] == ["accelerator0", "cpu0", "cpu1"]
+    assert [meter["domain"] for meter in Cray(machine.host).facts()["meters"]] == ["accelerator0", "cpu0", "cpu1"]
 
 
 def test_another_node_says_that_it_is_no_cray(machine: Any) -> None:
     with pytest.raises(Absent, match="HPE Cray"):
-        Cray(machine.place)
+        Cray(machine.host)

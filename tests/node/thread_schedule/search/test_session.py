@@ -24,8 +24,8 @@ from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
 from hpcbench.node.thread_schedule.search import finder, session, thread_activity  # noqa: E402 - they need torch
 from hpcbench.node.thread_schedule.search.session import apply_or_search, search_schedule  # noqa: E402
-from hpcbench.node.worker.worker import find as find_in_repetition  # noqa: E402
-from hpcbench.node.worker.worker import looks_for_threads, run  # noqa: E402
+from hpcbench.node.worker.worker import needs_thread_search, run  # noqa: E402
+from hpcbench.node.worker.worker import search_threads as find_in_repetition  # noqa: E402
 from tests.node.thread_schedule.search import sleeping  # noqa: E402
 from tests.node.thread_schedule.search.sleeping import Sleeping  # noqa: E402
 from tests.node.thread_schedule.search.threaded import Threaded  # noqa: E402
@@ -64,7 +64,7 @@ def searched(network: Any, budget_s: float) -> Any:
 
 def both(planned: Any) -> Any:
     """What a repetition finds out, one process after the other."""
-    assert looks_for_threads(planned)
+    assert needs_thread_search(planned)
     found = find_in_repetition(planned, Ranks(0, 1))
     return run(planned, Ranks(0, 1), found["found"]) if found["status"] == "completed" else found
 

@@ -6,7 +6,7 @@ OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
 LEVELS = (OK, NOTE, WARNING, PROBLEM)  # from good to bad
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of one check.
 
     Level `note`: information for reading the numbers. `warning`: the numbers are worse than they could be. `problem`:
@@ -17,7 +17,7 @@ class Finding(NamedTuple):
     level: str
     found: str
     means: str = ""
-    mend: str = ""
+    action: str = ""
     numbers: Optional[Dict[str, float]] = None  # for programs, with units in their names
 
 

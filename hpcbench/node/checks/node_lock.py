@@ -1,4 +1,4 @@
-"""One process at a time on a node, by a folder that all of them see: two that measure at once disturb each other."""
+"""A lock for one process at a time per node, since concurrent measurements disturb each other."""
 
 import contextlib
 import os
@@ -6,15 +6,18 @@ import platform
 import time
 from typing import Iterator
 
-PATIENCE_S = 300.0  # the one before us may have been killed
+TIMEOUT_S = 300.0  # the one before us may have been killed
 _POLL_S = 0.2
 
 
 @contextlib.contextmanager
-def turn(folder: str, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Waits for those before us on this machine. mkdir is atomic on every shared file system; not all have locks."""
+def node_lock(folder: str, timeout_s: float = TIMEOUT_S) -> Iterator[None]:
+    """Wait until no other process holds the lock of this node in `folder`, at most `timeout_s`, then hold it.
+
+    mkdir is atomic on every shared file system; locks of files are not available on all.
+    """
     ours = os.path.join(folder, "turn-%s" % platform.node())
-    taken = _take(ours, time.monotonic() + patience_s)
+    taken = _take(ours, time.monotonic() + timeout_s)
     try:
         yield
     finally:

@@ -1,0 +1,265 @@
+"""Checks of a report against the rules of reporting_rules.py. To add a check, add it to CHECKS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases import confounders
+from hpcbench.analysis.cases.confounders import WORK
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, INFERENCE, INSTANCES, PERCENTILES, STEPS, TASKS, short_name
+from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
+from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
+from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
+from hpcbench.core.samples import DISTURBED
+from hpcbench.core.status import COMPLETED
+
+WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
+TAIL = "time_p99_s"
+_WITHOUT_INTERVAL = (*LATENCIES, MEMORY)
+_NOTHING = ""  # what single samples are averaged over
+_MAX_VALUES, _LONGEST = 3, 40  # of a factor, in a line of text
+_SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
+
+
+def check(evidence: Evidence) -> list[RuleViolation]:
+    """What the report does not keep, the worst first."""
+    return [finding for each in CHECKS if (finding := each(evidence)) is not None]
+
+
+def missing_cases(evidence: Evidence) -> RuleViolation | None:
+    lost = evidence.results.cases.loc[evidence.results.cases["status"] != COMPLETED, "status"]
+    if lost.empty:
+        return None
+    states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
+    lacking = f"{_share(lost, evidence.results.cases)} did not complete ({states})"
+    cases = evidence.results.cases.loc[lost.index]
+    remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _resume(cases)}, or say why they are left out"
+    return RuleViolation(2, lacking, remedy)
+
+
+def single_runs(evidence: Evidence) -> RuleViolation | None:
+    single = evidence.measured[evidence.measured["repetitions"] == 1]
+    if single.empty:
+        return None
+    share = _share(single, evidence.measured, "rests", "rest")
+    lacking = f"{share} on one run, whose interval says nothing about the next"
+    return RuleViolation(5, lacking, _more_runs(evidence, single))
+
+
+def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
+    """Where others disturbed some of them, more may be there already."""
+    if evidence.were_searched(cases):
+        return "a search measures once what it drops: hpcbench tune --exhaustive measures all as the experiment asks"
+    if (cases["disturbed"] > 0).any():
+        return f"{_resume(cases)} --disturbed measures again what others disturbed"
+    return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
+
+
+def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
+    """Other people's jobs are a factor, and not one that anybody chose."""
+    cases = evidence.measured[evidence.measured["disturbed"] > 0]
+    if cases.empty:
+        return None
+    causes = ", ".join(dict.fromkeys(", ".join(cases["disturbed_by"].dropna()).split(", ")))
+    lost = cases[cases["interference"] == DISTURBED]
+    left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
+    kept = [f"{left_out:,} left out"] if left_out else []
+    kept += [f"{lost['disturbed'].sum():,} used, of cases that have no other"] if len(lost) else []
+    completed = int(evidence.measured["repetitions"].sum()) + left_out
+    runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
+    lacking = f"others disturbed {runs} ({causes}), each time that they were measured; {', '.join(kept)}"
+    again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --disturbed, or a new sweep"
+    remedy = f"{again} on whole nodes (exclusive: true) or with measure.quiet"
+    return RuleViolation(9, lacking, remedy)
+
+
+def _resume(cases: pd.DataFrame) -> str:
+    """The command, with the name of the sweep where it is a single one."""
+    sweeps = cases["sweep"].unique()
+    return f"hpcbench resume {sweeps[0] if len(sweeps) == 1 else 'SWEEP'}"
+
+
+def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
+    cases = evidence.measured[evidence.measured["unmonitored"] > 0]
+    if cases.empty:
+        return None
+    lacking = f"whether others disturbed {_share(cases, evidence.measured)} is not known"
+    return RuleViolation(9, lacking, "the records say why: interference.reason; commands of moments cannot be judged")
+
+
+def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
+    """A mean of what still changes is of nothing in particular."""
+    rows = evidence.valid
+    unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
+    cases = unsteady[["sweep", "case"]].drop_duplicates()
+    if cases.empty:
+        return None
+    share = _share(cases, evidence.measured, "was", "were")
+    lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
+    return RuleViolation(5, lacking, "raise measure.max_warmup_s, or see what changes: --csv - --level sample")
+
+
+def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
+    found = confounders.uncontrolled(evidence.valid)
+    if not found:
+        return None
+    lacking = f"not the same for all that is compared, and no axis: {', '.join(map(_described, found.items()))}"
+    return RuleViolation(9, lacking, "hold it fixed (slurm options, environment), or make it an axis with a tag")
+
+
+def missing_intervals(evidence: Evidence) -> RuleViolation | None:
+    several = evidence.intervals[(evidence.measured["repetitions"] > 1) & evidence.intervals["centre"].notna()]
+    without = several[several[["low", "high"]].isna().any(axis=1)]
+    if without.empty:
+        return None
+    share = _share(without, evidence.measured, "has", "have")
+    lacking = f"{share} no interval: one value, or few of which some are not above 0"
+    return RuleViolation(5, lacking, _more_runs(evidence, evidence.measured.loc[without.index]))
+
+
+def wide_intervals(evidence: Evidence) -> RuleViolation | None:
+    intervals = evidence.intervals[evidence.measured["repetitions"] > 1]
+    away = intervals[["low", "high"]].sub(intervals["centre"], axis=0).abs().max(axis=1)
+    reach = away / intervals["centre"].abs()
+    wide = reach[reach > WIDE]
+    if wide.empty:
+        return None
+    lacking = f"the intervals of {_share(wide, evidence.measured)} reach over {100 * WIDE:.0f} % from the median"
+    widest = evidence.measured.loc[wide.nlargest(1).index].iloc[0]
+    worst = f"{100 * wide.max():.0f} % ({evidence.results.label(widest)})"
+    return RuleViolation(5, f"{lacking}, up to {worst}", "more repetitions, longer ones, or a quieter machine")
+
+
+def uncertain_order(evidence: Evidence) -> RuleViolation | None:
+    """Where intervals do not overlap, the cases differ; where they do, they may or may not (section 3.2)."""
+    quantity = evidence.results.quantity
+    if quantity in _WITHOUT_INTERVAL:
+        lacking = f"the ranking is by {quantity.column}, which has no interval"
+        return RuleViolation(7, lacking, "see in --csv - --level repetition whether its order is more than chance")
+    after = evidence.intervals
+    before = after.groupby(evidence.measured[WORK]).shift()
+    neighbours = after["centre"].notna() & before["centre"].notna()
+    known = neighbours & after["low"].notna() & before["low"].notna()
+    uncertain = neighbours & ~((after["low"] > before["high"]) | (before["low"] > after["high"]))
+    if not uncertain.any():
+        return None
+    missing = "" if known.equals(neighbours) else ", or none"
+    counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
+    lacking = f"{counts} neighbours in the ranking have intervals that overlap{missing}"
+    return RuleViolation(7, lacking, "read nothing into their order, or narrow the intervals with more repetitions")
+
+
+def unknown_tails(evidence: Evidence) -> RuleViolation | None:
+    """Tails of inference, which is a matter of latency; of anything else only where the ranking is by one."""
+    asked = evidence.results.quantity in LATENCIES
+    column = evidence.results.quantity.column if asked else TAIL
+    cases = evidence.measured if asked else evidence.measured[evidence.measured["task"] == INFERENCE]
+    unknown = cases[cases[column].isna()]
+    if unknown.empty:
+        return None
+    fewest = f"{minimum_samples(PERCENTILES[column]):,}"
+    causes = {
+        STEPS: ("timed in blocks of steps", "a larger batch_size makes steps long enough to be timed one by one"),
+        TASKS: ("means over tasks", "infer on a single task"),
+        INSTANCES: ("means over instances", "run a single instance"),
+        _NOTHING: (
+            f"with fewer than {fewest} samples",
+            f"raise min_samples and max_time_s: {fewest} in all repetitions",
+        ),
+    }
+    counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
+    causes = {cause: told for cause, told in causes.items() if cause in counts}
+    lacking = ", ".join(f"{counts[cause]:,} {words}" for cause, (words, _) in causes.items())
+    remedy = "; ".join(remedy for _, remedy in causes.values())
+    return RuleViolation(8, f"{short_name(column)} is not known for {_share(unknown, cases)} ({lacking})", remedy)
+
+
+def averaged_rates(evidence: Evidence) -> RuleViolation | None:
+    if not evidence.results.mean_rates:
+        return None
+    lacking = f"arithmetic means of rates: {', '.join(evidence.results.mean_rates)}"
+    return RuleViolation(3, lacking, "reduce: median, or measure the work and its time")
+
+
+def unstated_base(evidence: Evidence) -> RuleViolation | None:
+    bases = evidence.compared[evidence.compared["is_base"]]
+    if evidence.results.base_given or bases.empty:
+        return None
+    first = bases.iloc[0]
+    over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
+    if len(bases) > 1:
+        over = f"the first case of each of {len(bases):,} workloads (1.00x)"
+    return RuleViolation(1, f"no base case was named, so that speedups are over {over}", "name one with --base")
+
+
+def few_runs(evidence: Evidence) -> RuleViolation | None:
+    few = evidence.measured[evidence.measured["repetitions"].between(2, MIN_TO_RESAMPLE - 1)]
+    if few.empty:
+        return None
+    share = _share(few, evidence.measured, "rests", "rest")
+    lacking = f"{share} on fewer than {MIN_TO_RESAMPLE} runs, taken for log-normal"
+    return RuleViolation(6, lacking, f"{_more_runs(evidence, few)}; {MIN_TO_RESAMPLE} or more assume nothing")
+
+
+def missing_bounds(evidence: Evidence) -> RuleViolation | None:
+    """Ideal scaling is the simplest bound (section 5.1): p times the processors do at most p times the work."""
+    cases = evidence.compared
+    processors = cases["nodes"] * cases["tasks_per_node"] * cases["cpus_per_task"].where(cases["device"] == "cpu", 1)
+    bases = cases[cases["is_base"]].set_index(WORK)
+    comparable = cases["device"] == cases[WORK].map(bases["device"])
+    ideal = (processors / cases[WORK].map(processors[cases["is_base"]].set_axis(bases.index)))[comparable]
+    if ideal.eq(1).all():
+        return None
+    lacking = "speedups on more or fewer CPUs or GPUs than the base's stand without a bound"
+    bound = f"hold them against ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
+    return RuleViolation(11, lacking, f"{bound}: the figures of --html and --figures do")
+
+
+def unknown_factors(evidence: Evidence) -> RuleViolation | None:
+    unknown = confounders.unknown(evidence.valid)
+    if not unknown:
+        return None
+    return RuleViolation(9, f"not known of every run: {', '.join(unknown)}", "ask the administrators, and report it")
+
+
+def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:
+    dirty = evidence.valid.loc[evidence.valid["git_dirty"].eq(True), "sweep"].unique()
+    if not dirty.size:
+        return None
+    sweeps = ", ".join(dirty) if dirty.size <= _MAX_VALUES else f"{dirty.size} sweeps"
+    return RuleViolation(9, f"uncommitted changes in the workspace of {sweeps}", "commit before a sweep")
+
+
+CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst first: a terminal shows the beginning
+    missing_cases,
+    single_runs,
+    disturbed_runs,
+    uncontrolled_factors,
+    unsteady_runs,
+    missing_intervals,
+    wide_intervals,
+    uncertain_order,
+    unknown_tails,
+    averaged_rates,
+    unstated_base,
+    few_runs,
+    missing_bounds,
+    unmonitored_runs,
+    unknown_factors,
+    uncommitted_changes,
+)
+
+
+def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
+    """`1 of 3 cases rests`, where a verb is given."""
+    verb = one if len(some) == 1 else many
+    return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
+
+
+def _described(factor: tuple[str, list[str]]) -> str:
+    name, values = factor
+    told = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
+    return f"{name} ({', '.join(values) if told else f'{len(values)} values'})"
