@@ -189,12 +189,12 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
             worker.kill()
             monitor.communicate(timeout=30)
         ranks = [{"host": hostname.name(os.environ), "facts": {"samples": samples}}]
-        found, nodes = monitor_summary.of_repetition(ranks, str(scratch), on_gpus=False)
+        found, nodes = monitor_summary.of_run(ranks, str(scratch), on_gpus=False)
     assert found is not None
-    ended = nodes[0]["monitor"]
+    ended = nodes[0].monitor
     cost = Cost(ended["cpu_s"] / ended["elapsed_s"], ended["ticks"] / ended["elapsed_s"]) if ended else None
-    causes = frozenset(cause for each in found["found"] for cause in each["causes"])
-    return Outcome(median(samples["times_s"]), found["verdict"], causes, found["reason"], stolen, cost)
+    causes = frozenset(cause for each in found.found for cause in each.causes)
+    return Outcome(median(samples["times_s"]), found.verdict, causes, found.reason, stolen, cost)
 
 
 def _stolen_s(cpu: int) -> float:

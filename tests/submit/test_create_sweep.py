@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size
         pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
         largest_file(size),
     ):
-        make_sweep("matrix: {seed: {range: [1, 800]}}", root=tmp_path)
+        make_sweep(f"matrix: {{seed: {{range: [1, 400]}}, note: [{'x' * 3000}]}}", root=tmp_path)
     assert left_in(tmp_path) == []
 
 

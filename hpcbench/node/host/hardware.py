@@ -14,6 +14,7 @@ _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
+_CPUINFO = "/proc/cpuinfo"
 _SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
 
 
@@ -105,7 +106,7 @@ def _oom_kills_in(path: str) -> Optional[int]:
 def _cpuinfo() -> Dict[str, str]:
     """Return the fields of the first processor, with names in lower case."""
     fields: Dict[str, str] = {}
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+    with contextlib.suppress(OSError), open(_CPUINFO, encoding="utf-8") as file:
         for line in file:
             name, colon, value = line.partition(":")
             if not colon:

@@ -187,7 +187,7 @@ def test_a_dry_run_shows_the_job_of_a_cluster(command_line, rates):
 def test_where_nothing_completes_it_says_so(command_line, rates):
     done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", "--name", "none", expect=1)
     assert "no configuration could be measured; fix the failures, then search again: hpcbench tune" in done.stdout
-    assert "no setting could be measured" in command_line("resume", "none", expect=1).stdout
+    assert "no configuration could be measured" in command_line("resume", "none", expect=1).stdout
     assert "ended; what it found" in command_line("status", "none", "--watch", expect=1).stderr
 
 

@@ -79,7 +79,7 @@ def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
     for name in ("one", "two"):
         bring(elsewhere, swept.workspace / f"{name}.tar.gz")
     done = elsewhere("compare", "one.tar.gz", "two.tar.gz")
-    assert "two (NEW) beside one (BASE)" in done.stdout
+    assert "two (NEW) compared to one (BASE)" in done.stdout
     for folder in ("jobs", "results"):  # another one of that name, which was run there
         shutil.copytree(swept.workspace / folder / "one", elsewhere.workspace / folder / "one", symlinks=True)
     elsewhere("compare", "one.tar.gz", "one")

@@ -118,9 +118,10 @@ PARTIAL = "processor\t: 0\nflags\t\t: fpu f16c avx512f\n"
     ids=["x86", "arm", "conversion only", "nothing to read"],
 )
 def test_cpuinfo_of_other_machines(
-    monkeypatch: pytest.MonkeyPatch, cpuinfo: str, model: str, bfloat16: bool, float16: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpuinfo: str, model: str, bfloat16: bool, float16: bool
 ) -> None:
-    monkeypatch.setattr(hardware, "_lines", lambda path: cpuinfo.splitlines())
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    monkeypatch.setattr(hardware, "_CPUINFO", str(tmp_path / "cpuinfo"))
     assert hardware.cpu_model() == model
     assert hardware.cpu_computes_in("bfloat16") == bfloat16
     assert hardware.cpu_computes_in("float16") == float16

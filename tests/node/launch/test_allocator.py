@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import types
 
 import pytest
@@ -10,7 +11,7 @@ from hpcbench.node.launch import allocator
 
 
 def test_with_another_c_library_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: types.SimpleNamespace())
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: types.SimpleNamespace())
     told = allocator.missing({"allocator": "glibc-retain"})
     assert told == "allocator: glibc-retain is asked for, and the C library of this Python is not glibc"
     assert allocator.missing({"allocator": "jemalloc"}) is None
@@ -19,5 +20,5 @@ def test_with_another_c_library_it_is_missing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_with_glibc_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     own = types.SimpleNamespace(gnu_get_libc_version=object())
-    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: own)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: own)
     assert allocator.missing({"allocator": "glibc-retain"}) is None

@@ -194,7 +194,7 @@ def test_a_mistake_in_a_plot_is_told(text: str, what: str, hint: str) -> None:
 def test_names_may_be_side_by_side_as_far_as_there_is_room() -> None:
     cases = pd.DataFrame({"kind": [f"k{place}" for place in range(MAX_NAMES + 1)]})
     assert parse("x=kind", cases.head(MAX_NAMES), QUANTITIES, TIME).x == "kind"
-    with pytest.raises(UserError, match=f"'kind' has {MAX_NAMES + 1} values that are no numbers"):
+    with pytest.raises(UserError, match=f"'kind' has {MAX_NAMES + 1} values that are not numbers"):
         parse("x=kind", cases, QUANTITIES, TIME)
 
 
@@ -207,7 +207,7 @@ def test_there_is_room_for_so_many_facets() -> None:
 
 def test_two_metrics_of_one_name_have_to_be_told_apart() -> None:
     known = {name: Quantity(name, "rate") for name in ("metric_rate_a", "metric_rate_b")}
-    with pytest.raises(UserError, match="no quantity"):
+    with pytest.raises(UserError, match="is not a quantity"):
         parsed("y=rate", known)
     assert parsed("y=metric_rate_b", known).quantity.column == "metric_rate_b"
 
