@@ -124,12 +124,12 @@ def test_a_python_that_does_not_exist_is_found_before_anything_is_written(
 def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size(
     files: str, make_sweep: MakeSweep, tmp_path: Path
 ) -> None:
-    size = 1000 if files == "the first" else len(node_zipapp()) + 1000
+    size, note = (1000, 1) if files == "the first" else (len(node_zipapp()) + 1000, 3000)
     with (
         pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
         largest_file(size),
     ):
-        make_sweep(f"matrix: {{seed: {{range: [1, 400]}}, note: [{'x' * 3000}]}}", root=tmp_path)
+        make_sweep(f"tags: [note]\nmatrix: {{seed: {{range: [1, 400]}}, note: [{'x' * note}]}}", root=tmp_path)
     assert left_in(tmp_path) == []
 
 
