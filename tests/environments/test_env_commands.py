@@ -203,7 +203,7 @@ def test_a_sweep_whose_python_was_removed_meanwhile_is_not_resumed(cli, bench):
 def test_removing_says_how_much_it_frees(cli, bench):
     bench.recipe("demo", TINY)
     cli.build("demo")
-    assert "removed demo: " in cli("env", "remove", "demo").stderr
+    assert "removed demo (" in cli("env", "remove", "demo").stderr
     assert listed(cli)["demo"]["state"] == "not built"
 
 
