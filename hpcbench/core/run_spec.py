@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 COMMAND = "command"  # the `framework` of a case that runs a program of the user
+
+Pack = Tuple[int, ...]
+"""The elements of a job that one index of its array runs."""
 
 
 class PlannedRun(NamedTuple):

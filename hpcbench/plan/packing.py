@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from hpcbench.config.experiment import Measure
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
+from hpcbench.core.run_spec import Pack
 from hpcbench.plan.case import Case
 
 MAX_PACKS = 999  # of one array: a folder has the log of each and a copy of the script, and at most 1,000 entries
@@ -146,7 +147,6 @@ def _key(resources: Resources) -> tuple[object, ...]:
 
 
 SPARE, START_S = 1.25, 10.0  # of an estimate: runs differ, and each has to be started
-Pack = tuple[int, ...]
 
 
 def estimated_s(measured_s: float | None, limit_s: int) -> float:

@@ -11,9 +11,8 @@ from pathlib import Path
 from hpcbench.config.experiment import Retry
 from hpcbench.core import status
 from hpcbench.core.record import Record
-from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.run_spec import Pack, PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.plan.packing import Pack
 from hpcbench.slurm import queue
 from hpcbench.slurm.queue import Element, Queue, QueueEntry
 from hpcbench.store.journal import Batch, Journal

@@ -19,9 +19,8 @@ from typing import Any
 
 from hpcbench.core.files import no_link
 from hpcbench.core.redaction import redacted
-from hpcbench.core.run_spec import JOB_NAME
+from hpcbench.core.run_spec import JOB_NAME, Pack
 from hpcbench.errors import UserError
-from hpcbench.plan.packing import Pack
 from hpcbench.store import packs
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hpcbench.core.files import no_link
+from hpcbench.core.run_spec import Pack
 from hpcbench.errors import UserError
-from hpcbench.plan.packing import Pack
 from hpcbench.util.bounded_read import content
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.slurm.slurm import SlurmExecutor
 
+from hpcbench.core.run_spec import Pack
 from hpcbench.errors import UserError
-from hpcbench.plan.packing import Pack
 from hpcbench.slurm.client import client_environment, output_of
 from hpcbench.slurm.queue import find_by_name
 from hpcbench.slurm.submit_limits import exceeded_limit
