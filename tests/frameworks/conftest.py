@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.frameworks import SETTINGS
+from hpcbench.core.frameworks import SETTING_NAMES
 from hpcbench.node.launch.environment import for_worker
 from hpcbench.node.launch.preload import found
 
@@ -36,7 +36,7 @@ def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[C
         **variables: object,
     ) -> list[subprocess.Popen[str]]:
         named = dict(zip(("intra_op_threads", "inter_op_threads"), threads, strict=True))
-        asked = {"framework": framework, "device": "cpu", **named, **dict.fromkeys(SETTINGS), **(settings or {})}
+        asked = {"framework": framework, "device": "cpu", **dict.fromkeys(SETTING_NAMES), **named, **(settings or {})}
         for rank in range(ranks):
             place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
             own = {name: str(value) for name, value in {**place, "PYTHONPATH": zipapp, **variables}.items()}
