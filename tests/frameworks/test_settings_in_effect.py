@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
+from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES, THREAD_COUNTS
 
-NOTHING = dict.fromkeys(SETTING_NAMES)
+NOTHING = dict.fromkeys(name for name in SETTING_NAMES if name not in THREAD_COUNTS)
 LONG = pytest.mark.long
 WITH_ONEDNN = [
     "pytorch",
