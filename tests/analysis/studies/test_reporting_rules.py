@@ -265,7 +265,7 @@ def test_the_worst_comes_first(case: Case, judged: Judged) -> None:
 STATES = st.sampled_from(["completed", "completed", "failed", "planned"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(
     st.lists(st.tuples(STATES, st.sampled_from(["mlp", "lstm"]), st.integers(1, 4)), min_size=1, max_size=6),
     st.booleans(),
