@@ -22,6 +22,7 @@ _LEAVES: Mapping[Any, FrozenSet[type]] = {
     bool: frozenset({bool}),
     _NULL: frozenset({_NULL}),
 }
+_LEAF_TYPES = frozenset(_LEAVES)
 _NAMES = {_NULL: "null", str: "a string", bool: "a boolean", list: "an array", dict: "an object"}
 _ABSENT = object()
 _UNION_TYPES = getattr(types, "UnionType", ())  # of `int | None`, from Python 3.10 on
@@ -52,22 +53,16 @@ def to_json(value: Any) -> Any:
     return value
 
 
-_LEAF_TYPES = frozenset(_LEAVES)
+def from_json(kind: Type[T], data: Any, at: str = "") -> T:
+    """Return `data`, the value of the field `at` of something larger, as a value of a dataclass.
 
-
-def from_json(kind: Type[T], data: Any) -> T:
-    """Return `data` as a value of a dataclass. Raise InvalidError with the first field that is missing or of another
-    type."""
+    Raise InvalidError with the first field that is missing or of another type.
+    """
     try:
         made: T = _decoder(typing.cast(Any, kind))(data)
     except InvalidError as error:
-        raise InvalidError(error.path.lstrip("."), error.problem) from None
+        raise InvalidError((at + error.path).lstrip("."), error.problem) from None
     return made
-
-
-def described(problem_type: type) -> str:
-    """Return the JSON name of a Python type, with its article: `null`, `a string`."""
-    return _NAMES.get(problem_type, "a number")
 
 
 def leaf_types(annotation: Any) -> Optional[FrozenSet[type]]:
@@ -185,4 +180,4 @@ def _at(path: str, decode: Decoder, data: Any) -> Any:
 
 
 def _is_not(data: Any) -> InvalidError:
-    return InvalidError("", " is missing" if data is _ABSENT else " is " + described(type(data)))
+    return InvalidError("", " is missing" if data is _ABSENT else " is " + _NAMES.get(type(data), "a number"))

@@ -74,10 +74,7 @@ def checked_record(data: Mapping[str, Any]) -> Record:
     Raise InvalidError with the first field that is missing, of another type, or without meaning.
     """
     record = from_json(Record, data)
-    try:
-        parameters = from_json(UsedParameters, record.parameters)
-    except InvalidError as error:
-        raise error.below("parameters.") from None
+    parameters = from_json(UsedParameters, record.parameters, "parameters")
     for name in ("job", "batch"):  # they become components of paths
         if not JOB_NAME.match(getattr(record, name)):
             raise InvalidError(name, " is not a name that hpcbench gives")

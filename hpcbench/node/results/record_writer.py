@@ -14,7 +14,7 @@ from ...core.files import appending, write_all
 from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
-from ...core.typed_json import from_json, to_json
+from ...core.typed_json import InvalidError, from_json, to_json
 from . import monitor_summary
 from .outcome import Ending, Outcome, conclude
 
@@ -22,6 +22,7 @@ TIMELINES = "timelines"  # the folder next to that of the records, with a file f
 _NOT_MONITORED = monitor_summary.Monitored()
 _UNEQUAL = 0.1  # difference in speed between independent ranks from which on there is a warning
 _Part = TypeVar("_Part")
+_OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": Work, "threads": Threads, "error": Error}
 
 
 def write(
@@ -214,13 +215,29 @@ def append_all(records: List[Record], path: str) -> None:
 
 
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
-    """What the supervisors of a repetition left behind, by rank."""
+    """Return what the supervisors of a run left in its scratch folder, by rank.
+
+    A rank whose result is not of the types of a record has failed, with the name of the field as its error.
+    """
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
         if name.endswith(".json"):
             with open(os.path.join(scratch, name), encoding="utf-8") as file:
-                ranks.append(json.load(file))
+                ranks.append(_checked(json.load(file)))
     return sorted(ranks, key=lambda rank: int(rank["rank"]))
+
+
+def _checked(rank: Dict[str, Any]) -> Dict[str, Any]:
+    facts = rank["facts"] or {}
+    try:
+        for name, kind in _OF_FACTS.items():
+            if facts.get(name) is not None:
+                from_json(kind, facts[name], name)
+    except InvalidError as error:
+        message = "the result of rank %d is invalid: %s" % (rank["rank"], error)
+        failed = {"type": "result", "message": message, "last_lines": []}
+        return {**rank, "facts": {"status": status.FAILED, "warnings": [], "error": failed}}
+    return rank
 
 
 def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:

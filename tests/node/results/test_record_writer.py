@@ -213,6 +213,28 @@ def test_ranks_come_in_their_order_whatever_their_files_are_called(write: Write,
     assert [rank["rank"] for rank in written["ranks"]] == list(range(11))
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"samples": {"times_s": "fast", "windows": [], "steps_per_sample": 1}}, "samples.times_s is a string"),
+        ({"samples": {"times_s": [1.0], "windows": [[0.0, 1.0]]}}, "samples.steps_per_sample is missing"),
+        ({"work": {"parameter_count": 1.5}}, "work.parameter_count is a number"),
+        ({"threads": [4]}, "threads is an array"),
+    ],
+)
+def test_a_rank_whose_result_is_not_of_the_types_of_a_record_has_failed_and_says_in_what(
+    tmp_path: Path,
+    write: Write,
+    make_rank: MakeRank,
+    make_facts: Callable[..., dict[str, Any]],
+    changes: dict[str, Any],
+    words: str,
+) -> None:
+    write([make_rank(0, facts=make_facts(**changes))])
+    (line,) = lines(tmp_path)
+    assert (line["status"], line["error"]["message"]) == (FAILED, f"the result of rank 0 is invalid: {words}")
+
+
 def test_a_token_in_the_environment_reaches_no_part_of_a_written_record(
     tmp_path: Path, write: Write, make_rank: MakeRank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
