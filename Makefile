@@ -26,7 +26,7 @@ help:
 	@echo "make soak          what seldom happens: hpcbench killed 200 times, 600 simulated duels of settings (a quarter of an"
 	@echo "                   hour); 10,000 cases on 64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that need neither Slurm, nor a framework, nor a browser (five minutes)"
+	@echo "make unit          only the tests that need neither Slurm, nor a framework, nor a browser (ten minutes)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
 	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
@@ -38,7 +38,7 @@ help:
 	@echo "make bench-threads       threads by section on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
 	@echo "make bench-tuning        whether tune finds the best settings: simulated, and ten networks here (four hours)"
-	@echo "make docs          write docs/reference.md from the schemas"
+	@echo "make docs          write docs/reference.md, docs/record.schema.json and tables from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch

@@ -27,7 +27,7 @@ ABSENT = CheckResult(
 
 
 def check_slurm(cluster: Cluster, site: Site) -> list[CheckResult]:
-    """Return the results for a cluster. `site` is the site file, or the queried site if there is none."""
+    """Return the results for a cluster. `site` is the site file, otherwise the queried site."""
     return [
         _version(cluster),
         *_nodes(cluster),

@@ -27,7 +27,7 @@ class Python:
 def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
     """Return a Python that satisfies the recipe `name`; `given` is one that the user names.
 
-    Raise UserError if there is none, or if it cannot create virtual environments.
+    Raise UserError if no interpreter is found, or if it cannot create virtual environments.
     """
     if given is not None:
         python = probe(given)

@@ -152,7 +152,7 @@ def _place_in_time(record: Record) -> tuple[int, bool, int]:
 
 
 def best_attempt(ordered: list[Record]) -> Record | None:
-    """Return the record that counts for a run, or None if there is none.
+    """Return the record that counts for a run, or None without records.
 
     It is the last completed one without interference, otherwise the last completed one, otherwise the last one.
     """

@@ -81,7 +81,7 @@ class Measurements:
         return [cost for cost in costs if cost is not None]
 
     def completed(self, case: Case) -> Record | None:
-        """Return the first record of the case that has a cost; None if there is none."""
+        """Return the first record of the case that has a cost, or None."""
         return next((record for record in self._records(case) if self.objective.cost_of(record) is not None), None)
 
     def failures(self, case: Case) -> list[str]:

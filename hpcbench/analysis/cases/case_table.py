@@ -115,7 +115,7 @@ def by_case(repetitions: pd.DataFrame) -> Cases:
 
 
 def valid_rows(rows: list[Row]) -> list[Row]:
-    """Return the valid repetitions of a case: the completed ones without interference, or all if there is none."""
+    """Return the valid repetitions of a case: the completed ones without interference, otherwise all completed ones."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     return [row for row in completed if row["interference"] != DISTURBED] or completed
 

@@ -1,7 +1,7 @@
 """Very many cases by the values of their axes: how many there are of each, and what all of them did.
 
-What was not measured belongs to no workload (see summary.work_groups), since nobody has counted what it does. It is
-told with the one kind that was planned like it; where there is none, or several, in an aggregate of its own.
+What was not measured belongs to no workload (see case_table.work_groups), since its work is unknown. It is
+in the aggregate of the one workload that was planned like it; if no workload or several were, in one of its own.
 """
 
 from __future__ import annotations

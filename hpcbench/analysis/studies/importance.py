@@ -35,7 +35,7 @@ from hpcbench.core.samples import SAMPLES
 SIGNIFICANCE = 0.01
 _ROUNDING = 1e-9  # of all squares
 MIN_REPEATS = 4  # repetitions beyond the first of each case, to know the noise
-MAX_FACTORS = 8  # the strongest ones, that are looked at together
+MAX_FACTORS = 8  # the strongest ones, which are examined together
 
 _KEYS = ["sweep", "case"]
 _SPEAKING = [*_KEYS, "repetition", "status", "interference", "warnings", SAMPLES]

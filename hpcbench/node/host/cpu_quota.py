@@ -16,7 +16,7 @@ class Quota(NamedTuple):
 
 
 def tightest(system: System) -> Optional[Quota]:
-    """Return the smallest quota of our cgroup and the enclosing ones; None if there is none."""
+    """Return the smallest quota of our cgroup and the enclosing ones; None without a quota."""
     quotas = filter(None, (_quota(system, folder) for folder in folders(system, "cpu")))
     return min(quotas, key=lambda quota: quota.cpus, default=None)
 

@@ -51,7 +51,7 @@ def usable_cpus() -> List[int]:
 
 
 def interface_of(address: str) -> Optional[str]:
-    """Return the network interface whose first IPv4 address is `address`; None if there is none."""
+    """Return the network interface whose first IPv4 address is `address`, or None."""
     import socket
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as question:

@@ -34,7 +34,7 @@ def query(name: str, environment: Mapping[str, str]) -> ScontrolReply:
 
 
 def _query(*what: str, environment: Mapping[str, str]) -> Tuple[Optional[str], Optional[str]]:
-    """Return the output of `scontrol show`, or why there is none."""
+    """Return the output of `scontrol show`, or why it failed."""
     try:
         done = subprocess.run(
             ["scontrol", "show", *what],

@@ -113,7 +113,7 @@ class NvidiaGpu(Gpu):
 
 
 def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
-    """Return NVML's result, or None if there is none for this GPU, driver or user, or at this moment."""
+    """Return NVML's result, or None if this GPU, driver or user cannot have it, or not at this moment."""
     try:
         return call(*arguments)
     except nvml.NVMLError:

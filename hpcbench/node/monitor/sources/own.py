@@ -172,7 +172,7 @@ def thread_folders(host: HostView) -> Iterator[str]:
 
 
 def _usage_file(lines: List[str], root: str) -> Optional[str]:
-    """Return the file with the CPU time of the job's cgroup, in version 1 or 2; None if there is none."""
+    """Return the file with the CPU time of the job's cgroup, in version 1 or 2, or None."""
     for controller, name in (("cpuacct", "cpuacct.usage"), ("", "cpu.stat")):
         folder = cgroups.of_job(lines, controller, root)
         if folder and os.path.exists(os.path.join(folder, name)):
