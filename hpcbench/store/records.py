@@ -104,7 +104,7 @@ def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
         with path.open("rb") as file:
             for line in lines(file):
                 data = _parsed(line)
-                if data is not None and (data["schema"] != SCHEMA or _record_of(line)):
+                if data is not None and (data["schema"] != SCHEMA or _record_of(data)):
                     return data
     return None
 
@@ -121,7 +121,8 @@ def read_file(path: Path, start: int = 0) -> list[Record]:
             return []
         with path.open("rb") as file:
             file.seek(start)
-            return [record for record in map(_record_of, lines(file)) if record is not None]
+            found = (_record_of(_parsed(line)) for line in lines(file))
+            return [record for record in found if record is not None]
     except FileNotFoundError:
         return []
 
@@ -201,9 +202,8 @@ def _in_unicode(data: Any) -> Any:
     return json.loads(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
 
 
-def _record_of(line: bytes) -> Record | None:
-    """Return the record of a line, or None if it is not a valid record of the current schema."""
-    data = _parsed(line)
+def _record_of(data: dict[str, Any] | None) -> Record | None:
+    """Return the record that JSON holds, or None if it is not a valid record of the current schema."""
     try:
         return None if data is None or data["schema"] != SCHEMA else checked_record(data)
     except InvalidError:
