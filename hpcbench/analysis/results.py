@@ -13,8 +13,6 @@ from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.case_table import WORK, ranked_by, work_groups
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.studies.guideline_transfer import Transfer, transfer
-from hpcbench.analysis.studies.threads import ThreadContext, thread_contexts
 from hpcbench.core.status import COMPLETED
 
 
@@ -28,7 +26,7 @@ class Workload:
     shown: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """The tables of a report. `cases` are ranked by `quantity` and have speedups; `shown` identify them.
 
@@ -66,15 +64,10 @@ class Results:
         """Return the quantity that ranks a workload (see case_table.ranked_by)."""
         return ranked_by(work.cases, self.quantity, self.metrics.values())
 
-    @cached_property
-    def thread_contexts(self) -> list[ThreadContext]:
-        """Return the contexts in which threads were set in several modes."""
-        return thread_contexts(self._as_planned(self.cases), self.replicates)
-
-    @cached_property
-    def guideline_test(self) -> Transfer | None:
-        """Return how guidelines for threads do on networks they were not mined on; None without thread contexts."""
-        return transfer(self._as_planned(self.cases)) if self.thread_contexts else None
+    @property
+    def planned_cases(self) -> pd.DataFrame:
+        """Return the cases of sweeps that are not searches."""
+        return self._as_planned(self.cases)
 
     @property
     def planned_repetitions(self) -> pd.DataFrame:

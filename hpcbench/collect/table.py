@@ -15,7 +15,7 @@ import pandas as pd
 from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
-from hpcbench.config.parameters import NAMES, TAG
+from hpcbench.config.names import TAG
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.record import Record, columns, value_at
 from hpcbench.core.samples import SAMPLES
@@ -57,9 +57,6 @@ RECORD_COLUMNS = tuple(columns(RunRecord))  # those that hold one field of a rec
 _WHOLE = [column.name for column in RECORD_COLUMNS if column.is_nullable_int]
 _WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
-if missing := NAMES - set(PARAMETERS):
-    raise AssertionError(f"parameters without a column: {sorted(missing)}")
-
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
     """One row per record, its samples as an array of seconds in the column `times_s`."""
@@ -72,6 +69,11 @@ def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
         if {type(value) for value in values if value is not None} == {int}:
             frame[column] = _whole_numbers(values)
     return frame
+
+
+def identifying_columns(table: pd.DataFrame) -> list[str]:
+    """Return the columns that may identify the cases of a sweep: the parameters and the tags."""
+    return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]
 
 
 def _whole_numbers(values: list[int | None]) -> Any:

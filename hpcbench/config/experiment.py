@@ -11,6 +11,7 @@ from hpcbench.config.axes import Axes, Range, axis_values
 from hpcbench.config.metrics import Metric, check_metrics
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
+from hpcbench.config.retry import Retry
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import Document, KeyPath, Model, build, schema_error
 from hpcbench.errors import nearest
@@ -57,20 +58,6 @@ class Measure(Model):
         if self.max_time_s < self.min_time_s:
             raise ValueError(f"max_time_s is {self.max_time_s:g}, less than min_time_s, {self.min_time_s:g}")
         return self
-
-
-class Retry(Model):
-    """Which runs are repeated automatically."""
-
-    max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
-    on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
-        default=["node_failure", "preempted"], description="outcomes after which to run it again"
-    )
-
-    @property
-    def by_slurm(self) -> bool:
-        """Whether Slurm may requeue a job after a node failure or a preemption."""
-        return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))
 
 
 class Tune(Model):

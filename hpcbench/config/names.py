@@ -1,9 +1,10 @@
-"""Names of experiments, cases and sweeps."""
+"""Names of experiments, cases and sweeps, and of a user's own parameters."""
 
 from __future__ import annotations
 
 import re
 
+TAG = "tag_"  # before the names of a user's own parameters, in tables
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 

@@ -14,7 +14,6 @@ from hpcbench.core.frameworks import (
     DEVICES,
     DTYPES,
     DYNAMIC,
-    SETTING_NAMES,
     SETTINGS,
     STRATEGIES,
     TASKS,
@@ -27,7 +26,6 @@ from hpcbench.errors import nearest
 from hpcbench.models import catalog
 
 MAX_SEED = 2**32 - 1
-TAG = "tag_"  # before the names of a user's own parameters, in tables
 MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
 FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
 # What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.
@@ -302,8 +300,6 @@ class Parameters(_Settings):
         return values
 
 
-# What one may choose without doing other work, on the same CPUs.
-CHOICES = ("execution", *SETTING_NAMES)
 NAMES = frozenset(Parameters.model_fields)
 OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 

@@ -172,6 +172,7 @@ SETTINGS = (
     ),
 )
 SETTING_NAMES = tuple(setting.name for setting in SETTINGS)
+CHOICES = ("execution", *SETTING_NAMES)  # what one may choose without doing other work, on the same CPUs
 THREAD_COUNTS = ("intra_op_threads", "inter_op_threads")
 
 

@@ -20,6 +20,17 @@ class RankTask(NamedTuple):
         limit = [] if self.limit_s is None else ["--limit", "%.0f" % max(self.limit_s, 0.0)]
         return [self.zipapp, "rank", self.job_file, str(self.element), *options, *limit]
 
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> "RankTask":
+        """Return the task of which `words` are the words. Raise ValueError or KeyError if they are none.
+
+        argparse would do the same, but its import takes as long as the start of Python, for each task of each run.
+        """
+        zipapp, _, job_file, element, *options = words
+        given = dict(zip(options[::2], options[1::2]))
+        limit = float(given["--limit"]) if "--limit" in given else None
+        return cls(zipapp, job_file, int(element), given["--scratch"], given.get("--packages", ""), limit)
+
 
 def run_command(srun: Sequence[str], share: Sequence[str], python: Sequence[str], task: RankTask) -> List[str]:
     """Return the command that runs all tasks of a run, or one task of it if `srun` is empty.

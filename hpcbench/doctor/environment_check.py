@@ -14,12 +14,11 @@ from hpcbench.core import status
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.record import Record
 from hpcbench.doctor.trial import trial
+from hpcbench.environments.framework_names import framework_and_strategy
 from hpcbench.environments.resolve import resolve
-from hpcbench.errors import UserError, nearest
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 
-HOROVOD = "horovod-"
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
 LAST_LINES = 8  # of the output of a framework
 TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
@@ -37,27 +36,6 @@ def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framewor
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}")
     works = [_check(workspace, local, name, *of) for name, of in zip(names, frameworks, strict=True)]
     return int(not all(works))
-
-
-def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
-    """Return the framework and the strategy of an environment by its name: pytorch, horovod for `horovod-pytorch-x`.
-
-    The framework is the one with the longest name that begins the name of the environment, unless `framework` is given.
-    Raise UserError if there is no such framework.
-    """
-    strategy = "horovod" if name.startswith(HOROVOD) else "single"
-    if framework is not None:
-        if framework not in FRAMEWORKS:
-            hint = nearest(framework, FRAMEWORKS)
-            raise UserError(f"framework '{framework}' not found", where="--framework", hint=hint)
-        return framework, strategy
-    own = name.removeprefix(HOROVOD)
-    found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
-    if found is None:
-        known = ",".join(FRAMEWORKS)
-        what = f"'{name}' does not begin with the name of a framework"
-        raise UserError(what, hint=f"add --framework {{{known}}}")
-    return found, strategy
 
 
 def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> bool:

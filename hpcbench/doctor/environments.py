@@ -12,9 +12,9 @@ from hpcbench.config.site import Site
 from hpcbench.core import status
 from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult, Progress
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.doctor.environment_check import framework_and_strategy
 from hpcbench.doctor.trial import trial
 from hpcbench.environments.build_state import INCOMPLETE, NOT_BUILT, OUTDATED
+from hpcbench.environments.framework_names import framework_and_strategy
 from hpcbench.environments.listing import BROKEN, Row, rows
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.environments.resolve import resolve

@@ -5,19 +5,27 @@ A job script calls `job`, which starts `monitor` on each node, and `rank` for ea
 run waits for the start of its tasks.
 """
 
-import argparse
 import importlib
+import sys
 from typing import Any, Callable
+
+RANK = "rank"
 
 
 def main() -> int:
     """Run the command that the command line names; return its exit status."""
+    if sys.argv[1:2] == [RANK]:
+        from .launch.commands import rank
+
+        return rank(sys.argv)
     arguments = _parser().parse_args()
     status: int = arguments.function(arguments)
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Any:
+    import argparse  # not for ranks: it takes half as long as the start of Python
+
     parser = argparse.ArgumentParser(prog="node.pyz", description=__doc__)
     commands = parser.add_subparsers(dest="command")
     commands.required = True
@@ -56,16 +64,12 @@ def _add_job(commands: Any) -> None:
 
 
 def _add_tasks(commands: Any) -> None:
-    """What runs a task of a run."""
-    rank = commands.add_parser("rank", help="run one task of a run, and supervise it")
-    _add_run(rank)
-    rank.add_argument("--scratch", required=True)
-    rank.add_argument("--packages", default="", help="the file of what this Python has installed, written afterwards")
-    rank.add_argument("--limit", type=float, help="seconds after which it is stopped")
-    rank.set_defaults(function=_calls(".launch.commands", "rank"))
+    """What runs a task of a run. The arguments of `rank` are those of RankTask."""
+    commands.add_parser(RANK, help="run one task of a run, and supervise it")
 
     work = commands.add_parser("work", help="the task itself")
-    _add_run(work)
+    work.add_argument("job_file")
+    work.add_argument("element", type=int)
     work.add_argument("--result-fd", type=int, required=True)
     work.add_argument("--found-fd", type=int, help="a file of the threads by section that it has found before")
     work.set_defaults(function=_calls(".worker.commands", "work"))
@@ -85,8 +89,3 @@ def _add_doctor(commands: Any) -> None:
 
     task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
     task.set_defaults(function=_calls(".checks.commands", "placement"))
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job_file")
-    parser.add_argument("element", type=int)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hpcbench.config.pricing import Allocation
 from hpcbench.config.site import Partition, Site
-from hpcbench.plan.packing import Resources
+
+if TYPE_CHECKING:
+    from hpcbench.plan.packing import Resources
 
 
 def allocation_of(resources: Resources, site: Site, width: int = 1, cpus: int | None = None) -> Allocation:

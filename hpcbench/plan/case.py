@@ -9,21 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hpcbench.config.experiment import Experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import Document, KeyPath, schema_error
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
 from hpcbench.util.limits import OutOfTimeError, deadline
+
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Experiment
 
 DIGITS = 12
 MAX_S = 5.0  # for the expressions of one case, should the limits of their size let one through that has no end
@@ -60,6 +62,11 @@ class Case:
     def environment(self) -> str:
         """The name of the environment that has the case's framework."""
         return self.parameters.environment_name
+
+    def planned_run(self, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
+        """Return a planned run of the case, in the form that nodes read. `order` is its place in the job."""
+        parameters, size = self.parameters.planned(), self.size and self.size._asdict()
+        return PlannedRun(self.id, self.index, repetition, order, parameters, dict(self.tags), measure, size)
 
 
 def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:

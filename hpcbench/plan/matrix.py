@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbench.config.axes import Axes, axis_values
-from hpcbench.config.experiment import Experiment
+
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Experiment
 
 Values = dict[str, Any]
 

@@ -6,12 +6,14 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from hpcbench.config.experiment import Measure
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
 from hpcbench.core.run_spec import Pack
-from hpcbench.plan.case import Case
+
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Measure
+    from hpcbench.plan.case import Case
 
 MAX_PACKS = 999  # of one array: a folder has the log of each and a copy of the script, and at most 1,000 entries
 Item = TypeVar("Item")

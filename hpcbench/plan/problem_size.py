@@ -6,11 +6,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hpcbench.config.parameters import Parameters
-from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.models import catalog
+
+if TYPE_CHECKING:
+    from hpcbench.config.parameters import Parameters
+    from hpcbench.config.slurm_options import SlurmOptions
 
 DIGITS = 16
 _WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # when a job runs, and not what memory it has

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hpcbench.core import oom_pruning, status
-from hpcbench.core.record import Record
-from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import states
 from hpcbench.store.records import array_of, is_disturbed
-from hpcbench.store.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hpcbench.core.record import Record
+    from hpcbench.core.run_spec import PlannedRun
+    from hpcbench.store.sweep import Sweep
 
 PLANNED = "planned"  # not submitted yet, or its job ended before its turn
 UNKNOWN = "unknown"  # submitted, and Slurm was not asked or did not answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from hpcbench.config.experiment import Retry
+from hpcbench.config.retry import Retry
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import Pack, PlannedRun

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hpcbench.config.experiment import Retry
+from hpcbench.config.retry import Retry
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.core.files import appending, write_all
 from hpcbench.core.rank_command import RankTask, packages_file, run_command, scratch_folder
 from hpcbench.core.run_spec import JOB_NAME, PlannedRun
 from hpcbench.errors import UserError
-from hpcbench.plan.case import Case
 from hpcbench.store import ownership
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import content, lines
@@ -113,13 +112,6 @@ class Sweep:
                 yield from (PlannedRun(**decoded(line)) for line in added)
         except (TypeError, ValueError) as error:
             raise UserError(f"holds what is no planned run: {error}", where=str(path)) from error
-
-
-def planned(case: Case, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
-    """Return the planned run of a case, in the form that nodes read."""
-    parameters = case.parameters.planned()
-    size = case.size and case.size._asdict()
-    return PlannedRun(case.id, case.index, repetition, order, parameters, dict(case.tags), measure, size)
 
 
 def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:

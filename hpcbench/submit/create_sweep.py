@@ -18,7 +18,7 @@ from hpcbench.store import ownership, packs
 from hpcbench.store.provenance import provenance_files
 from hpcbench.store.provenance.git import git_state
 from hpcbench.store.provenance.sweep_options import Asked
-from hpcbench.store.sweep import SCHEMA, Sweep, planned
+from hpcbench.store.sweep import SCHEMA, Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
@@ -105,7 +105,7 @@ def _write_runs(folder: Path, plan: Plan) -> None:
     measure = plan.experiment.measure.model_dump()
     for job in plan.jobs:
         with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
-            runs = (planned(run.case, run.repetition, run.order, measure) for run in job.runs)
+            runs = (run.case.planned_run(run.repetition, run.order, measure) for run in job.runs)
             file.writelines(run.as_line() + "\n" for run in runs)
         packs.write(folder / "packs" / job.name, job.packed_elements)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import hpcbench
-from hpcbench.config.experiment import Experiment, Retry
+from hpcbench.config.experiment import Experiment
+from hpcbench.config.retry import Retry
 from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, check_no_component
 from hpcbench.core.run_spec import COMMAND

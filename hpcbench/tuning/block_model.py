@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
 _Values = npt.NDArray[np.float64]
@@ -127,6 +125,9 @@ class _Layout(NamedTuple):
     @property
     def rank(self) -> int:
         """The number of identifiable effects: one less for each connected group of blocks and configurations."""
+        from scipy.sparse import coo_array  # a tenth of a second, which reports need not wait for
+        from scipy.sparse.csgraph import connected_components
+
         nodes = self.configurations + self.blocks
         edges = coo_array(
             (np.ones(len(self.of_configuration)), (self.of_configuration, self.configurations + self.of_block)),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from hpcbench.config.experiment import Measure
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Measure
 
 _SHORTEST_S = 0.3  # of sampling: less is dominated by momentary noise
 _MIN_SAMPLES = 3

@@ -19,7 +19,7 @@ from hpcbench.status.query import query
 from hpcbench.status.reconcile import LOST, SETUP
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.records import ending
-from hpcbench.store.sweep import Sweep, add_run, planned
+from hpcbench.store.sweep import Sweep, add_run
 from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.tuning.measurements import Measurement, Trial
 from hpcbench.util.locking.lease import Lease
@@ -58,7 +58,7 @@ class Runs:
         # A search has one job for each environment: all cases ask for the same resources.
         jobs = self._sweep.job_names
         job = next(job for job in jobs if self._sweep.environment(job)[0] == case.environment)
-        run = planned(case, repetition, self._elements.total(), measure.model_dump())
+        run = case.planned_run(repetition, self._elements.total(), measure.model_dump())
         add_run(self._sweep.paths, job, run)
         self._elements[job] += 1
         return RunProgress(job, self._elements[job] - 1, run, PLANNED)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hpcbench.config.parameters import CHOICES, Parameters
+from hpcbench.config.parameters import Parameters
 from hpcbench.config.yaml_document import Document
-from hpcbench.core.frameworks import DYNAMIC, FRAMEWORKS, THREAD_COUNTS
+from hpcbench.core.frameworks import CHOICES, DYNAMIC, FRAMEWORKS, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, case_id, where_written

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.case_table import case_table
-from hpcbench.config.parameters import CHOICES
+from hpcbench.core.frameworks import CHOICES
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from hpcbench.collect.table import PARAMETERS
 from hpcbench.config import parameters
-from hpcbench.config.parameters import CHOICES, Parameters
-from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES, SETTINGS, Setting
+from hpcbench.config.parameters import Parameters
+from hpcbench.core.frameworks import CHOICES, FRAMEWORKS, SETTING_NAMES, SETTINGS, Setting
 
 WRONG = {int: [0, -1, 1.5, "2", True], bool: [1, "true"], str: ["", 1]}
 

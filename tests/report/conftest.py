@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.cases.latency import PERCENTILES
+from hpcbench.analysis.stats.quantiles import PERCENTILES
 
 WHOLE = ["intra_op_threads", "parameter_count", "flops_per_item", "peak_memory_bytes"]
 

@@ -16,8 +16,7 @@ from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.collect.table import PARAMETERS
-from hpcbench.report.load.records import candidates
+from hpcbench.collect.table import PARAMETERS, identifying_columns
 from tests.analysis.conftest import MEASURED, SETTINGS, USUAL, WHOLE, Row
 
 NOISE = (1.00, 1.01, 0.99, 1.00, 1.01, 0.99)  # what the repetitions of a case multiply its time with
@@ -47,6 +46,6 @@ def results(
     found = add_costs(case_table(repetitions, grouped), repetitions)
     found = add_speedup(found.assign(**pareto(found)), replicates, base)
     found = ranked(found, quantity)
-    shown = telling_apart(found, ["sweep", *candidates(found)])
+    shown = telling_apart(found, ["sweep", *identifying_columns(found)])
     known = {metric.column: metric for metric in metrics}
     return Results(repetitions, found, quantity, shown, replicates, base is not None, known)

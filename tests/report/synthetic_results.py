@@ -18,7 +18,7 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.config.metrics import PREFIX
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts.components import Figure
 from hpcbench.report.charts.figures import chosen

@@ -15,10 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.analysis.cases.case_table import EFFECTIVE, Cases, Row, valid_rows
-from hpcbench.analysis.cases.latency import PERCENTILES
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats.intervals import LEVEL, RESAMPLES, Floats, Interval, plausible_medians
-from hpcbench.analysis.stats.quantiles import plausible_quantiles
+from hpcbench.analysis.stats.quantiles import PERCENTILES, plausible_quantiles
 from hpcbench.core.samples import SAMPLES
 
 Key = tuple[str, str]  # a case: its sweep and its id

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, latency
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
 from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
-from hpcbench.analysis.cases.valid_samples import with_times_only
+from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
+from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
@@ -80,36 +80,114 @@ Cases = dict[tuple[str, str], list[Row]]
 def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.DataFrame:
     """Return one row per case, in the order of sweeps and cases. speedup.py fills `speedup`.
 
-    `grouped` is the result of by_case, if it is known.
+    A case has completed if all its repetitions have. Its times are those of the valid repetitions. `grouped` is the
+    result of by_case, if it is known.
     """
-    names = [str(name) for name in repetitions]
-    medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
-    found = [name for name in names if name.startswith(PREFIX)]
     groups = by_case(repetitions) if grouped is None else grouped
-    frame = pd.DataFrame([_case(rows, medians, found) for rows in groups.values()])
+    cleaned = only_times(repetitions)
+    case_of = cleaned.groupby(_KEYS, sort=False).ngroup()  # in the order of `groups`
+    rows = cleaned.set_index(case_of)
+    used = rows[_is_valid(cleaned).to_numpy()]
+    measured = pd.DataFrame([_measured(valid_rows(group)) for group in groups.values()])
+    first = pd.concat([used, rows]) if len(used) < len(rows) else rows
+    frame = first[~first.index.duplicated()].sort_index().drop(columns=list(_PER_REPETITION), errors="ignore")
+    metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
+    found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, metrics)}
+    placed = {name: _placed(column, frame.index) for name, column in found.items()}
+    placed |= {str(name): column for name, column in measured.items()}
+    kept = frame.drop(columns=list(placed), errors="ignore")
+    return _ordered(pd.concat([kept, pd.DataFrame(placed)], axis=1)[list(dict.fromkeys([*frame, *placed]))], metrics)
+
+
+def _placed(column: pd.Series[Any], cases: pd.Index[Any]) -> pd.Series[Any]:
+    """Return a column with a value for each case; None where a case has no text."""
+    column = column.reindex(cases)
+    return column if pd.api.types.is_numeric_dtype(column) else column.astype(object).where(column.notna(), None)
+
+
+def _ordered(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Return the rows in the order of sweeps and cases, and the columns in the order of reports."""
     sweeps = {name: place for place, name in enumerate(dict.fromkeys(frame["sweep"]))}
     frame = frame.sort_values(
         ["sweep", "case_index"], key=lambda column: column.map(sweeps) if column.name == "sweep" else column
     ).reset_index(drop=True)
-    for name in frame.columns.intersection(repetitions.columns):
-        if repetitions[name].dtype == "Int64" and name not in _TYPICAL:
-            frame[name] = frame[name].astype("Int64")
-    metrics = [name for column in found for name in (column, *interval_columns(column))]
-    placed = {*_FRONT, *_MEASURED, *metrics, "error", "case_index"}
+    shown = [name for column in metrics for name in (column, *interval_columns(column))]
+    placed = {*_FRONT, *_MEASURED, *shown, "error", "case_index"}
     rest = [name for name in frame.columns if name not in placed]
     parameters = rest[: rest.index("first_step_s")]
-    return frame[[*_FRONT, *parameters, *_MEASURED, *metrics, *rest[len(parameters) :], "error", "case_index"]]
+    return frame[[*_FRONT, *parameters, *_MEASURED, *shown, *rest[len(parameters) :], "error", "case_index"]]
+
+
+def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    """Return what any of the repetitions of each case had."""
+    present = [name for name in _SENTENCES if name in rows]
+    return {
+        **{name: rows[name].groupby(level=0).max() for name in _LARGEST},
+        **{name: _joined(rows[name], ",") for name in _JOINED},
+        **{name: _joined(rows[name], "; ") for name in present},
+        "disturbed_by": _joined(rows["disturbed_by"], ", "),
+        "attempts": rows["attempts"].groupby(level=0).sum(),
+    }
+
+
+def _joined(texts: pd.Series[Any], separator: str) -> pd.Series[Any]:
+    """Return the distinct parts of the texts of each case, which its index tells."""
+    distinct = texts.dropna().rename("text").rename_axis("case").reset_index().drop_duplicates()
+    repeated = distinct.duplicated("case", keep=False)
+    several = (
+        distinct[repeated]
+        .groupby("case")["text"]
+        .agg(lambda found: separator.join(dict.fromkeys(separator.join(found).split(separator))))
+    )
+    joined: pd.Series[Any] = pd.concat([distinct[~repeated].set_index("case")["text"], several])
+    return joined
+
+
+def _medians(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    names = [str(name) for name in used if name in _TYPICAL or _is_energy(str(name))]
+    numbers = used[names].astype("float64")
+    medians = numbers if used.index.is_unique else numbers.groupby(level=0).median()
+    return {name: medians[name] for name in names}
+
+
+def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    """Return the status of each case, with the error and the log of the first repetition that did not complete."""
+    completed = rows["status"] == COMPLETED
+    failed = rows[~completed]
+    failed = failed[~failed.index.duplicated()]
+    cases = rows.index.unique()
+    verdicts = used["interference"].map({DISTURBED: 0, UNMONITORED: 1, CLEAN: 2})
+    return {
+        "status": failed["status"].reindex(cases).fillna(COMPLETED),
+        "error": failed["error"],
+        "log": failed["log"],
+        "interference": verdicts.groupby(level=0).min().map({0: DISTURBED, 1: UNMONITORED, 2: CLEAN}),
+        "disturbed": (completed & (rows["interference"] == DISTURBED)).groupby(level=0).sum(),
+        "unmonitored": (completed & (rows["interference"] == UNMONITORED)).groupby(level=0).sum(),
+    }
+
+
+def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]]:
+    """Return the median over repetitions with one value each, and its interval."""
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in metrics:
+        values = used[name].dropna().astype("float64").groupby(level=0)
+        intervals = {case: interval_of_values(group.tolist()) for case, group in values}
+        for place, column in enumerate((name, *interval_columns(name))):
+            columns[column] = pd.Series({case: found[place] for case, found in intervals.items()}, dtype="float64")
+    return columns
 
 
 def by_case(repetitions: pd.DataFrame) -> Cases:
     """Return the rows of each case by sweep and id, with their effective samples. Many small frames would be much
     slower."""
     groups: Cases = {}
-    names = list(repetitions)
-    columns = [repetitions[name].tolist() for name in names]  # to_dict("records") looks at each value, and takes longer
+    cleaned = only_times(repetitions)
+    names = [*cleaned, EFFECTIVE]
+    # to_dict("records") looks at each value, and takes longer.
+    columns = [*(cleaned[name].tolist() for name in cleaned), map(effective_size_of, cleaned[SAMPLES])]
     for values in zip(*columns, strict=True):
-        row = with_times_only(dict(zip(names, values, strict=True)))
-        row[EFFECTIVE] = effective_size_of(row[SAMPLES])
+        row = dict(zip(names, values, strict=True))
         groups.setdefault((row["sweep"], row["case"]), []).append(row)
     return groups
 
@@ -122,70 +200,22 @@ def valid_rows(rows: list[Row]) -> list[Row]:
 
 def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
     """Return the valid repetitions of all cases of a table, as valid_rows does for one case."""
-    completed = repetitions[repetitions["status"] == COMPLETED]
-    disturbed = completed["interference"].eq(DISTURBED)
-    alone = disturbed.groupby([completed[key] for key in _KEYS]).transform("all")
-    return completed[~disturbed | alone]
+    return repetitions[_is_valid(repetitions)]
+
+
+def _is_valid(repetitions: pd.DataFrame) -> pd.Series[bool]:
+    completed = repetitions["status"] == COMPLETED
+    clean = completed & ~repetitions["interference"].eq(DISTURBED)
+    return clean | completed & ~clean.groupby([repetitions[key] for key in _KEYS]).transform("any")
 
 
 def _is_energy(column: str) -> bool:
     return column.startswith(_ENERGY) and column not in _SENTENCES
 
 
-def _case(rows: list[Row], medians: list[str], metrics: list[str]) -> Row:
-    """Return the row of a case. It has completed if all repetitions have; its times are those of the valid ones.
-
-    The columns in `medians` are medians over the repetitions, those in `metrics` have an interval, too.
-    """
-    completed = [row for row in rows if row["status"] == COMPLETED]
-    used = valid_rows(rows)
-    failed = [row for row in rows if row["status"] != COMPLETED]
-    case = dict((used or rows)[0])
-    for name in _PER_REPETITION:
-        case.pop(name, None)
-    for name in _LARGEST:
-        case[name] = max(_present(rows, name), default=None)
-    for name in medians:
-        values = _present(used, name)
-        case[name] = median(values) if values else None
-    for name in _JOINED:
-        case[name] = ",".join(dict.fromkeys(",".join(_present(rows, name)).split(","))) or None
-    for name in _SENTENCES:
-        case[name] = "; ".join(dict.fromkeys(_present(rows, name))) or None
-    case["status"] = failed[0]["status"] if failed else COMPLETED
-    case["error"] = failed[0]["error"] if failed else None
-    case["log"] = failed[0]["log"] if failed else None
-    for name in metrics:
-        case.update(_metric(name, _present(used, name)))
-    verdicts = {row["interference"] for row in used}  # all disturbed, or none
-    case["interference"] = next((each for each in (DISTURBED, UNMONITORED, CLEAN) if each in verdicts), None)
-    case["disturbed"] = sum(row["interference"] == DISTURBED for row in completed)
-    case["unmonitored"] = sum(row["interference"] == UNMONITORED for row in completed)
-    case["attempts"] = sum(_present(rows, "attempts"))
-    case["disturbed_by"] = ", ".join(dict.fromkeys(", ".join(_present(rows, "disturbed_by")).split(", "))) or None
-    return {**case, **_times(used), **latency(used)}
-
-
-def _present(rows: list[Row], name: str) -> list[Any]:
-    return [row[name] for row in rows if _is_there(row[name])]
-
-
-def _is_there(value: Any) -> bool:
-    """Return what pandas.notna returns for a single value, ten times as fast, which matters for 10,000 cases."""
-    return value is not None and value is not pd.NA and bool(value == value)
-
-
-def _metric(column: str, values: list[Any]) -> Row:
-    """Return the median over repetitions with one value each, and its interval."""
-    low, high = interval_columns(column)
-    if not values:
-        return {column: None, low: None, high: None}
-    interval = interval_of_values(values)
-    return {column: interval.estimate, low: interval.low, high: interval.high}
-
-
-def _times(rows: list[Row]) -> Row:
-    measured: Row = dict.fromkeys(_OF_TIMES)
+def _measured(rows: list[Row]) -> Row:
+    """Return the times of the valid repetitions of a case."""
+    measured: Row = {**dict.fromkeys(_OF_TIMES), **latency(rows)}
     measured["repetitions"] = len(rows)
     measured["samples"] = sum(len(row[SAMPLES]) for row in rows)
     measured[EFFECTIVE] = sum(row[EFFECTIVE] for row in rows)

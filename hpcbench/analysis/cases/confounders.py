@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.core.run_spec import COMMAND
 
 WORK = "work"  # the column that says which repetitions are compared with each other

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence

@@ -7,22 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.valid_samples import with_times_only
+from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import median_of, percentiles
+from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.core.frameworks import SHARDED
 from hpcbench.core.samples import SAMPLES
 
 INFERENCE = "inference"
-PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}
 AVERAGED_OVER = "samples_averaged_over"  # the column that says why there are no percentiles
 STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
 Row = dict[Any, Any]
-
-
-def short_name(column: str) -> str:
-    """Return `p99.9` for `time_p999_s`."""
-    return f"p{100 * PERCENTILES[column]:g}"
 
 
 def latency(repetitions: list[Row]) -> Row:
@@ -58,7 +53,7 @@ def _of_one(repetition: Row) -> Row:
 
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
     """Return the table of repetitions with the number of samples, the median and the percentiles of each."""
-    found = pd.DataFrame([_of_one(with_times_only(row)) for row in repetitions.to_dict("records")])
+    found = pd.DataFrame([_of_one(row) for row in only_times(repetitions).to_dict("records")])
     place = list(repetitions.columns).index("steps_per_sample")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]
     return pd.concat([before, found.set_index(repetitions.index), after], axis=1)

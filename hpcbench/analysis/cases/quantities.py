@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from hpcbench.analysis.cases.latency import PERCENTILES, short_name
+from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
 
 

@@ -10,7 +10,21 @@ import pandas as pd
 from hpcbench.core import status
 from hpcbench.core.samples import SAMPLES
 
+_CHANGED = (SAMPLES, "status", "error", "warnings")
 _NONE = "not a number, infinite or negative"
+
+
+def only_times(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """Return a repetition table as with_times_only returns each of its rows."""
+    samples = repetitions[SAMPLES].tolist()
+    pooled = np.concatenate(samples) if samples else np.empty(0)
+    unmeasured = (repetitions["status"] == status.COMPLETED) & (repetitions[SAMPLES].map(len) == 0)
+    if np.isfinite(pooled).all() and (pooled >= 0).all() and not unmeasured.any():
+        return repetitions
+    rows = [with_times_only(row) for row in repetitions.to_dict("records")]
+    names = [name for name in _CHANGED if name in repetitions]
+    changed = {name: pd.Series([row.get(name) for row in rows], repetitions.index) for name in names}
+    return repetitions.assign(**changed)
 
 
 def with_times_only(row: dict[Any, Any]) -> dict[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 
 MAX_LEVELS = 16  # more make no sentence, and leave too few cases to each
 BINS = 8

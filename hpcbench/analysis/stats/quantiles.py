@@ -31,6 +31,15 @@ class Quantile(NamedTuple):
     interval: Interval
 
 
+# The quantiles that reports have, by column.
+PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}
+
+
+def short_name(column: str) -> str:
+    """Return `p99.9` for `time_p999_s`."""
+    return f"p{100 * PERCENTILES[column]:g}"
+
+
 def curve(repetitions: Sequence[Floats]) -> tuple[Floats, Floats]:
     """Return times, and the fraction of samples that are not longer; at most MAX_POINTS, evenly spaced."""
     ordered = np.sort(np.concatenate(repetitions))

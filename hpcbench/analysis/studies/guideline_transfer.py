@@ -12,18 +12,22 @@ Dynamic threads are left out: a schedule belongs to one network.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.stats.intervals import Interval, interval_of_values
 from hpcbench.analysis.stats.superiority import beaten
 from hpcbench.analysis.studies.guidelines import TOLERANCE, following, mine, wilson
-from hpcbench.analysis.studies.threads import modes_of
+from hpcbench.analysis.studies.threads import contexts_of, modes_of
 from hpcbench.analysis.studies.tuning_contexts import TuningContexts
 from hpcbench.core.frameworks import DYNAMIC, THREAD_COUNTS
+
+if TYPE_CHECKING:
+    from hpcbench.analysis.cases.bootstrap_replicates import Key
+    from hpcbench.analysis.results import Results
 
 MIN_NETWORKS = 2
 _NETWORK = ["model", "parameter_count"]
@@ -59,6 +63,12 @@ class Transfer(NamedTuple):
     without_rule: int
     within: Interval
     beats: Interval
+
+
+@lru_cache(maxsize=1)
+def guideline_test(results: Results) -> Transfer | None:
+    """Return how guidelines for threads do on networks they were not mined on; None without thread contexts."""
+    return transfer(results.planned_cases) if contexts_of(results) else None
 
 
 def transfer(cases: pd.DataFrame) -> Transfer | None:

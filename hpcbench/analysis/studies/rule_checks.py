@@ -9,9 +9,10 @@ import pandas as pd
 
 from hpcbench.analysis.cases import confounders
 from hpcbench.analysis.cases.confounders import WORK
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, INFERENCE, INSTANCES, PERCENTILES, STEPS, TASKS, short_name
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, INFERENCE, INSTANCES, STEPS, TASKS
 from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
+from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED

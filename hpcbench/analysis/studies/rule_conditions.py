@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcbench.analysis.stats.factor_levels import UNSET, text
 from hpcbench.analysis.stats.intervals import Floats
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.core.frameworks import THREAD_COUNTS
 
 CORES = "physical_cores_per_task"

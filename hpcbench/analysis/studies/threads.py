@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,9 @@ from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import J_PER_KWH
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE, SCHEDULE, THREAD_COUNTS
 from hpcbench.core.samples import SAMPLES
+
+if TYPE_CHECKING:
+    from hpcbench.analysis.results import Results
 
 MODES = (NONE, FIXED, DYNAMIC)
 # What is thread_contexts, the slower one first if all goes well.
@@ -93,6 +97,12 @@ def modes_of(cases: pd.DataFrame) -> pd.Series[str]:
     if "threads" in cases:
         found[cases["threads"].isin(MODES)] = cases["threads"]
     return found
+
+
+@lru_cache(maxsize=1)
+def contexts_of(results: Results) -> list[ThreadContext]:
+    """Return the contexts in which the sweeps of a report set threads in several modes, without those of searches."""
+    return thread_contexts(results.planned_cases, results.replicates)
 
 
 def thread_contexts(cases: pd.DataFrame, replicates: Replicates) -> list[ThreadContext]:

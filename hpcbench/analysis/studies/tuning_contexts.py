@@ -14,7 +14,9 @@ from hpcbench.analysis.cases.case_table import case_names, speed_of, work_groups
 from hpcbench.analysis.stats.factor_levels import Codes, text
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.rule_conditions import Booleans
-from hpcbench.config.parameters import CHOICES, NAMES, TAG
+from hpcbench.config.names import TAG
+from hpcbench.config.parameters import NAMES
+from hpcbench.core.frameworks import CHOICES
 
 # What the same nodes, CPUs and GPUs can be used with. More of them are no setting, and neither is other work.
 TUNABLES = ("framework", "environment", "strategy", *CHOICES)

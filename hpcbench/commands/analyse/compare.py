@@ -8,7 +8,7 @@ import pandas as pd
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, MARGIN, SLOWER
 from hpcbench.analysis.studies import comparison as words
 from hpcbench.analysis.studies.comparison import compare as compare_sweeps
-from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.collect.table import identifying_columns, metric_columns, repetition_table
 from hpcbench.commands.shared.context import (
     archives_of_anybody,
     json_option,
@@ -22,7 +22,7 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.comparison_json import comparison_json
 from hpcbench.report.export.junit import junit
 from hpcbench.report.load.metrics import quantities_of
-from hpcbench.report.load.records import candidates, latest_records
+from hpcbench.report.load.records import latest_records
 from hpcbench.report.terminal.comparison import print_comparison
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -100,7 +100,7 @@ def compare_command(
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
     metrics = quantities_of(metric_columns([*records[0], *records[1]]))
-    describing = candidates(pd.concat(tables))
+    describing = identifying_columns(pd.concat(tables))
     found = compare_sweeps(*tables, margin, metrics.values(), ["experiment", *describing])
     failing = {word for name in fail_on for word in FAILING[name]}
     if "-" not in (junit_file, json_file):

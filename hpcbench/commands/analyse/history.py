@@ -12,7 +12,7 @@ from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short_column
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
-from hpcbench.collect.table import repetition_table
+from hpcbench.collect.table import identifying_columns, repetition_table
 from hpcbench.commands.shared.context import file_in, json_option, not_empty, tell_written, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
@@ -22,7 +22,6 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv
 from hpcbench.report.export.history_json import history_json
 from hpcbench.report.load.metrics import named, quantities_of
-from hpcbench.report.load.records import candidates
 from hpcbench.report.terminal.history import History, history_table, print_history
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
@@ -211,7 +210,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
     cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
     order = {case: place for place, case in enumerate(cases["case"])}
     found.sort(key=lambda each: order[each.case])
-    shown = telling_apart(cases, candidates(cases))
+    shown = telling_apart(cases, identifying_columns(cases))
     first = chosen[0]
     read = dict.fromkeys(row["sweep"] for row in past.rows)
     moved = _shifts(found, quantity, {head.paths.name: head for head in chosen})

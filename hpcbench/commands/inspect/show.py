@@ -8,14 +8,14 @@ import click
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.collect.table import PARAMETERS, repetition_table
+from hpcbench.collect.table import PARAMETERS, identifying_columns, repetition_table
 from hpcbench.commands.shared.context import archives_of_anybody, complete_sweep, open_sweep, workspace_of
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.case_json import case_json
 from hpcbench.report.load.find_case import any_of, row_of_case
-from hpcbench.report.load.records import candidates, record_of, records_of, surveyed
+from hpcbench.report.load.records import record_of, records_of, surveyed
 from hpcbench.report.terminal.case.printing import print_case
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.status.progress import Progress
@@ -78,7 +78,7 @@ def _view(progress: Progress, words: str) -> CaseView:
     row = cases.iloc[row_of_case(cases, words, "CASE")]
     runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
     alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
-    return CaseView(alone, records_of(alone), label(row, telling_apart(cases, candidates(cases))))
+    return CaseView(alone, records_of(alone), label(row, telling_apart(cases, identifying_columns(cases))))
 
 
 def _cases(progress: Progress) -> pd.DataFrame:

@@ -14,10 +14,11 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from hpcbench.commands.shared.context import choose_site, workspace_of
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
-from hpcbench.doctor.environment_check import check_all, framework_and_strategy
+from hpcbench.doctor.environment_check import check_all
 from hpcbench.environments import build as building
 from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.build_state import BUILT, OUTDATED, Built, read_marker, state_of
+from hpcbench.environments.framework_names import framework_and_strategy
 from hpcbench.environments.interpreters import choose_python, probe
 from hpcbench.environments.listing import size
 from hpcbench.environments.locations import EnvironmentDir, environment_dir

@@ -9,31 +9,17 @@ import os
 import resource
 import subprocess
 import sys
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional
 
 from ...core import status
 from ...core.files import make_folder
 from ...core.run_spec import SHELL
-from ...core.samples import of_whole
-from ...core.typed_json import to_json
 from ..host import hardware, topology
 from ..host.sysfs import System
+from .rank_files import FOLDER, Output
 
-MOST_BYTES = 16 * 2**20  # of one output or file that is searched
-FOLDER = "run"  # in the scratch folder: $HPCBENCH_RUN
 _UNCAUGHT = 1  # the status with which Python ends by an exception that nobody caught
 _LONGEST_TRACEBACK = 1000  # lines
-
-
-class Output(NamedTuple):
-    """Where the copies of what one task prints are kept."""
-
-    standard: str
-    error: str
-
-
-def output_of(rank: int, scratch: str) -> Output:
-    return Output(os.path.join(scratch, "rank-%d.out" % rank), os.path.join(scratch, "rank-%d.err" % rank))
 
 
 def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
@@ -82,7 +68,7 @@ def facts(
         "python": sys.version.split()[0],
         "warnings": [],
         "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
-        "samples": to_json(of_whole(elapsed_s, end_s, None)),
+        "samples": {"times_s": [elapsed_s], "windows": [[end_s - elapsed_s, end_s, 1]], "steps_per_sample": 1},
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,

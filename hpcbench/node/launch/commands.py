@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, List
+from typing import List
 
 from ...core.files import make_folder
 from ...core.rank_command import RankTask
@@ -12,11 +12,19 @@ from . import instances
 from .ranks import from_environment
 from .supervisor import supervise
 
+USAGE = "usage: node.pyz rank JOB_FILE ELEMENT --scratch FOLDER [--packages FILE] [--limit SECONDS]"
 
-def rank(arguments: Any) -> int:
-    """Run one task, or the instances in its place; return its exit status, as a shell would say it."""
-    given = (arguments.job_file, arguments.element, arguments.scratch, arguments.packages, arguments.limit)
-    return run(RankTask(sys.argv[0], *given), [sys.executable, *sys.argv])
+
+def rank(words: List[str]) -> int:
+    """Run one task, or the instances in its place; return its exit status, as a shell would say it.
+
+    `words` are the command without its Python, as RankTask gives them.
+    """
+    try:
+        task = RankTask.parse(words)
+    except (ValueError, KeyError):
+        sys.exit(USAGE)
+    return run(task, [sys.executable, *words])
 
 
 def run(task: RankTask, words: List[str]) -> int:

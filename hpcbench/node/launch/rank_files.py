@@ -1,10 +1,24 @@
-"""What is written down once for a whole sweep, by whoever comes first, after its measurement."""
+"""The files that the tasks of a run leave in its scratch folder."""
 
 import os
 import time
+from typing import NamedTuple
 
+FOLDER = "run"  # $HPCBENCH_RUN
+MAX_BYTES = 16 * 2**20  # of one output or file that is searched for metrics
 PATIENCE_S = 5.0  # for the other ranks of a repetition, which may still be measuring
 _POLL_S = 0.05
+
+
+class Output(NamedTuple):
+    """Where the copies of what one task prints are kept."""
+
+    standard: str
+    error: str
+
+
+def output_of(rank: int, scratch: str) -> Output:
+    return Output(os.path.join(scratch, "rank-%d.out" % rank), os.path.join(scratch, "rank-%d.err" % rank))
 
 
 def all_have_ended(scratch: str, tasks: int, patience_s: float = PATIENCE_S) -> bool:

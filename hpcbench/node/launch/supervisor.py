@@ -24,6 +24,7 @@ from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, feasibility, preload
 from .environment import for_worker
+from .rank_files import MAX_BYTES, output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
@@ -109,7 +110,7 @@ def _run_command(
             os.killpg(process.pid, number)
 
     stopper.ends(kill)
-    copies = command.output_of(rank, scratch)
+    copies = output_of(rank, scratch)
     errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # two pipes have no common order
     echoes = [
         _Echo(process.stdout, 1, (last_lines,), copies.standard),
@@ -220,7 +221,7 @@ class _Echo(threading.Thread):
         self._descriptor = descriptor
         self._last = last
         self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
-        self._room = command.MOST_BYTES
+        self._room = MAX_BYTES
         self._whole = True
         self._redactor = redaction.Redactor(os.environ)
         self.start()

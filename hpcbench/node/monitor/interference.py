@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 from ...core import record
 from ...core.samples import CLEAN, DISTURBED, TOO_MANY, UNMONITORED
-from .sources import gpu
+from .throttle_reasons import HEAT, POWER_BRAKE
 from .timeline import Timeline
 
 CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
@@ -255,7 +255,7 @@ def gpus(view: View) -> Iterator[Evidence]:
     """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
     for name in view.gpus:
         reasons = view.gauge(name + ".throttle_reasons")
-        held_back = _part([int(reason) & (gpu.HEAT | gpu.POWER_BRAKE) for reason in reasons])
+        held_back = _part([int(reason) & (HEAT | POWER_BRAKE) for reason in reasons])
         if held_back >= THROTTLED:
             yield Evidence((THROTTLING,), held_back, "heat or power slowed %s down" % name)
         others = view.gauge(name + ".foreign_processes")

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List
 
 from ...core import metrics
 from ...core.metrics import MetricError
-from ..launch import command
+from ..launch.rank_files import FOLDER, MAX_BYTES, output_of
 
 _NAMED = 5  # files, in a message
 
@@ -29,9 +29,9 @@ def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratc
         texts = _printed(ranks, scratch, with_errors=spec["regex"] is not None)
         return metrics.value_of(name, spec, texts, "the output")
     try:
-        text = _read(os.path.join(scratch, command.FOLDER, spec["file"]))
+        text = _read(os.path.join(scratch, FOLDER, spec["file"]))
     except OSError as error:
-        named = (name, spec["file"], error.strerror, _listed(os.path.join(scratch, command.FOLDER)))
+        named = (name, spec["file"], error.strerror, _listed(os.path.join(scratch, FOLDER)))
         raise MetricError("metric '%s': the file %s in $HPCBENCH_RUN: %s; %s" % named) from error
     return metrics.value_of(name, spec, [text], "the file %s" % spec["file"])
 
@@ -47,10 +47,10 @@ def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> It
     """What the tasks printed, by rank: the standard output, and after it the standard error where it is wanted."""
     for rank in ranks:
         if not rank["facts"]["output_complete"]:
-            told = (rank["rank"], command.MOST_BYTES // 2**20)
+            told = (rank["rank"], MAX_BYTES // 2**20)
             said = "rank %d printed more than %d MiB, or went on after its end" % told
             raise MetricError("%s: that is not searched; write metrics to a file in $HPCBENCH_RUN" % said)
-        output = command.output_of(rank["rank"], scratch)
+        output = output_of(rank["rank"], scratch)
         for path in output if with_errors else output[:1]:
             yield _read(path)
 
@@ -58,9 +58,9 @@ def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> It
 def _read(path: str) -> str:
     """A text, without the mark that some programs put before it. Raises OSError, and MetricError where it is huge."""
     with open(path, "rb") as file:
-        content = file.read(command.MOST_BYTES + 1)
-    if len(content) > command.MOST_BYTES:
-        raise MetricError("%s is larger than %d MiB" % (os.path.basename(path), command.MOST_BYTES // 2**20))
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise MetricError("%s is larger than %d MiB" % (os.path.basename(path), MAX_BYTES // 2**20))
     return content.decode("utf-8-sig", "replace")
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Workload
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import (
     Measure,
+    best_first,
     case_names,
     colour,
     dashes,
@@ -31,8 +30,12 @@ from hpcbench.report.charts.components import (
     x_of_axis,
 )
 from hpcbench.report.charts.encoding import MAX_NAMES, MAX_POINTS, Encoding
-from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
+
+if TYPE_CHECKING:
+    from hpcbench.analysis.cases.quantities import Quantity
+    from hpcbench.analysis.results import Workload
+    from hpcbench.report.charts.theme import PlotSize
 
 _IN_A_ROW = 36  # characters of names below a chart
 _DARK = 0.46  # of cividis: where its relative luminance is 0.18, black and white are as far away (WCAG 2.1)
@@ -54,12 +57,6 @@ def draw(work: Workload, encoding: Encoding, place: PlotSize) -> Any:
     if encoding.facet:
         return faceted(chart, place, encoding.facet, frame["facet"])
     return sized(chart, place, None if encoding.x else max(60, _row(place) * len(frame)))
-
-
-def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
-    """Return the cases with a value of the quantity, best first."""
-    known = cases[cases[quantity.column].notna()]
-    return known.sort_values(quantity.column, ascending=not quantity.more_is_better, kind="stable")
 
 
 def most(encoding: Encoding) -> int:

@@ -15,8 +15,7 @@ from hpcbench.analysis.cases.labels import cell, label
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.theme import PlotSize
-from hpcbench.report.text.ranking import header_of
-from hpcbench.report.text.units import apart
+from hpcbench.report.text.units import apart, header_of
 from hpcbench.util.text import printable
 
 MAX_TICKS = 12
@@ -106,6 +105,12 @@ def slug(words: str) -> str:
 def measured(quantity: Quantity, frame: pd.DataFrame) -> Measure:
     """Return the axis of a quantity of the cases in `frame`."""
     return measure(quantity.title, quantity.unit, frame[quantity.column])
+
+
+def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
+    """Return the cases with a value of the quantity, best first."""
+    known = cases[cases[quantity.column].notna()]
+    return known.sort_values(quantity.column, ascending=not quantity.more_is_better, kind="stable")
 
 
 def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:

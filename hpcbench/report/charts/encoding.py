@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.quantities import Quantity, short_column
-from hpcbench.analysis.results import Workload
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.charts.components import is_numeric
+
+if TYPE_CHECKING:
+    from hpcbench.analysis.results import Workload
 
 MAX_COLOURS = 7
 MAX_FACETS = 12

@@ -15,6 +15,7 @@ from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.scaling import STRONG, WEAK, Scaling, scaling
+from hpcbench.analysis.studies.threads import contexts_of
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
 from hpcbench.report.charts import cases, distribution, parallel, theme
@@ -35,7 +36,7 @@ def figures_of(results: Results) -> list[Figure]:
     """Return the figures in the order of the report."""
     return [
         *_of_works(results),
-        *figures_of_threads(results.thread_contexts),
+        *figures_of_threads(contexts_of(results)),
         *_of_scaling(results),
         *_of_latency(results),
     ]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell, label
-from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Workload
 from hpcbench.report.charts import theme
-from hpcbench.report.charts.cases import best_first
-from hpcbench.report.charts.components import gradient, is_numeric, measured, shortened, sized, title_of
-from hpcbench.report.charts.theme import PlotSize
+from hpcbench.report.charts.components import best_first, gradient, is_numeric, measured, shortened, sized, title_of
 from hpcbench.report.text.numbers import formatter
+
+if TYPE_CHECKING:
+    from hpcbench.analysis.cases.quantities import Quantity
+    from hpcbench.analysis.results import Workload
+    from hpcbench.report.charts.theme import PlotSize
 
 MAX_AXES = 8
 MAX_CASES = 300

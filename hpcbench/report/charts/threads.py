@@ -29,7 +29,7 @@ from hpcbench.report.charts.descriptions import capital
 from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.terminal.threads import NAMES
 from hpcbench.report.text.numbers import duration
-from hpcbench.report.text.ranking import header_of
+from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
 MAX_DRAWN = 40  # contexts that have room below each other

@@ -17,7 +17,7 @@ from hpcbench.report.charts.components import Measure, case_names, measure, name
 from hpcbench.report.charts.encoding import MAX_POINTS
 from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
-from hpcbench.report.text.ranking import header_of
+from hpcbench.report.text.units import header_of
 
 MILLION = 1e6
 STANDINGS = {FRONT: "on the front", MAYBE: "off it only within noise", "dominated": "dominated"}

@@ -14,7 +14,8 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.aggregate import Aggregate, Level, aggregates
 from hpcbench.report.html import page_model
 from hpcbench.report.text.numbers import formatter
-from hpcbench.report.text.ranking import header_of, heading
+from hpcbench.report.text.ranking import heading
+from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
 MAX_ROWS = 5000  # of the table

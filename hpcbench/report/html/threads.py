@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hpcbench.analysis.results import Results
+from hpcbench.analysis.studies.guideline_transfer import guideline_test
+from hpcbench.analysis.studies.threads import contexts_of
 from hpcbench.report.html import page_model
 from hpcbench.report.terminal.threads import columns_of, sentences
 from hpcbench.util.text import plural
@@ -12,10 +14,10 @@ MAX_CONTEXTS = 200
 
 def threads_of(results: Results) -> page_model.Aggregates | None:
     """Return a table with a row per context; None without several thread modes."""
-    contexts = results.thread_contexts
+    contexts = contexts_of(results)
     if not contexts:
         return None
-    columns = columns_of(contexts[:MAX_CONTEXTS], results.guideline_test)
+    columns = columns_of(contexts[:MAX_CONTEXTS], guideline_test(results))
     headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
     rows = zip(*(column.cells for column in columns), strict=True)
     left = len(contexts) - MAX_CONTEXTS

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell, label, telling_apart
-from hpcbench.config.parameters import TAG
+from hpcbench.collect.table import identifying_columns
+from hpcbench.config.names import TAG
 from hpcbench.errors import UserError, nearest
-from hpcbench.report.load.records import candidates
 
 MAX_NAMED = 5
 _PART = re.compile(r",(?=\w[\w.]*=)")  # a comma that a key follows: a value may hold others
@@ -29,7 +29,7 @@ def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
 
 def any_of(cases: pd.DataFrame) -> str:
     """Return a hint that lists these cases, or the first of them, in words that identify them."""
-    shown = telling_apart(cases, candidates(cases))
+    shown = telling_apart(cases, identifying_columns(cases))
     several_sweeps = cases["sweep"].nunique() > 1
     named = []
     for _, case in cases.head(MAX_NAMED).iterrows():

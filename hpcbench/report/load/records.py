@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pandas as pd
 from rich.markup import escape
 
 from hpcbench.collect.resource_usage import Charges
-from hpcbench.collect.table import PARAMETERS
-from hpcbench.config.parameters import TAG
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
@@ -79,8 +76,3 @@ def _slurm_energies(progress: Progress) -> Energies:
 
 def _place(run: RunProgress) -> Element:
     return run.slurm_id or "", run.index or 0
-
-
-def candidates(table: pd.DataFrame) -> list[str]:
-    """Return the columns that may identify the cases of a sweep."""
-    return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]

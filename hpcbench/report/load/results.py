@@ -14,12 +14,11 @@ from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.collect.table import metric_columns, repetition_table
+from hpcbench.collect.table import identifying_columns, metric_columns, repetition_table
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
 from hpcbench.report.load.metrics import named, quantities_of
-from hpcbench.report.load.records import candidates
 
 
 def results_of(
@@ -40,7 +39,7 @@ def results_of(
     quantity = _ranking(metric, metrics, cases)
     cases = ranked(cases, quantity, metrics.values())
     means = tuple(found.name for found in columns.values() if found.averages_rates)
-    shown = telling_apart(cases, ["sweep", *candidates(cases)])
+    shown = telling_apart(cases, ["sweep", *identifying_columns(cases)])
     return Results(repetitions, cases, quantity, shown, replicates, base is not None, metrics, means, searches)
 
 

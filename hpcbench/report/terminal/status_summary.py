@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpcbench.core import status
-from hpcbench.core.record import Record
-from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
 from hpcbench.status.progress import PLANNED, Progress, RunProgress
 from hpcbench.store.records import has_log, is_disturbed
-from hpcbench.store.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hpcbench.core.record import Record
+    from hpcbench.core.run_spec import PlannedRun
+    from hpcbench.store.sweep import Sweep
 
 
 @dataclass

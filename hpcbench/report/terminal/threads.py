@@ -12,7 +12,7 @@ from rich.text import Text
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
-from hpcbench.analysis.studies.guideline_transfer import Transfer
+from hpcbench.analysis.studies.guideline_transfer import Transfer, guideline_test
 from hpcbench.analysis.studies.guidelines import TOLERANCE
 from hpcbench.analysis.studies.threads import (
     GAINS,
@@ -20,6 +20,7 @@ from hpcbench.analysis.studies.threads import (
     Overall,
     ThreadContext,
     ThreadMode,
+    contexts_of,
     kept_as_unset,
     overall,
     schedules_kept,
@@ -27,8 +28,9 @@ from hpcbench.analysis.studies.threads import (
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
 from hpcbench.report.text.numbers import between, duration, figure
 from hpcbench.report.text.omitted_rows import say_more
-from hpcbench.report.text.ranking import INTERVAL, header_of
+from hpcbench.report.text.ranking import INTERVAL
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
+from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
 NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
@@ -38,11 +40,11 @@ _OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
 
 def print_threads(results: Results, top: int, console: Console) -> None:
     """Print the comparison of thread modes; nothing without several modes."""
-    contexts = results.thread_contexts
+    contexts = contexts_of(results)
     if not contexts:
         return
     console.print(Text("threads by mode", style="italic"))
-    console.print(as_table(fitting(columns_of(contexts[:top], results.guideline_test), console.width)))
+    console.print(as_table(fitting(columns_of(contexts[:top], guideline_test(results)), console.width)))
     say_more(len(contexts) - top, console, "--html", "context")
     for sentence in (*gains(results), *sentences(results)):
         console.print(Text(sentence), soft_wrap=True)
@@ -51,7 +53,7 @@ def print_threads(results: Results, top: int, console: Console) -> None:
 def gains(results: Results) -> Iterator[str]:
     """Yield the gains between modes over all contexts; dynamic over none first."""
     for slower, faster in GAINS[::-1]:
-        gain = overall(results.thread_contexts, slower, faster)
+        gain = overall(contexts_of(results), slower, faster)
         if gain:
             said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {_in_words(gain)}"
             yield said + _of_one_setting(results) if (slower, faster) == (NONE, DYNAMIC) else said
@@ -66,7 +68,7 @@ def _in_words(gain: Overall) -> str:
 
 def _of_one_setting(results: Results) -> str:
     """Where what is compared is mostly the same."""
-    same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
+    same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
     said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
@@ -75,7 +77,7 @@ def _of_one_setting(results: Results) -> str:
 
 def sentences(results: Results) -> Iterator[str]:
     """Yield sentences on schedules kept, guidelines on other networks, and the basis of the numbers."""
-    contexts, test = results.thread_contexts, results.guideline_test
+    contexts, test = contexts_of(results), guideline_test(results)
     kept, others = schedules_kept(results.planned_repetitions)
     if kept or others:
         yield _of_schedules(kept, others)

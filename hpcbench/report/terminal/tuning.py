@@ -10,8 +10,8 @@ from typing import Any
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent
-from hpcbench.config.parameters import CHOICES, Parameters
-from hpcbench.core.frameworks import SETTINGS
+from hpcbench.config.parameters import Parameters
+from hpcbench.core.frameworks import CHOICES, SETTINGS
 from hpcbench.core.run_spec import SHELL
 from hpcbench.report.text.numbers import between, formatter, value_in_words
 from hpcbench.tuning.paired_comparison import NEGLIGIBLE

@@ -8,7 +8,7 @@ from hpcbench.analysis.stats.factor_levels import text
 from hpcbench.analysis.stats.paired_effects import Contrast, Effect
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
 from hpcbench.analysis.studies.importance import Importance, Share
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 
 _WORTH_TELLING = 0.01  # of the variation
 _MAX_LEFT_OUT = 5

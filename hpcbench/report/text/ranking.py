@@ -7,20 +7,21 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.labels import cell, plain
-from hpcbench.analysis.cases.latency import INFERENCE, PERCENTILES, short_name
+from hpcbench.analysis.cases.labels import cell
+from hpcbench.analysis.cases.latency import INFERENCE
 from hpcbench.analysis.cases.quantities import OF_TIME, TIME, Quantity
 from hpcbench.analysis.results import Workload
+from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import DISTURBED
 from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
 from hpcbench.report.text.text_columns import NEVER, Column
+from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 
 TAIL = "time_p99_s"  # of inference, beside the median
 INTERVAL = "95 % interval"
-_MEMORY = ("peak_memory_bytes", "peak_device_bytes")
 # Which column gives way first, where there is no room for all: the one with the highest number.
 _TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
 
@@ -103,18 +104,12 @@ def _disturbed(count: int, interference: str) -> str:
     return f"{count} {'used' if interference == DISTURBED else 'left out'}" if count else ""
 
 
-def header_of(column: str) -> str:
-    """Return the heading of a column."""
-    header = plain(column).replace("_", " ")
-    return header.removesuffix(" bytes") if column in _MEMORY else header
-
-
 def _is_text(values: pd.Series[Any]) -> bool:
     return pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values)
 
 
 def _writer(column: str) -> Callable[[Any], str]:
-    return memory if column in _MEMORY else cell
+    return memory if column in MEMORY_COLUMNS else cell
 
 
 def _cells(values: pd.Series[Any], written: Callable[[Any], str]) -> tuple[str, ...]:

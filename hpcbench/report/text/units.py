@@ -1,11 +1,12 @@
-"""Units at the end of column names."""
+"""Headings of columns, and units at the end of their names."""
 
 from __future__ import annotations
 
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.config.metrics import PREFIX
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 
+MEMORY_COLUMNS = ("peak_memory_bytes", "peak_device_bytes")
 _ENDINGS = {
     "_items_per_s": "items/s",
     "_flops_per_s": "FLOP/s",
@@ -26,3 +27,9 @@ def apart(column: str) -> tuple[str, str]:
     if not ending or column.startswith((TAG, PREFIX)):
         return plain(column).replace("_", " "), ""
     return column.removesuffix(ending).replace("_", " "), _ENDINGS[ending]
+
+
+def header_of(column: str) -> str:
+    """Return the heading of a column."""
+    header = plain(column).replace("_", " ")
+    return header.removesuffix(" bytes") if column in MEMORY_COLUMNS else header

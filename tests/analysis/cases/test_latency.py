@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.case_table import case_table
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, PERCENTILES, STEPS, TASKS, with_latency
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS, with_latency
+from hpcbench.analysis.stats.quantiles import PERCENTILES
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]

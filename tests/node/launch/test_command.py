@@ -15,7 +15,7 @@ import pytest
 
 from hpcbench.config.metrics import Metric
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node.launch import command as node_command
+from hpcbench.node.launch.rank_files import MAX_BYTES
 from tests.node.conftest import RECORD
 
 SWEEP = {"name": "sweep-1", "site": {"name": "here"}, "hpcbench_version": "0.1.0", "git": None}
@@ -206,14 +206,14 @@ def test_json_and_csv_are_not_read_from_standard_error(run: Run) -> None:
 
 
 def test_more_output_than_is_searched_fails_instead_of_giving_a_wrong_number(run: Run) -> None:
-    size = node_command.MOST_BYTES // 2**20
+    size = MAX_BYTES // 2**20
     made = run(f"echo rate: 1; head -c {size + 1}M /dev/zero | tr '\\0' x; echo; echo rate: 2", metrics=RATE)
     assert made["status"] == "failed"
     assert f"rank 0 printed more than {size} MiB" in made["error"]["message"]
 
 
 def test_output_that_nobody_searches_may_be_of_any_length(run: Run) -> None:
-    size = node_command.MOST_BYTES // 2**20
+    size = MAX_BYTES // 2**20
     made = run(f"head -c {size + 1}M /dev/zero", metrics={"x": {"regex": "(.)", "file": "x"}}, tasks_per_node=1)
     assert "No such file" in made["error"]["message"]
 

@@ -7,7 +7,6 @@ import pytest
 
 from hpcbench.node.monitor import interference
 from hpcbench.node.monitor.interference import Evidence, Window, judge
-from hpcbench.node.monitor.sources import gpu
 from hpcbench.node.monitor.timeline import Series
 from tests.node.monitor.synthetic_timelines import QUIET, evidence, watched, windows
 
@@ -235,13 +234,13 @@ def test_what_reaches_the_disk_once_nobody_tells_of_its_own_writes_any_more_is_n
     [
         (0, False),
         (0x1, False),
-        (gpu.POWER_CAP, False),
+        (POWER_CAP, False),
         (0x2, False),
-        (gpu.SOFTWARE_THERMAL, True),
-        (gpu.HARDWARE_THERMAL, True),
-        (gpu.HARDWARE_SLOWDOWN, True),
-        (gpu.POWER_BRAKE, True),
-        (gpu.POWER_CAP | gpu.HARDWARE_THERMAL, True),
+        (SOFTWARE_THERMAL, True),
+        (HARDWARE_THERMAL, True),
+        (HARDWARE_SLOWDOWN, True),
+        (POWER_BRAKE, True),
+        (POWER_CAP | HARDWARE_THERMAL, True),
     ],
 )
 def test_a_made_up_gpu_that_is_held_back_by_heat_is_disturbed_and_by_its_power_limit_not(
@@ -253,13 +252,13 @@ def test_a_made_up_gpu_that_is_held_back_by_heat_is_disturbed_and_by_its_power_l
 
 
 def test_the_size_is_the_part_of_the_readings_in_which_a_made_up_gpu_was_held_back() -> None:
-    timeline = watched(gpu0__throttle_reasons=lambda time: gpu.HARDWARE_THERMAL if time < 102.25 else 0)
+    timeline = watched(gpu0__throttle_reasons=lambda time: HARDWARE_THERMAL if time < 102.25 else 0)
     (found,) = evidence(timeline, on_gpus=True)
     assert found.size == pytest.approx(0.5, abs=0.05)
 
 
 def test_one_reading_of_many_in_which_a_made_up_gpu_was_held_back_is_little() -> None:
-    hot = watched(gpu0__throttle_reasons=lambda time: gpu.HARDWARE_THERMAL if 102.25 < time < 102.35 else 0)
+    hot = watched(gpu0__throttle_reasons=lambda time: HARDWARE_THERMAL if 102.25 < time < 102.35 else 0)
     assert evidence(hot, Window(101.0, 109.0, 1.0), on_gpus=True) == []
 
 
@@ -270,7 +269,7 @@ def test_other_processes_on_a_made_up_gpu_are_told_and_do_not_convict() -> None:
 
 
 def test_a_made_up_gpu_says_nothing_of_a_repetition_on_cpus() -> None:
-    assert evidence(watched(gpu0__throttle_reasons=gpu.HARDWARE_THERMAL, gpu0__foreign_processes=2)) == []
+    assert evidence(watched(gpu0__throttle_reasons=HARDWARE_THERMAL, gpu0__foreign_processes=2)) == []
 
 
 # What nobody could notice.

@@ -13,7 +13,7 @@ from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantit
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.scaling import Scaling, series_of
 from hpcbench.analysis.studies.scaling import scaling as scaling_of
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
 from hpcbench.report.charts.components import LONGEST, in_order, measure, names, shortened, with_limits

@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.analysis.cases.quantities import MEMORY, QUANTITIES, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.results import Workload
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.errors import UserError
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import is_geometric, is_numeric

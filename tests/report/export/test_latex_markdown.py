@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from hpcbench.analysis.cases.quantities import LATENCIES
-from hpcbench.config.parameters import TAG
+from hpcbench.config.names import TAG
 from hpcbench.report.export.latex_markdown import _in_latex, _in_markdown, latex, markdown
 from hpcbench.report.terminal.results import print_report
 from hpcbench.report.text.ranking import columns_of

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.latency import PERCENTILES
 from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES
 from hpcbench.analysis.results import Results
+from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.report.terminal.results import print_report
 from hpcbench.report.text.numbers import duration
 from hpcbench.report.text.text_columns import Column, as_table

@@ -13,6 +13,8 @@ from rich.console import Console
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.analysis.studies.guideline_transfer import guideline_test
+from hpcbench.analysis.studies.threads import contexts_of
 from hpcbench.core.frameworks import DYNAMIC
 from hpcbench.report.charts import threads as charts
 from hpcbench.report.charts.figures import chosen
@@ -36,7 +38,7 @@ def printed(found: Results, width: int = 300, top: int = 40) -> str:
 
 def cells_of(found: Results) -> dict[str, tuple[str, ...]]:
     """By header; of the intervals, the last."""
-    return {column.header: column.cells for column in columns_of(found.thread_contexts, found.guideline_test)}
+    return {column.header: column.cells for column in columns_of(contexts_of(found), guideline_test(found))}
 
 
 def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(study: Results) -> None:
@@ -46,7 +48,7 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
     assert cells["its threads"] == ("4 intra",) * 6 + ("2 intra",) * 3
     assert set(cells["dynamic beats"]) == {"100 %"}
     assert cells["guideline beats, of none and fixed"][:6] == ("-",) * 6, "the other two networks agree on no rule"
-    gain = study.thread_contexts[0].gains["none", DYNAMIC].estimate
+    gain = contexts_of(study)[0].gains["none", DYNAMIC].estimate
     assert cells["dynamic over none"][0] == f"{gain:.2f}x"
     assert not any("J a step" in header for header in cells)
 
@@ -72,13 +74,14 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
 def test_contexts_in_which_noise_hides_what_the_guideline_costs_are_counted(
     study: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    test = study.guideline_test
+    test = guideline_test(study)
     assert test is not None
     hidden, clear, cost = (
         test.followed[0]._replace(slower=slower, is_within=is_within)
         for slower, is_within in ((1.05, True), (1.01, True), (1.05, False))
     )
-    monkeypatch.setitem(vars(study), "guideline_test", test._replace(followed=(hidden, clear, cost)))
+    changed = test._replace(followed=(hidden, clear, cost))
+    monkeypatch.setattr("hpcbench.report.terminal.threads.guideline_test", lambda results: changed)
     guideline, *_ = sentences(study)
     assert "of the best of these in 2 contexts (" in guideline
     assert "), in 1 of them as far as noise lets one tell. For 2 networks" in guideline
@@ -170,11 +173,11 @@ def test_nothing_is_shown_where_there_are_no_two_ways(name: str) -> None:
     found = shape(name)
     assert printed(found) == ""
     assert threads_of(found) is None
-    assert charts.figures_of_threads(found.thread_contexts) == []
+    assert charts.figures_of_threads(contexts_of(found)) == []
 
 
 def test_ways_of_different_cpus_are_not_held_against_each_other() -> None:
-    assert results(case(0.1), threads(2)).thread_contexts == []
+    assert contexts_of(results(case(0.1), threads(2))) == []
 
 
 def test_the_page_has_all_columns_and_says_how_many_contexts_it_leaves_out(
@@ -210,11 +213,11 @@ def test_hostile_names_of_networks_stay_text_and_keep_their_rows_apart() -> None
         for count, factor in ((None, 1.0), (2, 0.8))
     ]
     found = results(*cases, repetitions=2)
-    assert len(found.thread_contexts) == len(HOSTILE)
+    assert len(contexts_of(found)) == len(HOSTILE)
     text = printed(found)
     assert "\x1b[31m" not in text
     assert "<b>html</b>" in text
-    figure, _ = charts.figures_of_threads(found.thread_contexts)
+    figure, _ = charts.figures_of_threads(contexts_of(found))
     spec = figure.draw(AS_FILE).to_dict()
     (rows,) = spec["datasets"].values()
     assert len({row["name"] for row in rows}) == len(HOSTILE)

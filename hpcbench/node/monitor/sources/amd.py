@@ -6,11 +6,9 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
+from ..throttle_reasons import HARDWARE_SLOWDOWN, HARDWARE_THERMAL, POWER_CAP
 from .base import Absent, HostView, Values
 from .gpu import (
-    HARDWARE_SLOWDOWN,
-    HARDWARE_THERMAL,
-    POWER_CAP,
     VISIBLE,
     Gpu,
     GpuEnergy,

@@ -14,15 +14,6 @@ from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
 # Which GPUs a process may use: the first that is set. An NVIDIA node has but the last.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
-# Why the clock is lower than it could be, in bits: NVML's own (nvmlClocksEventReasons); another vendor's are put in
-# these terms. The others tell of nothing amiss: 0x1 of an idle GPU, 0x2 of a clock that somebody has set.
-POWER_CAP = 0x4
-HARDWARE_SLOWDOWN = 0x8
-SOFTWARE_THERMAL = 0x20
-HARDWARE_THERMAL = 0x40
-POWER_BRAKE = 0x80
-HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
-
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/linux/proc_ns.h
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, PERCENTILES, short_name
+from hpcbench.analysis.cases.latency import AVERAGED_OVER
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
+from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS

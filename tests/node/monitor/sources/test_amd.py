@@ -13,7 +13,7 @@ import pytest
 from hpcbench.node.monitor.power_sensors import SENSORS
 from hpcbench.node.monitor.sources.amd import Amd, AmdEnergy
 from hpcbench.node.monitor.sources.base import Absent
-from hpcbench.node.monitor.sources.gpu import HARDWARE_THERMAL, POWER_CAP
+from hpcbench.node.monitor.throttle_reasons import HARDWARE_THERMAL, POWER_CAP
 
 # Answers as amdsmi 7 gives them for an MI300X; the functions of 6.0 and what MI200 lacks are in the tests.
 MI300X: dict[str, Any] = {

@@ -11,8 +11,8 @@ import pytest
 
 from hpcbench.node.monitor.power_sensors import SENSORS
 from hpcbench.node.monitor.sources.base import Absent
-from hpcbench.node.monitor.sources.gpu import HARDWARE_THERMAL, POWER_CAP
 from hpcbench.node.monitor.sources.nvidia import Nvidia, NvidiaEnergy, NvidiaProcesses
+from hpcbench.node.monitor.throttle_reasons import HARDWARE_THERMAL, POWER_CAP
 
 NOT_SUPPORTED, GPU_IS_LOST = 3, 15
 

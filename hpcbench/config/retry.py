@@ -1,0 +1,23 @@
+"""The `retry` section of an experiment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from hpcbench.config.yaml_document import Model
+
+
+class Retry(Model):
+    """Which runs are repeated automatically."""
+
+    max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
+    on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
+        default=["node_failure", "preempted"], description="outcomes after which to run it again"
+    )
+
+    @property
+    def by_slurm(self) -> bool:
+        """Whether Slurm may requeue a job after a node failure or a preemption."""
+        return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))

@@ -1,0 +1,29 @@
+"""The framework of an environment, by its name."""
+
+from __future__ import annotations
+
+from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.errors import UserError, nearest
+
+HOROVOD = "horovod-"
+
+
+def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
+    """Return the framework and the strategy of an environment by its name: pytorch, horovod for `horovod-pytorch-x`.
+
+    The framework is the one with the longest name that begins the name of the environment, unless `framework` is given.
+    Raise UserError if there is no such framework.
+    """
+    strategy = "horovod" if name.startswith(HOROVOD) else "single"
+    if framework is not None:
+        if framework not in FRAMEWORKS:
+            hint = nearest(framework, FRAMEWORKS)
+            raise UserError(f"framework '{framework}' not found", where="--framework", hint=hint)
+        return framework, strategy
+    own = name.removeprefix(HOROVOD)
+    found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
+    if found is None:
+        known = ",".join(FRAMEWORKS)
+        what = f"'{name}' does not begin with the name of a framework"
+        raise UserError(what, hint=f"add --framework {{{known}}}")
+    return found, strategy

@@ -1,0 +1,10 @@
+"""Why the clock of a GPU is lower than it could be, in bits."""
+
+# The bits of NVML (nvmlClocksEventReasons), also for GPUs of other vendors. Its other bits are harmless: 0x1 is an idle
+# GPU, 0x2 a clock that somebody has set.
+POWER_CAP = 0x4
+HARDWARE_SLOWDOWN = 0x8
+SOFTWARE_THERMAL = 0x20
+HARDWARE_THERMAL = 0x40
+POWER_BRAKE = 0x80
+HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
