@@ -7,6 +7,13 @@ import pytest
 
 from hpcbench.node.monitor import interference
 from hpcbench.node.monitor.interference import Evidence, Window, judge
+from hpcbench.node.monitor.throttle_reasons import (
+    HARDWARE_SLOWDOWN,
+    HARDWARE_THERMAL,
+    POWER_BRAKE,
+    POWER_CAP,
+    SOFTWARE_THERMAL,
+)
 from hpcbench.node.monitor.timeline import Series
 from tests.node.monitor.synthetic_timelines import QUIET, evidence, watched, windows
 
