@@ -77,20 +77,20 @@ def _unwatched(record: Record) -> list[str]:
 
 
 def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
-    """All parts of a kind on a node, told by one source: what another tells is the same energy once more.
+    """All parts of a kind on a node, as one source estimates them: another source would report the same energy again.
 
-    It is the first source that knows all of them, else the first of all.
+    Return those of the first source that knows all parts, otherwise those of the first source.
     """
     by_source: dict[str | None, list[Energy]] = {}
     for part in node.energy:
         if part.kind == kind:
             by_source.setdefault(part.source, []).append(part)
-    told = list(by_source.values())
+    estimates = list(by_source.values())
     if kind == "gpu":
         given = _gpus_given(record, node.host)
-        told = [_given(parts, given) for parts in told]
-    complete = [parts for parts in told if all(part.joules is not None for part in parts)]
-    return next(iter(complete or told), [])
+        estimates = [_given(parts, given) for parts in estimates]
+    complete = [parts for parts in estimates if all(part.joules is not None for part in parts)]
+    return next(iter(complete or estimates), [])
 
 
 def _gpus_given(record: Record, host: str) -> int:

@@ -65,8 +65,8 @@ def heads(workspace: Workspace) -> Heads:
             if any(folder.rglob("*.jsonl")):
                 left_out[paths.name] = _NO_RECORDS
             continue
-        told = [str(record.get(name)) for name in ("experiment", "site", "started_at")]
-        found.append(Head(paths, *told))
+        fields = [str(record.get(name)) for name in ("experiment", "site", "started_at")]
+        found.append(Head(paths, *fields))
     return Heads(sorted(found, key=lambda head: (head.started_at, head.paths.name)), left_out)
 
 

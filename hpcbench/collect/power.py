@@ -94,7 +94,7 @@ def _may_be_of(run: str, record: Record) -> bool:
     parts = run.split("-")
     known = [str(record.element), record.slurm.get("job_id"), None, record.attempt]
     return len(parts) == len(known) and all(
-        told is None or str(told) == part for told, part in zip(known, parts, strict=True)
+        value is None or str(value) == part for value, part in zip(known, parts, strict=True)
     )
 
 

@@ -65,7 +65,7 @@ def _check(variables: dict[str, str]) -> dict[str, str]:
         size = len(name) + len(value.encode())
         total += size
         if size > _MOST_EACH or total > _MOST_BYTES:
-            raise ValueError(f"{name} is larger than what a program can be started with")
+            raise ValueError(f"{name} is larger than the kernel's limit for one variable")
     return variables
 
 

@@ -192,7 +192,7 @@ class _Builder:
                 raise self._error(
                     key_node,
                     (*path, key),
-                    f"the key '{key}' stands twice",
+                    f"duplicate key '{key}'",
                     f"it is first on line {seen[key]}",
                 )
             seen[key] = line
@@ -201,7 +201,9 @@ class _Builder:
 
     def _check_writable(self, node: yaml.ScalarNode, path: KeyPath) -> None:
         if found := _UNWRITABLE.search(node.value):
-            raise self._error(node, path, f"the text contains {found.group()!r}, which no file or command can carry")
+            raise self._error(
+                node, path, f"the text contains {found.group()!r}, which cannot be used in files or commands"
+            )
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         self._check_writable(node, path)

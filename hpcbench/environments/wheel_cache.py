@@ -93,7 +93,7 @@ def check_needs(step: Step, include: Path) -> None:
     if missing:
         minor = include.name.removeprefix("python")
         raise UserError(
-            f"compiling {' '.join(step.install)} needs {', '.join(missing)}, which is not here",
+            f"compiling {' '.join(step.install)} needs {', '.join(missing)}, not found on this machine",
             hint=f"install it (Debian, Ubuntu: apt-get install g++ make python{minor}-dev), "
             "or load a module that has it; CXX names another C++ compiler",
         )

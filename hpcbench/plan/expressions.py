@@ -29,7 +29,7 @@ MAX_BITS = 63
 def _round(number: float, digits: int = 0) -> int | float:
     """Python's round, which would compute 10 ** digits however many there are."""
     if abs(digits) > 15:
-        raise ValueError("a number has at most 15 digits to round to")
+        raise ValueError("numbers can be rounded to at most 15 digits")
     return round(number, digits) if digits else round(number)
 
 
@@ -102,7 +102,7 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
     """The function of the parameters that `text` stands for, and the names that it needs."""
     syntax = _SANDBOX.parse(text.strip())
     if not all(isinstance(part, nodes.Output) for part in syntax.body):
-        raise jinja2.TemplateSyntaxError("only expressions are allowed, no statements", 1)
+        raise jinja2.TemplateSyntaxError("only expressions are allowed, not statements", 1)
     names = frozenset(meta.find_undeclared_variables(syntax) - set(_SANDBOX.globals))
     parts = [node for part in syntax.body for node in part.nodes]  # type: ignore[attr-defined]
     if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):
@@ -177,13 +177,13 @@ class Resolver:
 
     def _evaluate(self, text: str, where: str) -> Any:
         if len(text) > MAX_SIZE:
-            raise ExpressionError(f"{_short(text)} is too long an expression", where)
+            raise ExpressionError(f"{_short(text)} is too long", where)
         try:
             function, names = _compiled(text)
         except jinja2.TemplateSyntaxError as error:
             raise ExpressionError(f"{_short(text)} is not an expression: {error.message}", where) from error
         except (RecursionError, MemoryError, SyntaxError) as error:
-            raise ExpressionError(f"{_short(text)} is too long an expression", where) from error
+            raise ExpressionError(f"{_short(text)} is too long", where) from error
         for name in sorted(names):
             if name not in self._given:
                 raise ExpressionError(f"'{name}' is not defined in {_short(text)}", where, nearest(name, self._given))
@@ -198,7 +198,7 @@ class Resolver:
                 result = function(values)
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
             unset = [name for name in sorted(names) if values[name] is None] if isinstance(error, TypeError) else []
-            hint = f"'{unset[0]}' is not set, and so is none: write ({unset[0]} or 1), say" if unset else ""
+            hint = f"'{unset[0]}' is unset, i.e. none: write e.g. ({unset[0]} or 1)" if unset else ""
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where, hint) from error
         return _bounded(result, text, where)
 

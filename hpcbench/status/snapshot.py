@@ -179,7 +179,7 @@ def _accounting(queued: Queue, gone: set[Element]) -> tuple[Accounting, list[str
     try:
         entries.update(queue.accounted(unanswered))
     except UserError as error:
-        warning = f"{error.what}; how jobs ended that left no record is not known yet"
+        warning = f"{error.what}; the outcome of jobs without a record is still unknown"
         return Accounting(entries, frozenset(unanswered)), [warning]
     return Accounting(entries, known_arrays=frozenset(array for array, _ in (*queued.entries, *entries))), []
 

@@ -52,10 +52,10 @@ class Context:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
             return next(iter(lines)) if len(lines) == 1 else "commands"
         words = [str(getattr(parameters, name)) for name in _TITLE[:-1] if name not in self.names]
-        told = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
+        parts = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
         if "batch_size" not in self.names:
-            told.insert(1, f"batch size {parameters.batch_size}")
-        return ", ".join(told)
+            parts.insert(1, f"batch size {parameters.batch_size}")
+        return ", ".join(parts)
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -128,8 +128,8 @@ def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
         raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
     depths = dict.fromkeys(case.parameters.section_depth for case in cases)
     if len(depths) > 1:
-        told = " and ".join(str(depth) for depth in depths)
-        what = f"threads by section are searched at one section_depth, and the cases ask for {told}"
+        listed = " and ".join(str(depth) for depth in depths)
+        what = f"threads by section are searched at one section_depth, and the cases ask for {listed}"
         raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
 
 

@@ -23,7 +23,12 @@ def told(kind: str, source: str | None, **joules: float | None) -> list[Energy]:
     """What one source tells of the domains of a kind; None is what it could not measure."""
     return [
         Energy(
-            kind, source, domain, number, number and number / 10, reason=None if number else "its counter stood still"
+            kind,
+            source,
+            domain,
+            number,
+            number and number / 10,
+            reason=None if number else "its counter did not change",
         )
         for domain, number in joules.items()
     ]
@@ -80,7 +85,7 @@ def test_where_a_part_was_not_measured_there_is_no_sum_but_the_reason(columns: C
         node(told("cpu", "rapl", cpu0=100.0, cpu1=None), [Energy("memory", None, "memory", reason="no RAPL")])
     )
     assert (found["energy_cpu_j"], found["energy_memory_j"]) == (None, None)
-    assert found["energy_reason"] == "cpu1: its counter stood still; memory: no RAPL"
+    assert found["energy_reason"] == "cpu1: its counter did not change; memory: no RAPL"
 
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=4), st.lists(st.floats(0.1, 1e6), max_size=4))

@@ -83,7 +83,7 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
-    tagged = [(*name, *told) for name, told in zip(names, _tags(works), strict=True)]
+    tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works), strict=True)]
     if len(set(names)) < len(names) == len(set(tagged)):
         names = tagged
     for column, unit in _COUNTS.items():

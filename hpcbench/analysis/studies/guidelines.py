@@ -87,10 +87,10 @@ class Guideline(NamedTuple):
         """Return `intra_op_threads = physical cores: within 2 % of the best in 47 of 50 contexts (94 % [84 %, 98 %]);
         ...`."""
         limits = f"{percent(self.share.estimate)} [{percent(self.share.low or 0)}, {percent(self.share.high or 1)}]"
-        said = f"{self.words}: within {100 * self.tolerance:g} % of the best"
-        said += f" in {self.within:,} of {self.support:,} contexts ({limits})"
+        text = f"{self.words}: within {100 * self.tolerance:g} % of the best"
+        text += f" in {self.within:,} of {self.support:,} contexts ({limits})"
         noise = [f"in {self.unclear:,} of them as far as noise lets one tell"] if self.unclear else []
-        return "; ".join([said, *noise, *map(_at_worst, self.counter_examples[:1])])
+        return "; ".join([text, *noise, *map(_at_worst, self.counter_examples[:1])])
 
 
 def mine(
@@ -115,11 +115,15 @@ def mine(
         if found.support >= fewest and (found.share.low or 0) > BAR and not _is_implied(rule, found, good):
             good.append(Guideline(rule, tolerance, *found))
     good.sort(key=lambda each: (-(each.share.low or 0), len(each.conditions), -each.support))
-    told: list[Guideline] = []
+    reported: list[Guideline] = []
     for each in good:
-        if each.unclear <= most_unclear * each.support and not _is_surpassed(settings, each, told) and len(told) < most:
-            told.append(each)
-    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in told]
+        if (
+            each.unclear <= most_unclear * each.support
+            and not _is_surpassed(settings, each, reported)
+            and len(reported) < most
+        ):
+            reported.append(each)
+    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in reported]
 
 
 def _candidates(

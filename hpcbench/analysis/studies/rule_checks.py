@@ -171,7 +171,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
-    causes = {cause: told for cause, told in causes.items() if cause in counts}
+    causes = {cause: reason for cause, reason in causes.items() if cause in counts}
     lacking = ", ".join(f"{counts[cause]:,} {words}" for cause, (words, _) in causes.items())
     remedy = "; ".join(remedy for _, remedy in causes.values())
     return RuleViolation(8, f"{short_name(column)} is not known for {_share(unknown, cases)} ({lacking})", remedy)
@@ -261,5 +261,5 @@ def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = 
 
 def _described(factor: tuple[str, list[str]]) -> str:
     name, values = factor
-    told = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
-    return f"{name} ({', '.join(values) if told else f'{len(values)} values'})"
+    listed = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
+    return f"{name} ({', '.join(values) if listed else f'{len(values)} values'})"

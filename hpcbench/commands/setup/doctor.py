@@ -46,7 +46,7 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
 """
 
 
-@click.command("doctor", epilog=EPILOG, short_help="Check Slurm, environments and machines for problems.")
+@click.command("doctor", epilog=EPILOG)
 @click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
 @click.option("--on-node", is_flag=True, help="Check a node of each partition with a small job.")
 @click.option(

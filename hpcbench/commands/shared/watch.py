@@ -67,7 +67,7 @@ def wait_for_search(sweep: Sweep) -> None:
 def _watch(sweep: Sweep, display: Display) -> Progress:
     began_s = changed_s = time.monotonic()
     counts: dict[str, int] = {}
-    told = ""
+    shown = ""
     warned: set[str] = set()
     idle = False
     while True:
@@ -77,12 +77,12 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
         if progress.counts() != counts:
             counts, changed_s = progress.counts(), now_s
         for warning in set(progress.warnings) - warned:
-            display.say(f"warning: {warning}")
+            display.report(f"warning: {warning}")
             warned.add(warning)
         search = _state(sweep)
-        if search.goes_on and search.words != told:
-            told = search.words
-            display.say(told)
+        if search.goes_on and search.words != shown:
+            shown = search.words
+            display.report(shown)
         pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
         display.show(progress, datetime.datetime.now().astimezone(), pause)
         if all(run.ended for run in progress.runs) and has_ended(sweep):
@@ -127,12 +127,12 @@ def _reconciled(sweep: Sweep, display: Display) -> Progress:
             progress = reconcile(sweep)
         except NoAnswerError as error:
             if not silent:
-                display.say(f"{error.what}; asking again every {LONGEST_S:.0f} s")
+                display.report(f"{error.what}; trying again every {LONGEST_S:.0f} s")
             silent = True
             time.sleep(LONGEST_S)
             continue
         if silent:
-            display.say("Slurm answers again")
+            display.report("Slurm answers again")
         return progress
 
 
@@ -140,7 +140,7 @@ def _left(progress: Progress) -> str:
     """What did not complete, and the command that goes on."""
     name = progress.sweep.paths.name
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
-    why = f"nothing is under way, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
+    why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
     to_do = len(progress.to_do())
     if to_do:
         return f"{name}: {why}; to run {plural(to_do, 'repetition')}: hpcbench resume {name}"

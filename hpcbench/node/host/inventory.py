@@ -76,8 +76,8 @@ def _distribution(system: System) -> Any:
 
 def _gpus(system: System) -> Dict[str, Any]:
     """Return driver and models from the kernel, otherwise from CUDA or ROCm: nvidia-smi would wake each GPU."""
-    told = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
-    models = [gpu.get("Model") for gpu in told] or [gpus.name(index) for index in range(gpus.count())]
+    information = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
+    models = [gpu.get("Model") for gpu in information] or [gpus.name(index) for index in range(gpus.count())]
     versions = [*system.lines(_NVIDIA + "version")[:1], *system.lines(_AMD)[:1]]
     return {"driver": versions[0] if versions else None, "models": models}
 

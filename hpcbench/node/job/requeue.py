@@ -14,8 +14,8 @@ from ..results import record_writer
 from ..results.outcome import Outcome, lines_of, of_ranks_alone
 
 _PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # in the log, by slurmstepd
-ANEW = "hpcbench: Slurm has started this job anew"
-_NODE_FAILED = "its node failed, or its job was started anew, before it had ended"
+ANEW = "hpcbench: Slurm has requeued this job"
+_NODE_FAILED = "its node failed, or its job was requeued, before it had ended"
 
 
 class Start(NamedTuple):
@@ -34,8 +34,8 @@ def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
         key = RecordKey(job, element, start.batch, attempt)
-        told = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
-        outcome = told or _outcome(start.log)
+        concluded = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
+        outcome = concluded or _outcome(start.log)
         record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
     print(ANEW, file=sys.stderr)
 
@@ -45,7 +45,7 @@ def _outcome(log: str) -> Outcome:
     lines = lines_of(log)
     lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
     if any(words in line for line in lines for words in _PREEMPTED):
-        status, message = PREEMPTED, "its job had to give way, and was started anew"
+        status, message = PREEMPTED, "its job was preempted and requeued"
     else:
         status, message = NODE_FAILURE, _NODE_FAILED
     return Outcome(status, {"type": status, "message": message, "last_lines": lines[-LAST_LINES:]})

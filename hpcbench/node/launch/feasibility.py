@@ -29,12 +29,12 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:
-        return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
+        return "the case requests %d nodes, but this is a single machine" % planned.parameters["nodes"]
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
-        told = "the case asks for %d CPUs, and may use %s of this machine" % (asked, counted(usable, "CPU"))
+        message = "the case requests %d CPUs, but may use %s of this machine" % (asked, counted(usable, "CPU"))
         each = usable // planned.tasks
-        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, each) if each else told
+        return "%s: request fewer (--set cpus_per_task=%d)" % (message, each) if each else message
     return None
 
 

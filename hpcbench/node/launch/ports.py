@@ -28,7 +28,7 @@ def claim(start: int) -> Tuple[socket.socket, int]:
             held.close()
             continue
         return held, partner + COUNT
-    raise OSError("no port is free from %d to %d" % (FIRST + COUNT, FIRST + 2 * COUNT - 1))
+    raise OSError("no free port from %d to %d" % (FIRST + COUNT, FIRST + 2 * COUNT - 1))
 
 
 def listen(port: int) -> socket.socket:

@@ -47,8 +47,8 @@ def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Op
     for library in _asked(parameters):
         if _path(library, environment) is None:
             folders = ", ".join(_folders(environment))
-            told = (" or ".join(library.names), folders, library.packages)
-            return "there is no %s for this machine in what ldconfig lists, nor in %s: install %s" % told
+            values = (" or ".join(library.names), folders, library.packages)
+            return "%s not found by ldconfig or in %s: install %s" % values
     return None
 
 
@@ -83,8 +83,8 @@ def _cache() -> "dict[str, List[str]]":
     paths: "dict[str, List[str]]" = {}
     program = next(filter(os.path.exists, _LDCONFIG), None)
     if program:
-        told = subprocess.run([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
-        for name, path in _CACHED.findall(told.decode("utf-8", "replace")):
+        output = subprocess.run([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+        for name, path in _CACHED.findall(output.decode("utf-8", "replace")):
             paths.setdefault(name, []).append(path)
     return paths
 

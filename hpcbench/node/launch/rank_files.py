@@ -7,9 +7,9 @@ PATIENCE_S = 5.0  # for the other ranks of a repetition, which may still be meas
 _POLL_S = 0.05
 
 
-def all_have_ended(scratch: str, tasks: int, patience_s: float = PATIENCE_S) -> bool:
+def all_have_ended(scratch: str, tasks: int, timeout_s: float = PATIENCE_S) -> bool:
     """Whether every rank of a repetition has left its file; waits a little for those that have not."""
-    give_up = time.monotonic() + patience_s
+    give_up = time.monotonic() + timeout_s
     while True:
         names = os.listdir(scratch) if os.path.isdir(scratch) else []
         if sum(name.startswith("rank-") and name.endswith(".json") for name in names) >= tasks:

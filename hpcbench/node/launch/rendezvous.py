@@ -114,7 +114,7 @@ class Group:
                     connection, _ = server.accept()
                 except socket.timeout:
                     missing = ", ".join(str(rank) for rank, line in enumerate(lines, 1) if line is None)
-                    raise OSError("rank %s did not come to rank 0 in time" % missing) from None
+                    raise OSError("rank %s did not connect to rank 0 in time" % missing) from None
                 rank = self._welcome(connection)
                 if rank:
                     reached = connection.getsockname()[0]
@@ -147,7 +147,7 @@ class Group:
                     self._lines = [_stream(connection)]
                     return str(connection.getsockname()[0])
             if time.monotonic() > deadline:
-                raise OSError("rank %d did not find rank 0 at %s in time" % (self.rank, self._ranks.address))
+                raise OSError("rank %d could not connect to rank 0 at %s in time" % (self.rank, self._ranks.address))
             time.sleep(RETRY_S)
 
     def _knock(self, port: int) -> Optional[socket.socket]:

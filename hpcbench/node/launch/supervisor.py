@@ -161,9 +161,9 @@ class _Stopper:
         self.signal: Optional[str] = None
         self._send: Optional[Callable[[int], Any]] = None
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._told)
+            signal.signal(number, self._on_signal)
         if limit_s is not None:
-            signal.signal(signal.SIGALRM, self._told)
+            signal.signal(signal.SIGALRM, self._on_signal)
             signal.setitimer(signal.ITIMER_REAL, max(limit_s, MOMENT_S))
 
     def ends(self, send: Callable[[int], Any]) -> None:
@@ -172,7 +172,7 @@ class _Stopper:
         if self.signal:
             self._stop()
 
-    def _told(self, number: int, frame: Any) -> None:
+    def _on_signal(self, number: int, frame: Any) -> None:
         if not self.signal:
             self.signal = TIME_LIMIT if number == signal.SIGALRM else signal.Signals(number).name
             self._stop()

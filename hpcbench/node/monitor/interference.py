@@ -39,8 +39,8 @@ TELLING = (
     ("quota.throttled_us", "a CPU quota"),
     ("cpu.thermal_events", "CPUs slowed down by heat"),
     ("pressure.memory_some_us", "processes that waited for memory"),
-    ("own.written_bytes", "whose the bytes to and from disks were"),
-    ("disk.written_bytes", "bytes to and from disks of the node"),
+    ("own.written_bytes", "which processes caused the disk traffic"),
+    ("disk.written_bytes", "disk traffic of the node"),
 )
 TELLING_OF_GPUS = (
     (".throttle_reasons", "GPUs slowed down by heat or power"),
@@ -243,7 +243,7 @@ def disk(view: View) -> Iterator[Evidence]:
     backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
     foreign = total - own - backlog
     if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:
-        yield Evidence((IO,), foreign / total, "of the bytes to and from disks were others'", convicts=False)
+        yield Evidence((IO,), foreign / total, "of the disk traffic came from other processes", convicts=False)
 
 
 def _bytes(view: View, whose: str) -> Optional[float]:

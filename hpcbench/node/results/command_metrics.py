@@ -47,9 +47,11 @@ def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> It
     """What the tasks printed, by rank: the standard output, and after it the standard error where it is wanted."""
     for rank in ranks:
         if not rank["facts"]["output_complete"]:
-            told = (rank["rank"], command.MOST_BYTES // 2**20)
-            said = "rank %d printed more than %d MiB, or went on after its end" % told
-            raise MetricError("%s: that is not searched; write metrics to a file in $HPCBENCH_RUN" % said)
+            values = (rank["rank"], command.MOST_BYTES // 2**20)
+            message = "rank %d printed more than %d MiB, or continued after its end" % values
+            raise MetricError(
+                "%s; hpcbench does not search this output: write metrics to a file in $HPCBENCH_RUN" % message
+            )
         output = command.output_of(rank["rank"], scratch)
         for path in output if with_errors else output[:1]:
             yield _read(path)

@@ -10,10 +10,10 @@ from ..monitor import energy, interference, timeline, window_summary
 from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
-NO_MONITOR = "no monitor has left a timeline on %s"
+NO_MONITOR = "no timeline of a monitor found on %s"
 CUT_OFF = "the monitor on %s ended before the measurement did"
-UNSEEN = "the monitor on %s saw the processes for too short a time, or too seldom"
-BROKEN = "what the monitor on %s saw cannot be judged: %s"
+UNSEEN = "the monitor on %s has too few readings of the processes"
+BROKEN = "the timeline of the monitor on %s cannot be evaluated: %s"
 
 
 class Monitored(NamedTuple):

@@ -86,8 +86,8 @@ def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[Not
     """Return why Slurm started nothing of a run, by what srun said; None if it started something, or the run is to
     blame."""
     lines = [] if ranks else lines_of(ending.log, ending.log_from)
-    told = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
-    return next(told, None)
+    reasons = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
+    return next(reasons, None)
 
 
 def conclude(
@@ -97,7 +97,7 @@ def conclude(
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
-        message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
+        message = "the node is not idle: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
         return _skipped(SKIPPED, message)
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
@@ -105,8 +105,8 @@ def conclude(
     try:
         return outcome._replace(metrics=command_metrics.measured(sweep["experiment"], ranks, scratch))
     except MetricError as error:
-        told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
-        return Outcome(FAILED, told)
+        failure = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        return Outcome(FAILED, failure)
 
 
 def _skipped(kind: str, message: str) -> Outcome:
@@ -168,15 +168,15 @@ def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
 
 def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
     facts = rank["facts"]
-    told = facts["error"] if facts and "error" in facts else {}
-    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **told}
+    reported = facts["error"] if facts and "error" in facts else {}
+    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **reported}
     error.setdefault("last_lines", rank["last_lines"])
-    killed = _lost_helper(error) if told else _killed(rank)
+    killed = _lost_helper(error) if reported else _killed(rank)
     if killed and (rank["oom_kills"] or oom_detection.by_slurm(lines_of(ending.log, ending.log_from))):
-        what = "a process of it" if told else "it"
+        what = "one of its processes" if reported else "it"
         error.update(type="killed", message="the kernel killed %s because memory ran out" % what)
         return Outcome(OUT_OF_MEMORY, error)
-    if told:
+    if reported:
         return Outcome(facts["status"], error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
     error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
@@ -188,10 +188,10 @@ def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
 def _lost_node(ending: Ending) -> Optional[Outcome]:
     """The job goes on where slurmd has died, or another node, though not for long: Slurm ends it, or starts it anew."""
     lines = lines_of(ending.log, ending.log_from)
-    said = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
-    if said is None:
+    match = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
+    if match is None:
         return None
-    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
+    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % match.group(match.lastindex or 0)}
     return Outcome(NODE_FAILURE, {**error, "last_lines": lines[-LAST_LINES:]})
 
 
@@ -211,10 +211,10 @@ _ENDED_BY_SLURM = (
 def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
     if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
-        said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
-        return _stopped_as(TIMEOUT, said)
+        message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        return _stopped_as(TIMEOUT, message)
     if ending.preempted:
-        return _stopped_as(PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
+        return _stopped_as(PREEMPTED, "preempted by another job after %.0f s" % ending.elapsed_s)
     lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
     for words, status in _ENDED_BY_SLURM:
         if any(words in line for line in lines):
@@ -226,7 +226,7 @@ def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
 
 def _out_of_job_time(ending: Ending) -> Outcome:
     spent = (ending.elapsed_s, ending.limit_s)
-    message = "the time of its job was over when it had run for %.0f of its %.0f s; `hpcbench resume` goes on" % spent
+    message = "the job reached its time limit after %.0f of %.0f s of this run; `hpcbench resume` continues" % spent
     return Outcome(CANCELLED, {"type": JOB_TIME, "message": message, "last_lines": []})
 
 
@@ -251,8 +251,8 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
 
 def _complaint(lines: List[str]) -> str:
     """The last line that is not Slurm telling that something has failed."""
-    told = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
-    return next((line for line in reversed(told) if line), "")
+    own_lines = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
+    return next((line for line in reversed(own_lines) if line), "")
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:

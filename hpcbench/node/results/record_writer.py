@@ -176,9 +176,11 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool)
     if completed and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
-        if slower > _UNEQUAL:  # by how much differs from repetition to repetition, and would be told of each
-            told = "the slowest rank takes over %.0f %% longer for a step than the fastest" % (100 * _UNEQUAL)
-            warnings.add("%s, and has had the machine to itself at last: the throughput is a bit too high" % told)
+        if slower > _UNEQUAL:  # the exact excess differs from run to run: each would have a warning of its own
+            message = "the step time of the slowest rank is over %.0f %% longer than that of the fastest" % (
+                100 * _UNEQUAL
+            )
+            warnings.add("%s, and ran alone at the end: the throughput is slightly too high" % message)
     return sorted(warnings)
 
 

@@ -41,9 +41,9 @@ def _groups(root: str) -> List[str]:
 
 
 def _quota(group: str) -> Optional[Quota]:
-    told = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
+    fields = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
     try:
-        quota_us, period_us = (int(number) for number in told)
+        quota_us, period_us = (int(number) for number in fields)
     except ValueError:  # `max 100000` is none
         return None
     return Quota(quota_us / period_us, group) if quota_us >= 0 and period_us > 0 else None  # -1 is none, too

@@ -51,13 +51,13 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     workloads = [work for work in results.workloads if work.cases[known].notna().any()]
     if not workloads:
         raise UserError(f"no case has a value of {known}", where="--plot y=", hint="see the columns of --csv")
-    if len(workloads) > 1 and _told_apart(workloads, encoding):
+    if len(workloads) > 1 and _distinguishable(workloads, encoding):
         cases = results.cases[results.cases[known].notna()]
         workloads = [Workload(f"{len(workloads)} workloads", "", cases, varying(cases, list(results.shown)))]
     return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(workloads, 1)]
 
 
-def _told_apart(workloads: list[Workload], encoding: Encoding) -> bool:
+def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:
     """Return whether no colour in a facet stands for two workloads, which must not be compared."""
     columns = [name for name in (encoding.colour, encoding.facet) if name]
     if not columns:
@@ -121,7 +121,7 @@ def _of_scaling(results: Results) -> Iterator[Figure]:
 
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     kind, unit = series[0].kind, series[0].unit
-    said = [sentence for each in series for sentence in sentences(each)]
+    laws = [sentence for each in series for sentence in sentences(each)]
     known = f"over the case on the fewest {unit} of each series; grey is ideal."
     if any(each.fits for each in series):
         known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
@@ -129,8 +129,8 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
         known += f" The first {len(series)} of {count} series."
     names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
     for name, drawn in names.items():
-        title, told = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
-        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, told, " ".join(said), partial(drawn, series))
+        title, caption = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
+        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, caption, " ".join(laws), partial(drawn, series))
 
 
 def _of_latency(results: Results) -> Iterator[Figure]:

@@ -139,9 +139,9 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
     repetition."""
     frame = shown_power(frame)
     several = frame["host"].nunique() > 1
-    told = names(frame["host"] + " " + frame["part"] if several else frame["part"])
+    parts = names(frame["host"] + " " + frame["part"] if several else frame["part"])
     axis = measure("power", "W", frame["watts"], log=False)
-    drawn = _averaged(frame.assign(colour=told, x=frame["at_s"])).round(_DECIMALS)
+    drawn = _averaged(frame.assign(colour=parts, x=frame["at_s"])).round(_DECIMALS)
     again = frame["repetition"].nunique() > 1
     usual = 2.0 if place.theme == "screen" else 1.0
     chart = (

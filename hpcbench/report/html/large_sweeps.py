@@ -33,8 +33,8 @@ def is_large(results: Results) -> bool:
 
 def notice(results: Results) -> str:
     """Return the sentence on the cases that the table lacks."""
-    told = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
-    return f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
+    text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
+    return f"{text} of work. What all of them did is shown by axis; the file of --csv holds each."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:

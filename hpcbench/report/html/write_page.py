@@ -33,7 +33,7 @@ def write_page(
         tuple(command for progress in progresses for command in _again(progress)),
         datetime.datetime.now().astimezone(),
     )
-    found = [Headline(told.headline, about=told.title, text=told.text) for told in searched]
+    found = [Headline(summary.headline, about=summary.title, text=summary.text) for summary in searched]
     write_text(render(page_of(results, figures, insights(results), origin, found)), file)
 
 

@@ -75,8 +75,8 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
     if not alone:
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
-        told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(told)}: this is not the gain of a setting alone"
+        differences = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
+        yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
         yield f"  it beats   {others} ({percent(answer.share_beaten)})"
@@ -106,8 +106,8 @@ def _measured(words: str, setting: ConfigurationResult, quantity: Quantity) -> s
 def in_words(parameters: Mapping[str, Any]) -> str:
     """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
-    told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
-    return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
+    given = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
+    return " ".join(f"{name}={value}" for name, value in given.items()) or NOTHING_SET
 
 
 def _gain(answer: Recommendation, quantity: Quantity) -> str:

@@ -17,14 +17,14 @@ def sentence(found: BestCase) -> str:
 
     An interval that contains 1, and a ratio without an interval, are named as such.
     """
-    said = f"{_beginning(found)}{_alike(found)}."
+    text = f"{_beginning(found)}{_alike(found)}."
     if found.single and found.cases > 1:
         whose = "Each" if len(found.single) > 1 else found.single[0].name
-        said += f" {whose} rests on one run: the next may differ."
+        text += f" {whose} rests on one run: the next may differ."
     if found.unknown:
         have = "has" if found.unknown == 1 else "have"
-        said += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
-    return said
+        text += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
+    return text
 
 
 def _beginning(found: BestCase) -> str:

@@ -7,7 +7,7 @@ from rich.console import Console
 from hpcbench.util.text import plural
 
 
-def say_more(count: int, console: Console, file: str, what: str = "") -> None:
+def print_omitted(count: int, console: Console, file: str, what: str = "") -> None:
     """Print how many rows are left out, if any; `what` is a row, `file` the option that writes all."""
     if count > 0:
         more = plural(count, f"more {what}") if what else f"{count:,} more"

@@ -81,7 +81,7 @@ def test_a_training_to_an_accuracy_costs_by_the_run_and_by_its_epochs(
 
 
 def test_without_a_price_there_is_a_reason(repetition: Rep, costs: Callable[..., pd.DataFrame]) -> None:
-    unknown = {"currency": "EUR", "price_reason": "cost.gpu_hour is not set, and GPUs are used"}
+    unknown = {"currency": "EUR", "price_reason": "the job uses GPUs, and cost.gpu_hour is not set"}
     priced, unpriced = costs(repetition(0, **PAID), repetition(1, **unknown)).to_dict("records")
     assert pd.isna(unpriced["price_per_million_items"])
     assert pd.isna(priced["price_reason"])

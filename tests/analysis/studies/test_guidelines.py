@@ -91,7 +91,7 @@ def test_relations_to_cores_and_what_nobody_set_are_rules(matrix: Matrix) -> Non
     cases["batch_size"] = range(len(cases))  # contexts of one setting each
     assert mine(cases) == []
     unset = matrix(steady(lambda **point: 1.0 if point["intra_op_threads"] is None else 2.0), **axes).cases
-    assert [each.words for each in mine(unset)] == ["intra_op_threads unset (the framework's own choice)"]
+    assert [each.words for each in mine(unset)] == ["intra_op_threads unset (the framework's default)"]
 
 
 def test_as_many_threads_as_physical_cores(matrix: Matrix) -> None:

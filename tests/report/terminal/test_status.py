@@ -92,10 +92,10 @@ def test_repetitions_are_counted_for_each_value_of_each_axis() -> None:
 
 @pytest.mark.parametrize(("rows", "width"), [(10, 80), (16, 80), (23, 80), (49, 200), (1000, 80)])
 def test_a_view_has_no_more_rows_and_columns_than_the_terminal(large: Progress, rows: int, width: int) -> None:
-    lines = printed(large, rows, width, "looks again").splitlines()
+    lines = printed(large, rows, width, "next update").splitlines()
     assert len(lines) <= rows
     assert max(map(len, lines)) <= width
-    assert lines[-1] == "looks again"
+    assert lines[-1] == "next update"
     assert lines[1].rstrip().endswith("3,000 of 10,000 ended")
 
 

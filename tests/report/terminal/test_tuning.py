@@ -205,7 +205,7 @@ def test_what_others_disturbed_is_counted() -> None:
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
-    none = ScheduleResult(None, "no change of the count is worth what it costs", 20.0)
+    none = ScheduleResult(None, "no change of the count pays off", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
     assert "  sections   one count of threads for all of them, 2 at best: no change of" in known

@@ -146,7 +146,7 @@ class JaxAdapter(Adapter):
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if inter_op is not None:
-            raise Unsupported("JAX has no setting for operations side by side (inter_op_threads)")
+            raise Unsupported("JAX has no setting for inter_op_threads")
         restrict_cpus(intra_op)
 
     def threads(self) -> Dict[str, Any]:

@@ -51,8 +51,8 @@ class _Reader:
     def _enter(self, number: int) -> None:
         self._leave()
         if self._running is not None and number < self._running:
-            told = (_named(self._sections[number]), _named(self._sections[self._running]))
-            raise Refused("its blocks run in another order than that of the schedule: %s came after %s" % told)
+            values = (_named(self._sections[number]), _named(self._sections[self._running]))
+            raise Refused("its blocks run in another order than that of the schedule: %s came after %s" % values)
         self._running = number
 
     def _leave(self) -> None:

@@ -232,8 +232,8 @@ class Sections:
             return
         pairs = zip(seen + [None], self.places + [None])
         found, expected = next(pair for pair in pairs if pair[0] != pair[1])
-        told = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
-        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(told))
+        values = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
+        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(values))
 
     def _merge(self, repeated: Set[str], order: Sequence[str]) -> None:
         """Blocks that have run more than once are none of their own: without weights, they join what is before them."""
@@ -269,8 +269,8 @@ def read_back(module: str, asked: int) -> int:
     """Return the count at the end of a section. Raises Refused if it is not the requested one."""
     effective = torch.get_num_threads()
     if effective != asked:
-        told = (module, effective, asked)
-        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+        values = (module, effective, asked)
+        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % values)
     return effective
 
 

@@ -38,9 +38,9 @@ def environment(view: CaseView) -> Facts:
     return Facts(facts)
 
 
-def _each(records: list[Record], told: Callable[[Record], Iterable[str | None]]) -> str:
+def _each(records: list[Record], values_of: Callable[[Record], Iterable[str | None]]) -> str:
     """What the records tell, each once."""
-    return "; ".join(dict.fromkeys(each for record in records for each in told(record) if each))
+    return "; ".join(dict.fromkeys(each for record in records for each in values_of(record) if each))
 
 
 def _all_packages(view: CaseView) -> str:

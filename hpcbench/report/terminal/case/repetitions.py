@@ -34,9 +34,9 @@ def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[Re
     common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
     tried = [_without(full, left) for left in (set(), common, {_COURSE}, {_COURSE, *common})]
     shown = next((columns for columns in tried if _fits(columns, console)), tried[-1])
-    told = [Text.assemble(f"{name} ", full[name][0]) for name in _WORDS if name in common - shown.keys()]
-    if told:
-        yield Facts([("all of them", Text(", ").join(told))])
+    shared = [Text.assemble(f"{name} ", full[name][0]) for name in _WORDS if name in common - shown.keys()]
+    if shared:
+        yield Facts([("all of them", Text(", ").join(shared))])
     yield _table(shown)
 
 
@@ -61,10 +61,10 @@ def _table(columns: Columns) -> Table:
 
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
-    """What is told of each repetition, in their order."""
+    """Return what is known of each run, by column, in the order of the runs."""
     used = {row["repetition"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
-    told: dict[str, list[Text]] = {}
+    columns: dict[str, list[Text]] = {}
     for row in view.repetitions:
         number, times = row["repetition"], row[SAMPLES]
         line = {
@@ -82,8 +82,8 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
             "started": Text(_local(row["started_at"])),
         }
         for name, cell in line.items():
-            told.setdefault(name, []).append(cell)
-    return {name: cells for name, cells in told.items() if any(cells)}
+            columns.setdefault(name, []).append(cell)
+    return {name: cells for name, cells in columns.items() if any(cells)}
 
 
 def _attempt(row: Row) -> str:

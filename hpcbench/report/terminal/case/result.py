@@ -65,11 +65,11 @@ def _of(row: Row) -> str:
     """What the median is of."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    told = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
+    text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
-        return told
+        return text
     used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
-    return f"{told}; {row['disturbed']} that others disturbed {used}"
+    return f"{text}; {row['disturbed']} that others disturbed {used}"
 
 
 def _rate(row: Row) -> str:
@@ -102,18 +102,18 @@ def _learning(row: Row) -> str:
 
 
 def _threads(view: CaseView) -> str:
-    """Asked for and in effect."""
-    told = []
+    """Return the requested thread counts and those in effect."""
+    parts = []
     for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
         if effective is not None:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
-            told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
+            parts.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if record.threads and (by := record.threads.by))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
         by = "; the experiment sets none"
-    return ", ".join(told) + (by if told else "")
+    return ", ".join(parts) + (by if parts else "")
 
 
 def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
@@ -154,8 +154,8 @@ def _section(section: dict[str, Any]) -> str:
 
 def _settings(row: Row) -> str:
     """Those that can be read back, as they were in effect."""
-    told = {name: row[f"effective_{name}"] for name in _READ_BACK}
-    return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
+    effective = {name: row[f"effective_{name}"] for name in _READ_BACK}
+    return ", ".join(f"{name} {value}" for name, value in effective.items() if value is not None)
 
 
 def _memory(row: Row) -> str:
@@ -165,15 +165,15 @@ def _memory(row: Row) -> str:
 
 def _energy(view: CaseView) -> str:
     """What was measured, or why nothing was."""
-    row, told = view.row, []
+    row, parts = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
         if joules is not None:
             per_item = f", {figure(each)} J an item" if each is not None else ""
-            told.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
+            parts.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
     if row["energy_slurm_j"] is not None:
-        told.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
-    return "; ".join(told) or _why_no_energy(view)
+        parts.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
+    return "; ".join(parts) or _why_no_energy(view)
 
 
 def _why_no_energy(view: CaseView) -> str:
@@ -182,12 +182,12 @@ def _why_no_energy(view: CaseView) -> str:
     for part in (part for record in view.ended for node in record.monitors for part in node.energy):
         if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
             reasons.setdefault(str(part.reason), {})[part.domain] = None
-    told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
-    return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
+    text = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
+    return f"not known: {text or view.row['energy_reason']}" if text or view.row["energy_reason"] else ""
 
 
 def _work(row: Row) -> str:
     if row["parameter_count"] is None:
         return ""
-    told = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
-    return told + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"
+    text = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
+    return text + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"
