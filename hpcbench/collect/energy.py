@@ -94,8 +94,7 @@ def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
 
 
 def _gpus_given(record: Record, host: str) -> int:
-    """How many GPUs the case had on a node. A rank of a framework that ran on CPUs says that it used none; one of a
-    command says nothing."""
+    """Return how many GPUs the case had on a node; None for a command. Ranks that ran on CPUs used none."""
     ranks = [rank for rank in record.ranks if rank.host == host and rank.gpus != []]
     return len(ranks) * int(record.parameters["gpus_per_task"])
 

@@ -144,10 +144,7 @@ def _of_each_task(values: Sequence[int | None]) -> int | None:
 
 
 def _compile_s(record: Record) -> float | None:
-    """What the first step took beyond a usual one, where the execution traces or compiles it.
-
-    None where no step was measured: the one sample of a training to an accuracy is all of it.
-    """
+    """Return the time of the first step beyond a usual one, if the execution compiles; None without steps."""
     samples, execution = record.samples, record.parameters.get("execution")
     if not samples or samples.first_step_s is None or record.learning or execution in (None, "eager"):
         return None

@@ -47,8 +47,7 @@ def _timed(repetition: int, samples: Samples) -> pd.DataFrame:
 
 
 def _parts_before(lengths: Any) -> Any:
-    """What part of a window had passed when each of its samples began: they fill it one after another. That of several
-    ranks is no time that any of them took, but a share of the window all the same."""
+    """Return the fraction of a window that had passed when each of its samples began."""
     if not (lengths >= 0).all() or not 0 < lengths.sum() < np.inf:
         lengths = np.ones_like(lengths)
     return (np.cumsum(lengths) - lengths) / lengths.sum()

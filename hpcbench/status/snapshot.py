@@ -209,8 +209,7 @@ def _running_here(snapshot: Snapshot) -> frozenset[RunKey]:
 
 
 def _is_run_by(process: str, runs: Path) -> bool:
-    """Return whether a process of this machine is the driver of a job, whose planned runs are in the file `runs`: after
-    a crash its number may be another's."""
+    """Return whether a process is the driver of the job with the file `runs`: process IDs are reused after a crash."""
     try:
         words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -83,7 +83,7 @@ def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.Da
     `grouped` is the result of by_case, if it is known.
     """
     names = [str(name) for name in repetitions]
-    medians = [name for name in names if name in _TYPICAL or _is_energy(name)]
+    medians = [name for name in names if name in _TYPICAL or (name.startswith(_ENERGY) and name not in _SENTENCES)]
     found = [name for name in names if name.startswith(PREFIX)]
     groups = by_case(repetitions) if grouped is None else grouped
     frame = pd.DataFrame([_case(rows, medians, found) for rows in groups.values()])
@@ -126,10 +126,6 @@ def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
     disturbed = completed["interference"].eq(DISTURBED)
     alone = disturbed.groupby([completed[key] for key in _KEYS]).transform("all")
     return completed[~disturbed | alone]
-
-
-def _is_energy(column: str) -> bool:
-    return column.startswith(_ENERGY) and column not in _SENTENCES
 
 
 def _case(rows: list[Row], medians: list[str], metrics: list[str]) -> Row:

@@ -180,10 +180,7 @@ def _of_experiment(all_heads: Heads, name: str, workspace: Workspace) -> list[He
 
 
 def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
-    """Return the sweeps on a site, by default that of the latest sweep; print a notice if other sites have sweeps.
-
-    Raises UserError if no sweep ran there.
-    """
+    """Return the sweeps on a site (default: that of the latest). Raises UserError if no sweep ran there."""
     sites = dict.fromkeys(head.site for head in reversed(found))  # the latest first
     if site is not None and site not in sites:
         raise UserError(f"no sweep ran on the site '{site}'", where="--site", hint=nearest(site, sites))

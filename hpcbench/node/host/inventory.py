@@ -107,8 +107,7 @@ def _unescaped(word: str) -> str:
 
 
 def _slurm(name: str, folder: str, environment: Mapping[str, str]) -> Dict[str, Any]:
-    """Return Slurm's description of the node, and write its configuration, which nodes share, to a file named by
-    content."""
+    """Return Slurm's description of the node, and write its configuration to a file named by content."""
     reply = slurm_config.query(name, environment)
     if reply.config is None:
         return {"reason": reply.reason, "config": None, "node": reply.node}

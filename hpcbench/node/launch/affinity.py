@@ -54,8 +54,7 @@ def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
 
 
 def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
-    """`cpus` in as many parts, the first of them one larger where they are not equal; one CPU each, again and again,
-    where there are too few."""
+    """Split `cpus` into parts of equal size, or one larger for the first; if there are too few, CPUs are repeated."""
     if count > len(cpus):
         return [[cpus[place % len(cpus)]] for place in range(count)]
     ends = _ends(len(cpus), count)
@@ -63,13 +62,13 @@ def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
 
 
 def _ends(length: int, count: int) -> List[int]:
-    """Where each part ends."""
+    """Return the end of each part."""
     size, larger = divmod(length, count)
     return [size * place + min(place, larger) for place in range(1, count + 1)]
 
 
 def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -> List[List[Cpu]]:
-    """Parts that lie within a NUMA node each, where they fit: else over as few nodes as there are for each instance."""
+    """Return parts within one NUMA node each if they fit, otherwise over as few nodes as possible."""
     nodes: Dict[int, List[Cpu]] = {}
     for cpu in _order(cpus, COMPACT):
         nodes.setdefault(cpu.node, []).append(cpu)

@@ -44,8 +44,7 @@ def _mxnet(parameters: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:
-    """OMP_WAIT_POLICY is OpenMP's own word. Intel's and LLVM's runtime has another, which a user may have set: how many
-    milliseconds a thread spins before it sleeps."""
+    """Return OMP_WAIT_POLICY, and KMP_BLOCKTIME of Intel's and LLVM's runtime (ms of spinning), which overrides it."""
     own = {} if openmp in (None, "gnu") else {"KMP_BLOCKTIME": "infinite" if policy == "active" else "0"}
     return {"OMP_WAIT_POLICY": policy.upper(), **own}
 

@@ -90,8 +90,7 @@ def _cache() -> "dict[str, List[str]]":
 
 
 def _is(name: str, path: str) -> bool:
-    """Whether a file is that library, made for the machine of this Python: LLVM installs a link that has Intel's name,
-    and a cache may list libraries of 32 bits. A path with blanks or colons would be two to LD_PRELOAD."""
+    """Return whether a file is the library for this machine, with a path that LD_PRELOAD does not split."""
     stem = name.split(".so")[0]
     try:
         with open(path, "rb") as file, open("/proc/self/exe", "rb") as ours:

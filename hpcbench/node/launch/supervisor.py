@@ -152,10 +152,7 @@ def _readable(line: bytes) -> str:
 
 
 class _Stopper:
-    """Passes the signal that tells this process to end on to what it supervises, and insists after a while.
-
-    The time limit is such a signal, too: a job that many share must not spend the time of all on one that hangs.
-    """
+    """Forwards a signal or the time limit to the supervised process, and kills it after a grace time."""
 
     def __init__(self, limit_s: Optional[float]) -> None:
         self.signal: Optional[str] = None

@@ -79,15 +79,14 @@ def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool
 
 
 def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bool:
-    """Whether others had its CPUs for less than half as long as its threads waited for one: over the whole run, for the
-    ticks of a window are too coarse to tell."""
+    """Return whether other processes explain less than half of the time that threads of the run waited for a CPU."""
     view = _view(timeline, Window(windows[0].start_s, windows[-1].end_s, None))
     foreign = _foreign_cpus(view, "cpu.own_busy_ms") if view else None
     return view is not None and foreign is not None and foreign < _waited(view) / 2
 
 
 def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
-    """What nobody could have noticed, for no column tells it."""
+    """Return what could not be monitored, since no column shows it."""
     telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
     return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
 
@@ -101,8 +100,7 @@ def _evidence(timeline: Timeline, window: Window, kinds: Sequence[Kind]) -> Foun
 
 
 def _view(timeline: Timeline, window: Window) -> "Optional[View]":
-    """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
-    where that is too little of the window. One that is shorter than what the kernel's ticks can tell is made longer."""
+    """Return the part of a window in which the run was monitored, at least SHORTEST_S long; None if too short."""
     spans = [span for span in map(timeline.span, NEEDED) if span]
     if len(spans) < len(NEEDED):
         return None
@@ -272,8 +270,7 @@ OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaime
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
-    """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
-    without any."""
+    """Return the evidence without windows that are as fast as each window without evidence."""
     timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
     timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
     clean = [time_s for evidence, time_s in timed if evidence == []]

@@ -140,8 +140,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
 
 
 def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
-    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts. So is who
-    lacked something; and who only lost another rank is none."""
+    """Order causes: killed ranks first, then lacking resources; ranks that only lost another rank are no cause."""
     facts = rank["facts"] or {}
     if _killed(rank):
         place = 0

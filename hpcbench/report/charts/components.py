@@ -199,7 +199,7 @@ def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: s
     """Return the encoding of the field `colour`; frameworks have fixed colours. `title` is that of the legend."""
     domain = in_order(values)
     shown = alt.Legend(title=title or title_of(column)) if legend else None
-    frameworks = [_framework_of(name) for name in domain]
+    frameworks = [name.split(" ")[0].removeprefix("framework=") for name in domain]
     if all(name in theme.OF_FRAMEWORK for name in frameworks):
         scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in frameworks])
     elif len(domain) <= len(theme.COLOURS):
@@ -230,11 +230,6 @@ def dashes(values: pd.Series[str]) -> alt.StrokeDash:
     domain = in_order(values)
     patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
     return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain[::-1], range=patterns[::-1]), legend=None)
-
-
-def _framework_of(name: str) -> str:
-    """Return the framework in a name from labels.phrase or labels.label."""
-    return name.split(" ")[0].removeprefix("framework=")
 
 
 def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:

@@ -42,8 +42,7 @@ _DAYS_WITH_HOURS = 5
 
 
 class _Look(NamedTuple):
-    """Pixels: the height of one panel of several, the sizes of names, numbers and points, and what is left empty on the
-    right, for half of the last date, and on the left."""
+    """Sizes in pixels: height of one of several panels, texts, numbers and points, and the margins."""
 
     height: int
     text: int

@@ -58,8 +58,7 @@ def is_thinned(frame: pd.DataFrame) -> bool:
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Of each repetition so many rows at most: `x`, `value` of a sample; or of equal bins of neighbours their median,
-    and `low` and `high`."""
+    """Return `x`, `value` of each sample, or of bins of neighbours with `low` and `high` if there are too many."""
     rows = []
     for repetition, each in frame.groupby("repetition", sort=False):
         each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]

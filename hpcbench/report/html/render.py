@@ -104,10 +104,7 @@ def _data(page: Page) -> str:
 
 
 def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The specs by the ids of their figures, and their datasets, once each.
-
-    Altair names a dataset by a hash of what is in it. Raises ValueError for two that only share their name.
-    """
+    """Return the specifications by figure, and their datasets once each. Raises ValueError for a duplicate name."""
     specs: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Any] = {}
     for figure in page.figures:
@@ -121,8 +118,7 @@ def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
-    """The values of all rows. Most columns say the same again and again: those have each value once (`of`), and the
-    places of what the rows have in there (`at`), if there are several."""
+    """Return the values of a column; repeated values once (`of`), with their position in each row (`at`)."""
     values = [_value(cell, column) for cell in cells]
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     if len(places) > len(values) / 2:

@@ -132,8 +132,7 @@ def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> lis
 
 
 def _shares(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
-    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does, of
-    those without dynamic threads (see transfer.py)."""
+    """Return the fractions of other configurations that the default, dynamic threads and the guideline beat."""
     shares = {name: [each.modes[name].beats if name in each.modes else math.nan for each in contexts] for name in MODES}
     followed = {each.case: each.beats for each in test.followed} if test else {}
     named = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}

@@ -91,10 +91,7 @@ def _check(file: Path) -> None:
 
 
 def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the archive in a fixed order, and the names of links and special files.
-
-    Links and special files are not archived.
-    """
+    """Return the entries in a fixed order, and the names of links and special files, which are not archived."""
     entries: list[Entry] = []
     left_out: list[str] = []
     for kind, top in (("jobs", paths.jobs), ("results", paths.results)):

@@ -124,10 +124,7 @@ def _claimed_within(descriptor: int, lock: Path, what: str, timeout_s: float) ->
 
 
 def _lock(descriptor: int, lock: Path, what: str) -> bool:
-    """Take the kernel's lock.
-
-    Return False if the file system has no locks. Wait for programs that a dead holder has started.
-    """
+    """Take the kernel's lock; wait for programs of a dead holder. Return False if the file system has no locks."""
     for tries in range(int(WATCH_S / RETRY_S)):
         try:
             return try_lock(descriptor)

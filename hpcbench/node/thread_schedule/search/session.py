@@ -96,8 +96,7 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
 
 
 def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[str, Any]:
-    """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
-    section. Raises Unsupported, which begins with `where`, for one that cannot be applied."""
+    """Apply a schedule, and return its record fields. Raises Unsupported, beginning with `where`, if it fails."""
 
     def apply() -> Applied:
         oversubscribe = network.problem.parameters["oversubscribe"]
