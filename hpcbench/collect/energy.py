@@ -62,7 +62,7 @@ def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
 
 
 def _computes_on_gpus(record: Record) -> bool:
-    """A framework says so by its device, a command by asking for GPUs."""
+    """Return whether the case uses GPUs: by the device of a framework, or the requested GPUs of a command."""
     parameters = record.parameters
     if parameters.get("framework") == COMMAND:
         return int(parameters["gpus_per_task"]) > 0
@@ -70,7 +70,7 @@ def _computes_on_gpus(record: Record) -> bool:
 
 
 def _unwatched(record: Record) -> list[str]:
-    """The hosts that took part in the samples, and that no monitor has told of."""
+    """Return the hosts of samples without data of a monitor."""
     watched = {node.host for node in record.monitors}
     hosts = dict.fromkeys(rank.host for rank in record.ranks)
     return [host for host in hosts if host not in watched] if record.samples else []
@@ -100,7 +100,7 @@ def _gpus_given(record: Record, host: str) -> int:
 
 
 def _given(parts: list[Energy], given: int) -> list[Energy]:
-    """Of the GPUs that one source tells of, those that the case was given: the first of those that the job may use."""
+    """Return the energy of the GPUs that the case was given: the first ones that the job may use."""
     source = parts[0].source
     if not given:
         return []

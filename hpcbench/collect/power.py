@@ -65,7 +65,7 @@ def _metered(record: Record) -> list[tuple[str, str, str]]:
 
 
 def _file(paths: SweepPaths, record: Record) -> Path:
-    """Where the job of a record has put its timelines; see the names in templates/job.sh.j2."""
+    """Return the file of the timelines of a record's job; see the names in templates/job.sh.j2."""
     slurm, batch = record.slurm, record.batch
     if record.attempt is None:
         return Path(timelines_beside(str(paths.records / batch / RECONCILED)))
@@ -79,7 +79,7 @@ def _file(paths: SweepPaths, record: Record) -> Path:
 
 
 def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
-    """All that may be of one of these, by the name of the run, as they were kept."""
+    """Return the timelines that may belong to one of these records, by the name of the run and host."""
     found: dict[str, Run] = {}
     for seen in timeline.read_kept(
         str(path), lambda header: any(_may_be_of(str(header.get("run")), record) for record in records)

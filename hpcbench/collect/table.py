@@ -62,7 +62,7 @@ if missing := NAMES - set(PARAMETERS):
 
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
-    """One row per record, its samples as an array of seconds in the column `times_s`."""
+    """Return one row per record, its samples as an array of seconds in the column `times_s`."""
     rows = [_row(record) for record in records]
     frame = pd.DataFrame(rows)
     for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
@@ -75,14 +75,14 @@ def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _whole_numbers(values: list[int | None]) -> Any:
-    """As text where one is too large for all the ways that a number takes through a table."""
+    """Return whole numbers, as text if one is too large for exact conversions in tables."""
     if any(value is not None and abs(value) > LARGEST_EXACT for value in values):
         return [None if value is None else str(value) for value in values]
     return pd.array(values, dtype="Int64")
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """One row per sample of the completed repetitions, numbered from 0 in the order of time."""
+    """Return one row per sample of the completed repetitions, numbered from 0 in the order of time."""
     keys = ["sweep", "case", "repetition"]
     filled = repetitions[repetitions[SAMPLES].map(len) > 0]
     frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)
@@ -154,7 +154,7 @@ def _compile_s(record: Record) -> float | None:
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
-    """`npz:digits.npz`."""
+    """Return e.g. `npz:digits.npz`."""
     given = [f"{kind}:{path}" for kind, path in (data or {}).items() if path]
     return given[0] if given else None
 
@@ -174,7 +174,7 @@ class MetricColumn:
 
     @property
     def averages_rates(self) -> bool:
-        """Whether it is the arithmetic mean of rates, which is not the rate of the whole."""
+        """Return whether a metric is an arithmetic mean of rates, which is not the rate of the whole."""
         return self.reduce == "mean" and self.unit.endswith("/s")
 
 

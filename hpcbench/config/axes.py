@@ -53,7 +53,7 @@ class Range(Model):
 
 
 def _tidy(value: int | float) -> int | float:
-    """0.3 instead of 0.30000000000000004."""
+    """Return 0.3 instead of 0.30000000000000004."""
     return round(value, 12) if isinstance(value, float) else value
 
 

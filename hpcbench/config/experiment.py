@@ -48,7 +48,7 @@ class Measure(Model):
     @field_validator("precision", mode="before")
     @classmethod
     def _of_percent(cls, value: Any) -> Any:
-        """0.02 for `2 %`."""
+        """Return 0.02 for `2 %`."""
         if isinstance(value, str) and value.endswith("%"):
             with contextlib.suppress(ValueError):
                 return float(value.removesuffix("%")) / 100
@@ -213,7 +213,7 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
 
 
 def _check_held_out(experiment: Experiment, document: Document) -> None:
-    """A shape is what the network or its input has, and no setting."""
+    """Raise UserError for parameters of a shape that are not sizes of the network or its input."""
     known = {"batch_size", *OPTIONS}
     for index, shape in enumerate(experiment.tune.held_out):
         if not shape:
@@ -231,7 +231,7 @@ def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
 
 
 def _check_axes_apart(experiment: Experiment, document: Document) -> None:
-    """One parameter on two axes has no meaning."""
+    """Raise UserError for a parameter that is on two axes."""
     seen: dict[str, str] = dict.fromkeys(experiment.matrix, "matrix")
     for index, group in enumerate(experiment.zip):
         lengths = {name: len(axis_values(axis)) for name, axis in group.items()}

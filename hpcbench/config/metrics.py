@@ -63,7 +63,7 @@ class Metric(Model):
     @field_validator("file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:
-        """A file elsewhere could be that of an earlier repetition."""
+        """Return the name of a file in the run's folder: another one could be from an earlier repetition."""
         if value is not None and (not value or PurePosixPath(value).is_absolute() or ".." in value.split("/")):
             raise ValueError(
                 "the file must be in $HPCBENCH_RUN, the folder of the repetition: give its name in this folder"

@@ -103,7 +103,7 @@ class SlurmOptions(Model):
 
     @classmethod
     def _check_not_short_for(cls, name: str) -> None:
-        """sbatch takes the beginning of an option for the whole: `outp` would be a second --output."""
+        """Raise ValueError for abbreviations, which sbatch accepts: `outp` would be a second --output."""
         known = sorted({*OWN_OPTIONS, *(field.replace("_", "-") for field in cls.model_fields)})
         longer = next((option for option in known if option.startswith(name)), None)
         if longer:

@@ -127,7 +127,7 @@ class _Builder:
         self.report(number, self._last, what)
 
     def _done_before(self) -> int:
-        """How many steps an interrupted build of the same recipe with the same Python has done."""
+        """Return how many steps an interrupted build of the same recipe with the same Python has done."""
         try:
             noted = json.loads(self.place.progress.read_text(encoding="utf-8"))
         except (OSError, ValueError):

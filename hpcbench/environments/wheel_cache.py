@@ -114,7 +114,7 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _wrapper(file: Path, standard: int) -> Path:
-    """A compiler that takes an older standard for this one: a build that asks for too little still compiles."""
+    """Return a compiler that replaces an older C++ standard by the required one."""
     names = _STANDARDS[: _STANDARDS.index(str(standard))]
     older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in names)
     file.write_text(

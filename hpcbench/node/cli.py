@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _calls(module: str, function: str) -> Callable[[Any], int]:
-    """The function of a module that is imported when it is called."""
+    """Return a function that imports a module and calls its function."""
 
     def call(arguments: Any) -> int:
         found: Callable[[Any], int] = getattr(importlib.import_module(module, __package__), function)
@@ -38,7 +38,7 @@ def _calls(module: str, function: str) -> Callable[[Any], int]:
 
 
 def _add_job(commands: Any) -> None:
-    """What a job script starts, and what watches beside it."""
+    """Add the commands that a job script starts, and the monitor."""
     job = commands.add_parser("job", help="run the elements of a job, and write their records")
     job.add_argument("job_file", help="jobs/SWEEP/JOB.jsonl")
     job.add_argument("elements", type=int, nargs="*", help="lines of it, from 0 [default: those of the array index]")
@@ -58,7 +58,7 @@ def _add_job(commands: Any) -> None:
 
 
 def _add_tasks(commands: Any) -> None:
-    """What runs a task of a run."""
+    """Add the commands that run a task of a run."""
     rank = commands.add_parser("rank", help="run one task of a run, and supervise it")
     _add_run(rank)
     rank.add_argument("--scratch", required=True)
@@ -74,7 +74,7 @@ def _add_tasks(commands: Any) -> None:
 
 
 def _add_doctor(commands: Any) -> None:
-    """What `hpcbench doctor --on-node` asks for."""
+    """Add the commands of `hpcbench doctor --on-node`."""
     doctor = commands.add_parser("checkup", help="check this machine, and print the results as lines of JSON")
     doctor.add_argument("--seconds", type=int, required=True, help="duration of the noise measurement, in seconds")
     doctor.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")

@@ -69,7 +69,7 @@ _BY_SLURM = (
 
 
 def last_word(lines: List[str]) -> Optional[str]:
-    """What an uncaught exception says as the last thing on standard error, where it is that memory ran out."""
+    """Return the last uncaught exception on standard error, if it says that memory ran out."""
     begun = max((place for place, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=None)
     message = (
         [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
@@ -83,5 +83,5 @@ def last_word(lines: List[str]) -> Optional[str]:
 
 
 def by_slurm(lines: List[str]) -> bool:
-    """Whether Slurm says in a log that it, or the kernel, has killed tasks of the job because memory ran out."""
+    """Return whether a log says that Slurm or the kernel killed tasks of the job because memory ran out."""
     return any(re.search(_BY_SLURM, line) for line in lines)

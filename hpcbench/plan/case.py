@@ -159,7 +159,7 @@ class _CaseBuilder:
             raise self.document.error(str(error), ("monotone", error.index)) from error
 
     def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
-        """The index of the first `exclude` entry that matches."""
+        """Return the index of the first `exclude` entry that matches."""
         for index, condition in enumerate(self.experiment.exclude):
             if isinstance(condition, str) and not is_expression(condition):
                 raise self.document.error('write a condition as "{{ ... }}"', ("exclude", index))
@@ -189,7 +189,7 @@ class _CaseBuilder:
             raise schema_error(error, Parameters, self.document, where, hint) from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
-        """The experiment's options on top of the site's; one object for equal options."""
+        """Return the experiment's options on top of the site's; one object for equal options."""
         defaults = self.site_slurm
         if values.keys() & {"mem", "mem_per_cpu"}:  # two ways to say one thing: the experiment's wins
             defaults = {key: value for key, value in defaults.items() if key not in ("mem", "mem_per_cpu")}
@@ -202,7 +202,7 @@ class _CaseBuilder:
             raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
 
     def _path(self, name: str, point: Point) -> KeyPath:
-        """Where the value of a parameter was written."""
+        """Return where the value of a parameter is written."""
         if point.included is not None and name in point.values:
             return ("include", point.included, name)
         return where_written(name, self.document)
@@ -225,12 +225,12 @@ class _CaseBuilder:
 
 
 def _named(what: str, point: Point) -> list[str]:
-    """The parameters of a point that a message is about, in its order."""
+    """Return the parameters of a point that a message is about, in its order."""
     return [word for word in dict.fromkeys(re.findall(r"\w+", what)) if word in point.values]
 
 
 def _leave_out(what: str, point: Point) -> str:
-    """How to drop a combination that makes no sense; empty where it is none."""
+    """Return how to exclude an invalid combination; empty for a single value."""
     named = {name: point.values[name] for name in _named(what, point)}
     if len(named) < 2:
         return ""

@@ -34,7 +34,7 @@ def _round(number: float, digits: int = 0) -> int | float:
 
 
 def _quote(value: object) -> str:
-    """One word for a shell, whatever is in it."""
+    """Return a text as one word of a shell."""
     return shlex.quote(str(value))
 
 
@@ -45,7 +45,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _small(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter whose result is no larger than a value may be: a chain of them would make it grow without end."""
+    """Return a filter with limited results, since a chain of filters could grow without limit."""
 
     @functools.wraps(function)
     def filtered(*arguments: Any, **named: Any) -> Any:
@@ -99,7 +99,7 @@ class ExpressionError(Exception):
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
-    """The function of the parameters that `text` stands for, and the names that it needs."""
+    """Return the function of the parameters that `text` stands for, and the names that it needs."""
     syntax = _SANDBOX.parse(text.strip())
     if not all(isinstance(part, nodes.Output) for part in syntax.body):
         raise jinja2.TemplateSyntaxError("only expressions are allowed, not statements", 1)
@@ -115,7 +115,7 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 @lru_cache(maxsize=4096)
 def _once(text: str, *values: tuple[str, type, Any]) -> Any:
-    """The value of `text` over plain values, each with its name and type, as 1 equals true: most cases share them."""
+    """Return the value of `text`, cached by names, types and values, since 1 equals true."""
     return _compiled(text)[0]({name: value for name, _, value in values})
 
 
@@ -204,7 +204,7 @@ class Resolver:
 
 
 def _bounded(result: Any, text: str, where: str) -> Any:
-    """`result`, if JSON and a job script can carry it."""
+    """Return `result` if JSON and a job script can contain it."""
     if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
         raise ExpressionError(f"{_short(text)} is not a plain value", where)
     if isinstance(result, float) and not math.isfinite(result):
@@ -215,7 +215,7 @@ def _bounded(result: Any, text: str, where: str) -> Any:
 
 
 def _is_large(value: Any) -> bool:
-    """Whether more than MAX_SIZE characters and values are in it, on all levels: a list may hold one list often."""
+    """Return whether a value has more than MAX_SIZE characters and values on all levels."""
     if not isinstance(value, list | dict | tuple):
         return isinstance(value, str) and len(value) > MAX_SIZE
     size, waiting = 0, [value]

@@ -60,7 +60,7 @@ class Evidence:
     results: Results
 
     def were_searched(self, cases: pd.DataFrame) -> bool:
-        """Whether all of them are of searches, which decide by themselves what they measure."""
+        """Return whether all of these cases are of searches, which decide themselves what to measure."""
         return bool(cases["sweep"].isin(list(self.results.searches)).all())
 
     @cached_property

@@ -25,7 +25,7 @@ _SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
 
 
 def check(evidence: Evidence) -> list[RuleViolation]:
-    """What the report does not keep, the worst first."""
+    """Return what the report does not keep, the worst first."""
     return [finding for each in CHECKS if (finding := each(evidence)) is not None]
 
 
@@ -50,7 +50,7 @@ def single_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
-    """Where others disturbed some of them, more may be there already."""
+    """Return how to get more runs: those that had interference may suffice."""
     if evidence.were_searched(cases):
         return "a search measures once what it drops: hpcbench tune --exhaustive measures all as the experiment asks"
     if (cases["disturbed"] > 0).any():
@@ -77,7 +77,7 @@ def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def _resume(cases: pd.DataFrame) -> str:
-    """The command, with the name of the sweep where it is a single one."""
+    """Return the command to resume, with the name of the sweep if there is only one."""
     sweeps = cases["sweep"].unique()
     return f"hpcbench resume {sweeps[0] if len(sweeps) == 1 else 'SWEEP'}"
 
@@ -91,7 +91,7 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
-    """A mean of what still changes is of nothing in particular."""
+    """Check that runs were stationary: the mean of a drifting time describes nothing."""
     rows = evidence.valid
     unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
     cases = unsteady[["sweep", "case"]].drop_duplicates()
@@ -134,7 +134,7 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
 
 
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
-    """Where intervals do not overlap, the cases differ; where they do, they may or may not (section 3.2)."""
+    """Check that the intervals of neighbours do not overlap; if they do, cases may not differ (section 3.2)."""
     quantity = evidence.results.quantity
     if quantity in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {quantity.column}, which has no interval"
@@ -254,7 +254,7 @@ CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst 
 
 
 def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
-    """`1 of 3 cases rests`, where a verb is given."""
+    """Return `1 of 3 cases`, with a verb if given."""
     verb = one if len(some) == 1 else many
     return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
 

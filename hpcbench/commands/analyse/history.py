@@ -224,7 +224,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
 
 
 def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, Head]) -> list[Shift]:
-    """The latest first."""
+    """Return the changes, the latest first."""
     around = {
         each.compared[place].sweep
         for each in found

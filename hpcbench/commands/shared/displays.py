@@ -30,7 +30,7 @@ class Display(Protocol):
 
 
 def display_on(console: Console) -> Display:
-    """Of what this console can do."""
+    """Return the display that suits the console."""
     return Screen(console) if console.is_terminal and not console.is_dumb_terminal else Log(console)
 
 
@@ -47,7 +47,7 @@ class Screen:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """The last state stays, without what was to come."""
+        """Leave the last state on the screen, without the footer."""
         if self._last:
             self._draw(*self._last)
         self._live.stop()

@@ -28,7 +28,7 @@ SHARE = 0.1  # of the time that asking itself may take
 
 
 def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
-    """How long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
+    """Return how long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
 
     Where an answer has taken `asking_s`, Slurm is busy, and is asked less often.
     """
@@ -95,7 +95,7 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
 
 
 def _is_under_way(progress: Progress, quiet_s: float) -> bool:
-    """Whether more will happen, after nothing has changed for `quiet_s`."""
+    """Return whether more will happen, if nothing has changed for `quiet_s`."""
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
@@ -112,7 +112,7 @@ def _is_answered(sweep: Sweep) -> bool:
 
 
 def _state(sweep: Sweep) -> SearchState:
-    """Of a search, which may go on and have no repetition yet; any other sweep has ended as such."""
+    """Return the state of the search; if Slurm does not respond, a state that says so."""
     try:
         return search_state(sweep)
     except NoAnswerError as error:
@@ -120,7 +120,7 @@ def _state(sweep: Sweep) -> SearchState:
 
 
 def _reconciled(sweep: Sweep, display: Display) -> Progress:
-    """The answer of Slurm, however long it takes: a controller that restarts is no reason to stop watching."""
+    """Return the reconciled state, and wait for Slurm however long it takes: slurmctld may restart."""
     silent = False
     while True:
         try:
@@ -137,7 +137,7 @@ def _reconciled(sweep: Sweep, display: Display) -> Progress:
 
 
 def _left(progress: Progress) -> str:
-    """What did not complete, and the command that goes on."""
+    """Return what did not complete, and the command that continues."""
     name = progress.sweep.paths.name
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
     why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"

@@ -158,14 +158,14 @@ def _scratch(job: Job, element: int, number: int) -> str:
 
 
 def _too_large(planned: PlannedRun, results: str) -> str:
-    """Which smaller case ran out of memory, in words; an empty text if the run may begin."""
+    """Return why the run is skipped, since a smaller case ran out of memory; an empty text if it is not."""
     if planned.monotone is None:
         return ""
     return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
 
 
 def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
-    """What others do on the nodes, if the experiment wants them idle; half of the time that is left may be waited."""
+    """Return why the nodes are not idle, if the experiment requires it, after up to half of the time left."""
     if planned.measure["quiet"] == "ignore":
         return ""
     wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["quiet"] == "wait" else 0.0

@@ -67,7 +67,7 @@ def pack(job: Job, index: int) -> List[int]:
 
 
 def _was_given_up(job: Job) -> bool:
-    """Whether hpcbench took the sbatch of this batch for lost, and has submitted another one since."""
+    """Return whether hpcbench took the sbatch of this batch for lost and submitted another one."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -78,7 +78,7 @@ def _was_given_up(job: Job) -> bool:
 
 
 def _rejects(line: str, batch: str) -> bool:
-    """Whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
+    """Return whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
     try:
         event = json.loads(line)
         return bool(event["event"] == "rejected" and event["batch"] == batch)
@@ -87,7 +87,7 @@ def _rejects(line: str, batch: str) -> bool:
 
 
 def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
-    """What of these elements is still to run, in a job that Slurm has started again."""
+    """Return which of these elements are still to run after a requeue."""
     count = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     if not count:
         return elements
@@ -188,7 +188,7 @@ class _Driver:
         monitors.close()
 
     def _output_of(self, element: int) -> Output:
-        """A file for what a run prints; the job's own output if no file can be made."""
+        """Return a file for what a run prints; the job's own output if no file can be made."""
         name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
         try:
             return FileOutput(os.path.join(self._job.running, name))

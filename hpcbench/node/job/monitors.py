@@ -98,7 +98,7 @@ class Monitors:
         return self._process
 
     def _line(self, until: float) -> Optional[Dict[str, Any]]:
-        """The next line that is JSON; None if the time is over, or they have ended."""
+        """Return the next line that is JSON; None if the time is over, or they have ended."""
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - it is a pipe
         pipe = self._process.stdout.fileno()
         while True:

@@ -29,7 +29,7 @@ class Start(NamedTuple):
 
 
 def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
-    """A record for each repetition of this job that an earlier start left unfinished."""
+    """Write a record for each run of this job that an earlier start left unfinished."""
     job = os.path.splitext(os.path.basename(job_file))[0]
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
@@ -41,7 +41,7 @@ def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
 
 
 def _outcome(log: str) -> Outcome:
-    """By what Slurm has said since the job was started the last time."""
+    """Return the outcome by Slurm's messages since the last start of the job."""
     lines = lines_of(log)
     lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
     if any(words in line for line in lines for words in _PREEMPTED):
@@ -52,7 +52,7 @@ def _outcome(log: str) -> Outcome:
 
 
 def _cut_off(running: str) -> Iterator[Any]:
-    """The scratch folders of this very job, as ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
+    """Yield the scratch folders of this job, ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
     for name in sorted(os.listdir(running)) if os.path.isdir(running) else []:
         parts = name.split("-")
         if len(parts) == 4 and parts[1] == os.environ.get("SLURM_JOB_ID"):
@@ -60,7 +60,7 @@ def _cut_off(running: str) -> Iterator[Any]:
 
 
 def still_to_run(elements: List[int], start: Start, retry: Dict[str, Any]) -> List[int]:
-    """Those of a pack that have not ended yet, or in a way that is to be retried, and not too often."""
+    """Return the elements of a pack without an outcome, or with one that is to be retried."""
     ended: Dict[int, List[str]] = {}
     for line in _lines_of_earlier_starts(start):
         try:

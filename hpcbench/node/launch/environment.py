@@ -8,7 +8,7 @@ from . import allocator
 def for_worker(
     parameters: Mapping[str, Any], environment: Mapping[str, str], preloaded: Sequence[str] = ()
 ) -> Dict[str, str]:
-    """The environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
+    """Return the environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
     changed = dict(environment)
     framework = parameters["framework"]
     if parameters["intra_op_threads"] is not None:  # OpenMP sizes its pool at import, before any setter can be called

@@ -80,7 +80,7 @@ class EndOnSignal:
             signal.signal(number, lambda number, frame: self._callback())
 
     def __exit__(self, *_: Any) -> None:
-        """The handlers stay: there is nothing else to do in this process."""
+        """Keep the handlers, since this process does nothing else."""
 
 
 class _Tasks:

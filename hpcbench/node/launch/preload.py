@@ -37,13 +37,13 @@ LIBRARIES = {
 
 
 def found(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> List[str]:
-    """The paths of those that a case asks for, as far as they are here."""
+    """Return the paths of the requested libraries that exist here."""
     paths = [_path(library, environment) for library in _asked(parameters)]
     return [path for path in paths if path]
 
 
 def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Optional[str]:
-    """In words what a case asks for and is not here; None where nothing is."""
+    """Return which requested library is missing; None if none is."""
     for library in _asked(parameters):
         if _path(library, environment) is None:
             folders = ", ".join(_folders(environment))
@@ -59,7 +59,7 @@ def _asked(parameters: Mapping[str, Any]) -> List[Library]:
 
 
 def _path(library: Library, environment: Mapping[str, str]) -> Optional[str]:
-    """Where the dynamic linker would find it, or beside the framework's Python, where pip and conda put it."""
+    """Return the library from the dynamic linker's cache, or next to the Python (pip, conda); None without one."""
     cached = _cache()
     for name in library.names:
         candidates = [os.path.join(folder, name) for folder in _folders(environment)]
@@ -79,7 +79,7 @@ def _listed(environment: Mapping[str, str]) -> List[str]:
 
 
 def _cache() -> "dict[str, List[str]]":
-    """The paths of each library in the linker's cache; nothing where there is no ldconfig, as with musl."""
+    """Return the paths of each library in the linker's cache; empty without ldconfig, e.g. with musl."""
     paths: "dict[str, List[str]]" = {}
     program = next(filter(os.path.exists, _LDCONFIG), None)
     if program:

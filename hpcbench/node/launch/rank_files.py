@@ -8,7 +8,7 @@ _POLL_S = 0.05
 
 
 def all_have_ended(scratch: str, tasks: int, timeout_s: float = PATIENCE_S) -> bool:
-    """Whether every rank of a repetition has left its file; waits a little for those that have not."""
+    """Return whether all ranks of a run have left their files, within the time limit."""
     give_up = time.monotonic() + timeout_s
     while True:
         names = os.listdir(scratch) if os.path.isdir(scratch) else []

@@ -50,7 +50,7 @@ class _Estimate(NamedTuple):
 
 
 def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
-    """One for each part that has a meter, and one with the reason for each kind of part that has none.
+    """Return one for each part that has a meter, and one with the reason for each kind of part that has none.
 
     Where several sources tell of a kind, they tell of the same energy: the one to be preferred comes first.
     """
@@ -67,7 +67,7 @@ def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
 
 
 def meter_of(timeline: Timeline, source: str, domain: str) -> Optional[Meter]:
-    """The one by which a source tells of a domain."""
+    """Return the meter of a source for a domain; None without one."""
     return next((meter for meter in _meters(timeline, source) if meter.domain == domain), None)
 
 
@@ -175,7 +175,7 @@ def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> 
 
 
 def _missing(sensor: Optional[Sensor], series: Series, window: _Window) -> str:
-    """Why there is nothing to reckon with; empty where there is."""
+    """Return why the energy cannot be computed; an empty text if it can."""
     if sensor is None:
         return "its sensor is unknown to this version"
     if window.length_s <= 0:

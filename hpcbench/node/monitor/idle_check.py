@@ -40,7 +40,7 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
 
 
 def activity(host: HostView, gpus: bool = False) -> Optional[str]:
-    """What others do on this node for a second, in words; None where it is quiet."""
+    """Return what other processes do on this node for a second; None if it is idle."""
     sources: List[Source] = [Cpu(host)]
     others: Tuple[Type[Source], ...] = (Pressure, *(_OF_GPUS if gpus else ()))
     for kind in others:
@@ -58,7 +58,7 @@ def activity(host: HostView, gpus: bool = False) -> Optional[str]:
 
 
 def noise(busy: float, count: float, stalled: float, gpus: Dict[str, float]) -> Optional[str]:
-    """What is too much of it, in words. `gpus`: per cent of the time that each worked."""
+    """Return which activity is too high; None if none. `gpus`: utilization in per cent."""
     if busy >= busy_cpus(count):
         return "%.1f of %d CPUs are busy" % (busy, count)
     if stalled >= STALLED:

@@ -70,7 +70,7 @@ Kind = Callable[["View"], Iterator[Evidence]]
 
 
 def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool = False) -> List[Found]:
-    """What disturbed each window; nothing where it is clean. What GPUs tell counts for a repetition on GPUs only."""
+    """Return the causes of interference in each window. Those of GPUs count only for runs on GPUs."""
     kinds = (*OF_NODE, gpus) if on_gpus else OF_NODE
     found = [_evidence(timeline, window, kinds) if timeline else None for window in windows]
     if timeline and windows and _waited_for_one_another(timeline, windows):
@@ -137,11 +137,11 @@ class View:
         return self.timeline.increase(column, self.start_s, self.end_s)
 
     def part(self, column: str) -> float:
-        """What a counter of microseconds gained, as a part of the window; 0 where it is not known."""
+        """Return the increase of a counter of microseconds as a fraction of the window; 0 if unknown."""
         return (self.increase(column) or 0.0) / self.duration_us
 
     def gauge(self, column: str) -> List[float]:
-        """What a gauge showed from the last reading before the window to the first after it."""
+        """Return what a gauge showed from the last reading before the window to the first after it."""
         return self.timeline.around(column, self.start_s, self.end_s).values
 
     @property
@@ -161,7 +161,7 @@ def throttled(view: View) -> Iterator[Evidence]:
 
 
 def _throttled(view: View) -> float:
-    """The part of the time for which a quota stopped a thread: the kernel adds up those of all CPUs that had one."""
+    """Return the fraction of time for which a quota stopped a thread, summed over CPUs by the kernel."""
     threads = view.part("own.run_us") + view.part("own.wait_us")  # that ran or could have, on average
     return view.part("quota.throttled_us") / max(1.0, threads)
 
@@ -189,7 +189,7 @@ def waited(view: View) -> Iterator[Evidence]:
 
 
 def _waited(view: View) -> float:
-    """The part of the time for which a thread could have run and had no CPU, though no quota stopped it."""
+    """Return the fraction of time for which a runnable thread had no CPU, without stops by a quota."""
     return view.part("own.worst_wait_us") - _throttled(view)
 
 
@@ -201,12 +201,12 @@ def beside(view: View) -> Iterator[Evidence]:
 
 
 def busy_cpus(count: float) -> float:
-    """How many CPUs may work for others on a node with so many: daemons never sleep all at once."""
+    """Return how many CPUs of a node may be busy with daemons without being interference."""
     return max(BUSY_CPUS, BUSY_PART * count)
 
 
 def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
-    """How many of these CPUs worked for others, on average."""
+    """Return how many of these CPUs worked for others, on average."""
     used = [view.increase(column) for column in busy]
     own = view.increase("own.cpu_ms")
     if own is None or None in used:
@@ -215,7 +215,7 @@ def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
 
 
 def stolen(view: View) -> Iterator[Evidence]:
-    """A hypervisor may serve the disks of a machine on its own CPUs, and the kernel counts this as steal."""
+    """Yield steal time beyond what the hypervisor needs to serve the disks, which the kernel counts as steal."""
     served = view.part("disk.operations") * IO_STEAL_US
     size = (view.part("cpu.own_steal_ms") * 1e3 - served) / view.own_cpus
     if size >= STOLEN:
@@ -250,7 +250,7 @@ def _bytes(view: View, whose: str) -> Optional[float]:
 
 
 def gpus(view: View) -> Iterator[Evidence]:
-    """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
+    """Yield throttling and foreign processes of GPUs; working at the power limit is not throttling."""
     for name in view.gpus:
         reasons = view.gauge(name + ".throttle_reasons")
         held_back = _part([int(reason) & (gpu.HEAT | gpu.POWER_BRAKE) for reason in reasons])

@@ -84,7 +84,7 @@ class _Scheduled:
         self.due = now + self._rest_s
 
     def write(self, writer: Writer) -> None:
-        """What it has seen since the last time."""
+        """Write what was read since the last time."""
         seen, self._seen = self._seen, []
         if not seen:
             return

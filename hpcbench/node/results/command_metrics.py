@@ -12,7 +12,7 @@ _NAMED = 5  # files, in a message
 
 
 def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """The metrics of a command whose tasks have all ended well.
+    """Return the metrics of a command whose tasks have all ended well.
 
     Raises MetricError where an expected pattern is missing, or a metric has no value.
     """
@@ -24,7 +24,7 @@ def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: s
 
 
 def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """A pattern is looked for in all that was printed; JSON and CSV would be broken by words on standard error."""
+    """Return a metric. Patterns search all output; JSON and CSV only standard output."""
     if spec["file"] is None:
         texts = _printed(ranks, scratch, with_errors=spec["regex"] is not None)
         return metrics.value_of(name, spec, texts, "the output")
@@ -44,7 +44,7 @@ def _searched(pattern: str, text: str) -> bool:
 
 
 def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> Iterator[str]:
-    """What the tasks printed, by rank: the standard output, and after it the standard error where it is wanted."""
+    """Return the output of the tasks by rank: standard output, then standard error if requested."""
     for rank in ranks:
         if not rank["facts"]["output_complete"]:
             values = (rank["rank"], command.MOST_BYTES // 2**20)
@@ -58,7 +58,7 @@ def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> It
 
 
 def _read(path: str) -> str:
-    """A text, without the mark that some programs put before it. Raises OSError, and MetricError where it is huge."""
+    """Return a text without byte order mark. Raises OSError, and MetricError if it is too large."""
     with open(path, "rb") as file:
         content = file.read(command.MOST_BYTES + 1)
     if len(content) > command.MOST_BYTES:

@@ -85,14 +85,14 @@ def keep(scratch: str, kept: str) -> None:
 
 
 def files(scratch: str) -> List[str]:
-    """The timelines in a folder."""
+    """Return the timelines in a folder."""
     names = os.listdir(scratch) if os.path.isdir(scratch) else []
     names = [name for name in names if name.startswith(timeline.PREFIX) and name.endswith(timeline.SUFFIX)]
     return [os.path.join(scratch, name) for name in sorted(names)]
 
 
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
-    """The windows of each node: those of its first rank that has samples."""
+    """Return the windows of each node: those of its first rank that has samples."""
     found: Dict[str, List[Window]] = {}
     for rank in ranks:
         samples = (rank["facts"] or {}).get("samples")
@@ -102,7 +102,7 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
 
 
 def windows(samples: Dict[str, Any]) -> List[Window]:
-    """The windows of a rank's samples, with the medians of their times."""
+    """Return the windows of a rank's samples, with the medians of their times."""
     found = []
     first = 0
     for start_s, end_s, count in samples["windows"]:

@@ -93,7 +93,7 @@ def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[Not
 def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
-    """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    """Return the outcome of a run. A command that succeeded must also have printed the expected text."""
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
@@ -116,14 +116,14 @@ def _skipped(kind: str, message: str) -> Outcome:
 def of_ranks_alone(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
 ) -> Optional[Outcome]:
-    """The outcome where all ranks had ended, and only the script did not come to its end; None where one is missing."""
+    """Return the outcome if all ranks had ended before the driver was killed; None if one is missing."""
     if len(ranks) != planned.ranks:
         return None
     return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
 
 
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
-    """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
+    """Return the status of a run and its cause: the first rank that failed on its own."""
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
         return Outcome(COMPLETED, None)
     lost = _lost_node(ending)
@@ -160,7 +160,7 @@ def _completed(rank: Dict[str, Any]) -> bool:
 
 
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
-    """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
+    """Return whether a rank got SIGTERM, of which its worker may die before its supervisor notices it."""
     died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (TERMINATED, KILLED)
     return bool(rank["stopped_by"] or (ending.stopped and died))
 
@@ -185,7 +185,7 @@ def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
 
 
 def _lost_node(ending: Ending) -> Optional[Outcome]:
-    """The job goes on where slurmd has died, or another node, though not for long: Slurm ends it, or starts it anew."""
+    """Return a node failure by slurmd's or srun's messages: the job continues for a short time."""
     lines = lines_of(ending.log, ending.log_from)
     match = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
     if match is None:
@@ -195,7 +195,7 @@ def _lost_node(ending: Ending) -> Optional[Outcome]:
 
 
 def _lost_helper(error: Dict[str, Any]) -> bool:
-    """Whether a process that loads data for a rank was killed, in the words of PyTorch's DataLoader."""
+    """Return whether a data loader process was killed, by the message of PyTorch's DataLoader."""
     return bool(_HELPER_KILLED.search(str(error.get("message"))))
 
 
@@ -249,13 +249,13 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
 
 
 def _complaint(lines: List[str]) -> str:
-    """The last line that is not Slurm telling that something has failed."""
+    """Return the last line that is not a message of Slurm."""
     own_lines = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
     return next((line for line in reversed(own_lines) if line), "")
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
-    """The lines of a log, from the byte `start` on, of its end; none where there is no log."""
+    """Return the last lines of a log from the byte `start` on; empty if there is no log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(start, os.fstat(file.fileno()).st_size - most_bytes))
@@ -265,5 +265,5 @@ def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[st
 
 
 def tail(path: str, start: int = 0) -> List[str]:
-    """The last of them, to show."""
+    """Return the last lines, to show."""
     return lines_of(path, start, 16384)[-LAST_LINES:]

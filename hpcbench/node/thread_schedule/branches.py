@@ -66,7 +66,7 @@ class ConcurrentBranches:
 
 
 def _shape(branches: int, threads: int) -> Tuple[int, int]:
-    """How many lanes, and threads for each of them."""
+    """Return the numbers of concurrent branches and of threads for each."""
     lanes = min(branches, threads)
     return lanes, threads // lanes
 

@@ -23,7 +23,7 @@ def tightest(root: str = "/") -> Optional[Quota]:
 
 
 def _groups(root: str) -> List[str]:
-    """The folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
+    """Return the folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
     paths: Dict[str, str] = {}
     for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, names, path = (line.split(":", 2) + ["", ""])[:3]

@@ -77,7 +77,7 @@ def parts(number: int, threads: int) -> List[List[int]]:
 
 
 def _core(cpu: int) -> str:
-    """A name of its core, the same for all its hardware threads."""
+    """Return a name of the CPU's core, the same for all its hardware threads."""
     try:
         with open(_SIBLINGS % cpu, encoding="ascii") as file:
             return file.read()

@@ -120,7 +120,7 @@ def _section(data: Any) -> Section:
 
 
 def _refuse_contradictions(sections: Sequence[Section]) -> None:
-    """Each section begins in a place of its own, and none in branches, which compute on threads of their own."""
+    """Raise an error for duplicate sections, and sections in branches, which run on other threads."""
     divided = {section.module for section in sections if section.branches}
     places: Set[Tuple[str, str]] = set()
     for section in sections:

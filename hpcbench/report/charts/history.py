@@ -92,7 +92,7 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: PlotSize) -> Any:
 
 
 def _width(place: PlotSize) -> int:
-    """Of what is between the axes."""
+    """Return the width between the axes."""
     return place.facet(1)[0] - _LOOKS[place.theme].right
 
 
@@ -124,7 +124,7 @@ def _panel(
 
 
 def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """In the unit of the axis."""
+    """Return the data in the unit of the axis."""
     written = formatter(quantity)
     limits = with_limits(
         rows.rename(columns=dict(zip(("value", "low", "high"), (quantity.column, *quantity.limits), strict=True))),
@@ -138,7 +138,7 @@ def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFram
 
 
 def _x(period: _Period, place: PlotSize, *, labels: bool) -> alt.X:
-    """Only the lowest panel says what all have in common."""
+    """Return the axis of time; only the lowest panel has labels."""
     title = "start of the sweep (UTC)" if labels else None
     ticks = 3 if place.theme == "paper" else 6
     axis = alt.Axis(format=period.format, labelAngle=0, labelOverlap="greedy", tickCount=ticks, labels=labels)
@@ -162,7 +162,7 @@ def _tooltip(quantity: Quantity, *, changes: bool) -> list[alt.Tooltip]:
 
 
 def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize) -> Any:
-    """A line at each change, and its number above."""
+    """Return a line at each change, and its number above."""
     style, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
     marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
     scale = alt.Scale(domain=_DRAWN, range=_DRAWN)
@@ -174,7 +174,7 @@ def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize)
 
 
 def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> list[int]:
-    """How far above the panel each number stands, in pixels below 0, so that none covers another."""
+    """Return how far above the panel each number stands, in pixels below 0, so that none covers another."""
     size = _LOOKS[place.theme].number
     ends: list[float] = []  # of what stands in each lane so far
     found = []
@@ -188,7 +188,7 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> li
 
 
 def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[str, Any]:
-    """The name of the case, and in a file its changes: a page tells them beside the chart."""
+    """Return the name of the case, and in a file its changes, which a page shows next to the chart."""
     style = _LOOKS[place.theme]
     name = _wrapped(rows["label"].iloc[0], _LONGEST, style.text, place)
     lines = [] if place.fluid else _change_lines(changes, place)
@@ -203,7 +203,7 @@ def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[s
 
 
 def _change_lines(changes: pd.DataFrame, place: PlotSize) -> list[str]:
-    """The latest ones."""
+    """Return a line for each of the latest changes."""
     lines = [f"... and {len(changes) - MAX_TOLD} more before these"] if len(changes) > MAX_TOLD else []
     for _, row in changes.tail(MAX_TOLD).iterrows():
         text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
@@ -212,7 +212,7 @@ def _change_lines(changes: pd.DataFrame, place: PlotSize) -> list[str]:
 
 
 def _wrapped(text: str, longest: int, size: int, place: PlotSize) -> list[str]:
-    """In lines that have room."""
+    """Return a text in lines that fit."""
     return textwrap.wrap(
         shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
     )
@@ -241,7 +241,7 @@ def figures_of_history(history: History) -> list[Figure]:
 
 
 def _drawn(history: History) -> set[str]:
-    """The cases of the figure."""
+    """Return the cases of the figure."""
     most = {each.case: 0.0 for each in history.histories if each.compared}
     for shift in history.shifts:
         most[shift.case] = max(most[shift.case], abs(math.log(shift.ratio.estimate)))

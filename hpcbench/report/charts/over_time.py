@@ -96,7 +96,7 @@ def _bars(points: pd.DataFrame, axis: Measure) -> Any:
 
 
 def _shades(causes: pd.Series[str]) -> Any:
-    """Each with an edge, so that a short one does not vanish in a long measurement."""
+    """Return shaded windows, with edges, so that short ones are visible."""
     domain = list(dict.fromkeys(causes))
     scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
     legend = alt.Legend(title="disturbed by")
@@ -163,7 +163,7 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
 
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The means of so many neighbours on a line that about MAX_POINTS points suffice for all of them."""
+    """Return means of neighbours, so that all lines have about MAX_POINTS points."""
     line = ["repetition", "colour"]
     neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

@@ -42,7 +42,7 @@ def figures_of_resources(results: Results, observed: Observations) -> list[Figur
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:
-    """Of the best case."""
+    """Yield the figures of the best case over time."""
     of = f": {observed.case}" if observed.case else ""
     if len(observed.samples) >= MIN_SAMPLES:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
@@ -74,7 +74,7 @@ def _of_work(work: Workload, number: int) -> Iterator[Figure]:
 
 
 def _with_joules(work: Workload) -> Workload:
-    """With the energy of an item in joules."""
+    """Return the workload with the energy per item in joules."""
     kwh = (ENERGY, *interval_columns(ENERGY))
     joules = (OF_ITEM.column, *OF_ITEM.limits)
     columns = {name: work.cases[old] * _J_PER_ITEM for name, old in zip(joules, kwh, strict=True)}

@@ -57,7 +57,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
 
 
 def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
-    """Points of each roof: the slope of the bandwidth, and the peak."""
+    """Return the points of each roof: the slope of the bandwidth, and the peak."""
     ridges = ceilings["ridge_flops_per_byte"].dropna()
     around = pd.concat([intensities, ridges])
     x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)

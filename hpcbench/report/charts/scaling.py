@@ -39,7 +39,7 @@ def efficiency(series: list[Scaling], place: PlotSize) -> Any:
 
 
 def _ideal(series: list[Scaling]) -> pd.DataFrame:
-    """A line for each number of processors that is a base, as far as its series go."""
+    """Return an ideal line for each base number of processors."""
     ends: dict[int, int] = {}
     for each in series:
         base, most = int(each.base["processors"]), int(each.points["processors"].max())
@@ -61,7 +61,7 @@ def _points(series: list[Scaling], name: str) -> pd.DataFrame:
 
 
 def _names(series: list[Scaling]) -> list[str]:
-    """What tells each series from the others."""
+    """Return the names that distinguish the series."""
     parts = [(each.work, each.series, each.held) for each in series]
     differing = [place for place in range(3) if len({part[place] for part in parts}) > 1]
     texts = [", ".join(part[place] for place in differing if part[place]) for part in parts]
@@ -69,7 +69,7 @@ def _names(series: list[Scaling]) -> list[str]:
 
 
 def _curves(series: list[Scaling]) -> pd.DataFrame:
-    """Of each series the most general law that fits it, as a speedup over its base."""
+    """Return the most general fitted law of each series, as a speedup over its base."""
     found = []
     for each, name in zip(series, _names(series), strict=True):
         if each.fits:

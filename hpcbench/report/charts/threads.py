@@ -107,7 +107,7 @@ def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: An
 def _rows(
     frame: pd.DataFrame, axis: Measure, contexts: Sequence[ThreadContext], title: str, place: PlotSize, line: Any = None
 ) -> Any:
-    """Points with intervals beside the names of the contexts, those of one context below each other."""
+    """Draw points with intervals, grouped by context."""
     domain, order = list(dict.fromkeys(frame["colour"])), list(dict.fromkeys(frame["name"]))
     heading = shortened(", ".join(header_of(name) for name, _ in contexts[0].context)) or None
     scale = axis.scale_of(frame["value"], frame["low"], frame["high"])

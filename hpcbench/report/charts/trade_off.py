@@ -66,7 +66,7 @@ def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
 
 
 def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
-    """The columns by whose values the cases on the front are named: those in which they differ."""
+    """Return the columns that name the cases on the front: those in which they differ."""
     return varying(cases[cases["pareto"] == FRONT], shown) or shown
 
 
@@ -102,7 +102,7 @@ def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Me
 
 
 def _named(frame: pd.DataFrame, up: Measure) -> list[bool]:
-    """Who is on the front and has room for a name: a line above or below all others that have one."""
+    """Return for each case whether it is on the front and has room for a name."""
     heights = np.log(frame["value"]) if up.is_log else frame["value"]
     lines = (heights - heights.min()) / ((heights.max() - heights.min()) or 1.0) * _LINES
     taken: list[float] = []

@@ -149,7 +149,7 @@ def plain(text: str) -> str:
 
 
 def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
-    """One row each. What matters most comes first: a narrow terminal cuts the rest."""
+    """Return one row per fact, the most important first: a narrow terminal cuts the rest."""
     counts = progress.counts()
     cases = progress.case_counts()
     ended = sum(run.ended for run in progress.runs)
@@ -231,7 +231,7 @@ def _more(count: int) -> list[RenderableType]:
 
 
 def _line(part: RenderableType) -> RenderableType:
-    """One that takes one row, whatever its length."""
+    """Return a text that takes one row."""
     if isinstance(part, Text):
         part.no_wrap, part.overflow = True, "ellipsis"
     return part

@@ -65,7 +65,7 @@ def _in_words(gain: Overall) -> str:
 
 
 def _of_one_setting(results: Results) -> str:
-    """Where what is compared is mostly the same."""
+    """Return a sentence if both modes mostly used the same threads."""
     same, of = kept_as_unset(results.thread_contexts, results.planned_repetitions)
     if 2 * same <= of:
         return ""
@@ -120,7 +120,7 @@ def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
 
 
 def _setting(mode: ThreadMode | None) -> str:
-    """`2 intra, 1 inter`."""
+    """Return e.g. `2 intra, 1 inter`."""
     return ", ".join(f"{count} {name.split('_')[0]}" for name, count in mode.setting.items()) if mode else "-"
 
 
@@ -181,14 +181,14 @@ def _of_guidelines(test: Transfer) -> str:
 
 
 def _share(share: Interval) -> str:
-    """`83 % [70 %, 91 %]`."""
+    """Return e.g. `83 % [70 %, 91 %]`."""
     if share.low is None or share.high is None:
         return percent(share.estimate)
     return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
 
 
 def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
-    """How far luck has part in what is told, and why there is no energy."""
+    """Yield how reliable the times are, and why energy is unknown."""
     for name in MODES:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"

@@ -83,7 +83,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:
-    """A setting; with the default, what was set of it all the same, from outside."""
+    """Return a configuration; for the default, with the variables of the environment."""
     words = in_words(setting.parameters)
     if setting == answer.default and answer.inherited:
         but = "but" if words == NOTHING_SET else "with"
@@ -208,13 +208,13 @@ def _usage(answer: Recommendation) -> Iterator[str]:
 
 
 def _program(command: str) -> str:
-    """A command in one line that env and taskset can start: by the shell of a repetition, where it needs one."""
+    """Return a command in one line for env and taskset, by the shell if it needs one."""
     command = command.strip()
     return command if _PLAIN.fullmatch(command) else f"{' '.join(SHELL)} {_one_word(command)}"
 
 
 def _one_word(text: str) -> str:
-    """For bash, in one line."""
+    """Return a text as one word of bash in one line."""
     if "\n" not in text:
         return shlex.quote(text)
     escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
@@ -226,7 +226,7 @@ def _assigned(variables: Mapping[str, str]) -> str:
 
 
 def _inexact(answer: Recommendation) -> list[str]:
-    """What the best sets otherwise than the default, and what may change more than the speed."""
+    """Return the settings of the best configuration that may change results."""
     best, default = answer.best.parameters, answer.default.parameters
     names = ("dtype", *(setting.name for setting in SETTINGS if setting.changes_results))
     return [name for name in names if (best.get(name) or False) != (default.get(name) or False)]

@@ -91,7 +91,7 @@ class JaxNetwork(Network):
         return logits
 
     def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
-        """The loss of this rank's part of the batch."""
+        """Return the loss of this rank's part of the batch."""
         state = (self._weights, self._momentum, self._rest)
         self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
         self._unfinished.append(loss)

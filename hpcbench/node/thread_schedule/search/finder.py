@@ -131,7 +131,7 @@ class Finder:
         return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
-        """Raises Refused where counts by section would mean nothing."""
+        """Raise Refused if counts by section would be meaningless."""
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
@@ -153,7 +153,7 @@ class Finder:
                 raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % values)
 
     def _busy(self, sections: Sections) -> List[thread_activity.Busy]:
-        """Which threads compute in the sections: no more than were set."""
+        """Return the threads that compute in the sections; Raises Refused for more than were set."""
         busy: List[thread_activity.Busy] = []
         for count in sorted({1, self.counts[-1]}):
             busy += thread_activity.busy_threads(sections, count)
@@ -167,13 +167,13 @@ class Finder:
         return busy
 
     def _branches(self) -> Mapping[str, Sequence[str]]:
-        """Of modules that seem to be faster with them side by side. With gradients there are none."""
+        """Return the modules that seem faster with concurrent branches; none with gradients."""
         if self.counts[-1] == 1:
             return {}
         return parallel_branches.faster_branches(self.subject.model, self.step, self.counts[-1])
 
     def _check_other_inputs(self, sections: Sections) -> None:
-        """The order of blocks must not depend on data."""
+        """Raise Refused if the order of blocks depends on the data."""
         if self.subject.other is None:
             return
         sections.step = self.subject.other
@@ -209,7 +209,7 @@ class Finder:
         return Schedule(thread_schedule.fingerprint(self.subject.model), tuple(parts), made_for)
 
     def _timed(self, steps: int) -> float:
-        """Of a step as a user would take it."""
+        """Return the time of a step without instrumentation."""
         self.step()  # pays for what the last ones have left
         start = time.perf_counter()
         for _ in range(steps):

@@ -61,7 +61,7 @@ class _Reader:
             self.counts.append(read_back(section.module, section.threads))
 
     def end(self) -> None:
-        """Of the step."""
+        """End a step."""
         self._leave()
         if not self.counts:
             raise Refused("none of the schedule's sections has run")

@@ -174,7 +174,7 @@ class Sections:
             self._watch()
 
     def _by_section(self, start: float, end: float) -> List[float]:
-        """What comes before the first section is of the last one: a step follows a step."""
+        """Return times by section; what comes before the first belongs to the last of the step before."""
         begins = [moment for place, moment in self._seen if place in self._begins]
         times = [after - before for before, after in zip(begins, begins[1:] + [end])]
         times[-1] += begins[0] - start
@@ -248,7 +248,7 @@ class Sections:
         self._take_together(together)
 
     def _take_together(self, repeated: Set[nn.Module]) -> None:
-        """By their parents, which are several where a block stands under several."""
+        """Merge blocks into their parents; a block may have several."""
         modules, everywhere = dict(self.model.named_modules()), dict(self.model.named_modules(remove_duplicate=False))
         first_paths = {module: path for path, module in modules.items()}
         holders = {everywhere[path.rpartition(".")[0]] for path, module in everywhere.items() if module in repeated}
@@ -257,7 +257,7 @@ class Sections:
         self._modules = {path: modules[path] for path in paths}
 
     def _join_short_ones(self, threads: int) -> None:
-        """Sections that are over before a count of their own could pay join the one before them."""
+        """Join sections that are too short for their own count to the one before them."""
         uniform = [threads] * len(self._begins)
         steps = [self.time_step(uniform) for _ in range(FIRST_STEPS)][1:]
         shortest_s = SHORT * setting_s()

@@ -67,7 +67,7 @@ def _subject(network: Any, step: Step) -> Subject:
 
 
 def _other_step(network: Any) -> Optional[Step]:
-    """A step with other inputs; none of an input pipeline, which brings others with every step."""
+    """Return a step with other inputs; None for an input pipeline, which always has others."""
     problem = network.problem
     if problem.split:
         return None

@@ -45,7 +45,7 @@ def _without(columns: Columns, names: set[str]) -> Columns:
 
 
 def _fits(columns: Columns, console: Console) -> bool:
-    """Whether no word has to be broken."""
+    """Return whether no word has to be broken."""
     wide = console.options.update(max_width=10 * console.width)
     return console.measure(_table(columns), options=wide).maximum <= console.width
 
@@ -87,7 +87,7 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
 
 
 def _attempt(row: Row) -> str:
-    """Which of how many speaks for the repetition."""
+    """Return which attempt counts for the repetition, and of how many."""
     return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
 
 
@@ -99,12 +99,12 @@ def _interference(row: Row, used: bool) -> Text:
 
 
 def _local(time: str | None) -> str:
-    """In the time of this machine, as `status` tells it."""
+    """Return a time in the time zone of this machine."""
     return f"{datetime.datetime.fromisoformat(time).astimezone():%m-%d %H:%M:%S}" if time else ""
 
 
 def _courses(view: CaseView, plain: bool) -> dict[int, str]:
-    """The samples of each repetition in the order of time, all on one scale."""
+    """Return the samples of each repetition over time, on a common scale."""
     parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
     known = [value for values in parts.values() for value in values]
     limits = (min(known), max(known)) if known else None

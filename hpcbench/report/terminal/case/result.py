@@ -62,7 +62,7 @@ def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) ->
 
 
 def _of(row: Row) -> str:
-    """What the median is of."""
+    """Return the data that the median is computed from."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
     text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
@@ -81,7 +81,7 @@ def _rate(row: Row) -> str:
 
 
 def _percentiles(row: Row) -> str:
-    """Those that are known, and why others are not."""
+    """Return the known percentiles, and why others are unknown."""
     if row[AVERAGED_OVER]:
         return f"not known: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
@@ -117,12 +117,12 @@ def _threads(view: CaseView) -> str:
 
 
 def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
-    """What the last repetition with threads by section has found."""
+    """Return the result of the last repetition with a per-layer thread plan."""
     return next((record.dynamic for record in reversed(view.ended) if record.dynamic), None)
 
 
 def _computing(view: CaseView) -> str:
-    """How many threads were seen to compute in each section, with the most threads everywhere."""
+    """Return how many threads were active in each section, with the largest count everywhere."""
     sections = (_dynamic(view) or {}).get("sections") or []
     if not sections:
         return ""
@@ -132,7 +132,7 @@ def _computing(view: CaseView) -> str:
 
 
 def _by_section(view: CaseView) -> str:
-    """The schedule and its gain, or why there is none."""
+    """Return the schedule and its gain, or why there is none."""
     found = _dynamic(view)
     if found is None or found["schedule"] is None:
         return f"one count: {found['why']}" if found else ""
@@ -153,7 +153,7 @@ def _section(section: dict[str, Any]) -> str:
 
 
 def _settings(row: Row) -> str:
-    """Those that can be read back, as they were in effect."""
+    """Return the settings in effect that can be read back."""
     effective = {name: row[f"effective_{name}"] for name in _READ_BACK}
     return ", ".join(f"{name} {value}" for name, value in effective.items() if value is not None)
 
@@ -164,7 +164,7 @@ def _memory(row: Row) -> str:
 
 
 def _energy(view: CaseView) -> str:
-    """What was measured, or why nothing was."""
+    """Return the measured energy, or why there is none."""
     row, parts = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
@@ -177,7 +177,7 @@ def _energy(view: CaseView) -> str:
 
 
 def _why_no_energy(view: CaseView) -> str:
-    """What the sensors said, each once."""
+    """Return the reasons of the sensors, each once."""
     reasons: dict[str, dict[str, None]] = {}
     for part in (part for record in view.ended for node in record.monitors for part in node.energy):
         if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
