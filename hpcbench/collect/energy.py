@@ -27,7 +27,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
     unwatched = _unwatched(record)
-    reasons = [f"nothing was seen of {host}" for host in unwatched]
+    reasons = [f"no data of a monitor on {host}" for host in unwatched]
     for kind in KINDS:
         parts = [part for node in record.monitors for part in parts_of(record, node, kind)]
         missing = [part for part in parts if part.joules is None]
@@ -105,7 +105,7 @@ def _given(parts: list[Energy], given: int) -> list[Energy]:
     if not given:
         return []
     if source == _BLADE and given < _GPUS_OF_PACKAGE * len(parts):
-        return [_untold(f"the counters are of all GPUs of the blade, and the case was given {given}")]
+        return [_untold(f"the counters are of all GPUs of the blade, but the case was given {given}")]
     if source not in (_BLADE, None) and len(parts) < given:
         return [_untold(f"the monitor saw {len(parts)} of the {given} that the case was given")]
     return parts[:given]

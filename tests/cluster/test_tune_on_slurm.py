@@ -120,5 +120,5 @@ def test_a_bare_sbatch_of_its_script_searches(cluster, rates):
 
 def test_cases_of_several_nodes_are_refused(cluster, rates):
     done = cluster("tune", rates, "--metric", "rate", "--set", "nodes=2", expect=2)
-    assert "a search measures on one node" in done.stderr
+    assert "a search uses one node" in done.stderr
     assert not list(cluster.workspace.glob("jobs/*/sweep.json"))

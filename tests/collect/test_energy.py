@@ -152,13 +152,13 @@ def test_where_a_blade_alone_tells_of_gpus_and_not_whose_they_are_that_is_the_re
 ) -> None:
     packages = node(told("gpu", "cray", accelerator0=600.0, accelerator1=600.0))
     reason = columns(packages, parameters=GPU, ranks=ranks("n1", gpus=["MI250X"]))["energy_reason"]
-    assert reason == "gpu: the counters are of all GPUs of the blade, and the case was given 1"
+    assert reason == "gpu: the counters are of all GPUs of the blade, but the case was given 1"
 
 
 def test_a_node_that_nobody_watched_empties_all_and_is_named(columns: Callable[..., dict[str, Any]]) -> None:
     found = columns(node(told("cpu", "rapl", cpu0=100.0)), ranks=ranks("n1", "n2", "n3", "n3", gpus=[]))
     assert [found[name] for name in COLUMNS] == [None] * len(COLUMNS)
-    assert found["energy_reason"] == "nothing was seen of n2; nothing was seen of n3"
+    assert found["energy_reason"] == "no data of a monitor on n2; no data of a monitor on n3"
 
 
 def test_a_repetition_that_did_not_complete_has_no_energy_and_needs_no_reason(

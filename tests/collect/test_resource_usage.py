@@ -114,7 +114,7 @@ def test_records_that_were_made_up_later_do_not_tell_when_it_ended(
     assert (found.node_hours, found.attempts, found.untimed) == (0.5, 2, 1)
     assert found.unknown is None, "what never ran took nothing"
     assert use_in_words(found) == (
-        "sweep-1 used 0.5 node-hours (24 core-hours) in 2 attempts; 1 more have left no times, and are not counted"
+        "sweep-1 used 0.5 node-hours (24 core-hours) in 2 attempts; 1 more without times are not included"
     )
 
 
@@ -126,5 +126,5 @@ def test_a_price_that_is_not_known_is_told_where_the_site_has_others(
     assert (found.gpu_hours, found.price.amount) == (1.5, None)
     assert use_in_words(found) == (
         "sweep-1 used 1.5 node-hours (1.5 core-hours, 1.5 GPU-hours) in 1 attempt; "
-        "its price is not known: the job uses GPUs, and cost.gpu_hour is not set"
+        "its price is unknown: the job uses GPUs, and cost.gpu_hour is not set"
     )

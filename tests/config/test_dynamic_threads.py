@@ -1,4 +1,4 @@
-"""Which cases may ask for threads by section, and what the parameter is where nobody sets it."""
+"""Which cases may ask for per-layer threads, and what the parameter is where nobody sets it."""
 
 from __future__ import annotations
 

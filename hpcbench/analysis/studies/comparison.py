@@ -138,7 +138,7 @@ def _distinct(column: pd.Series[Any]) -> list[str]:
 
 
 def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
-    """Yield what is unusual about the cases of a side that the other side has, too."""
+    """Return what is unusual about the cases of a side that the other side has, too."""
     cases = [case for key, case in side.cases.items() if key in other.cases]
     warnings = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:

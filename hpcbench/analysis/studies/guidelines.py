@@ -89,7 +89,7 @@ class Guideline(NamedTuple):
         limits = f"{percent(self.share.estimate)} [{percent(self.share.low or 0)}, {percent(self.share.high or 1)}]"
         text = f"{self.words}: within {100 * self.tolerance:g} % of the best"
         text += f" in {self.within:,} of {self.support:,} contexts ({limits})"
-        noise = [f"in {self.unclear:,} of them as far as noise lets one tell"] if self.unclear else []
+        noise = [f"in {self.unclear:,} of them within the noise"] if self.unclear else []
         return "; ".join([text, *noise, *map(_at_worst, self.counter_examples[:1])])
 
 

@@ -145,7 +145,7 @@ def _configuration(context: Context, case: Case) -> str:
     values |= {name: value for name, value in options if value != usual.model_options.get(name)}
     if parameters.threads != DYNAMIC:
         return in_words(values)
-    return f"{'following the' if parameters.schedule else 'looking for a'} schedule, {in_words(values)}"
+    return f"{'following the' if parameters.schedule else 'searching for a'} schedule, {in_words(values)}"
 
 
 def _outcome(record: Record, stage: Stage, objective: Objective) -> str:

@@ -116,7 +116,7 @@ def _state(sweep: Sweep) -> SearchState:
     try:
         return search_state(sweep)
     except NoAnswerError as error:
-        return SearchState(f"{error.what}; asking again", goes_on=True)
+        return SearchState(f"{error.what}; trying again", goes_on=True)
 
 
 def _reconciled(sweep: Sweep, display: Display) -> Progress:

@@ -86,7 +86,7 @@ def _part_of(address: int) -> Optional[str]:
 
 
 def _mappings() -> List[Tuple[range, Optional[str]]]:
-    """Yield address ranges and names from /proc/PID/maps, proc_pid_maps(5)."""
+    """Return address ranges and names from /proc/PID/maps, proc_pid_maps(5)."""
     with open("/proc/self/maps", errors="replace") as file:
         fields = [line.rstrip("\n").split(None, 5) for line in file]
     return [(range(*(int(end, 16) for end in each[0].split("-"))), each[5] if each[5:] else None) for each in fields]

@@ -87,7 +87,7 @@ def _of_cases(work: Workload, encoding: Encoding, name: str) -> Figure:
     columns = encoding.columns or (work.shown if len(work.shown) == 1 else [])
     over = " and ".join(title_of(column) for column in columns) or "case"
     title = f"{capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
-    caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
+    caption = f"{work.title}. Medians over the repetitions with 95 % CI."
     if encoding.heat:
         caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
     if len(work.cases) > cases.most(encoding):
@@ -147,8 +147,8 @@ def _of_latency(results: Results) -> Iterator[Figure]:
             name: [row[SAMPLES] for row in valid_rows(rows[case["sweep"], case["case"]])]
             for name, (_, case) in zip(case_names(shown, work.shown), shown.iterrows(), strict=True)
         }
-        title = "How long single steps take" + (f": {work.short_title}" if work.short_title else "")
-        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, if there are enough samples."
+        title = "Step times" + (f": {work.short_title}" if work.short_title else "")
+        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % CI, if there are enough samples."
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
         yield Figure(

@@ -252,7 +252,7 @@ def _caption(history: History, cases: set[str]) -> str:
     sentences = ["A point is the median of a sweep's repetitions, with its 95 % interval; a line is the median between"]
     sentences.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
     if any(shift.case in cases for shift in history.shifts):
-        sentences.append(f"Dashed: where it changed{_colours(history)}")
+        sentences.append(f"Dashed lines: changes{_colours(history)}")
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
         sentences.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
@@ -262,7 +262,7 @@ def _caption(history: History, cases: set[str]) -> str:
 
 
 def _colours(history: History) -> str:
-    return "." if history.quantity.more_is_better is None else ", red for the worse, green for the better."
+    return "." if history.quantity.more_is_better is None else ", red for worse, green for better."
 
 
 def _description(history: History, cases: set[str]) -> str:

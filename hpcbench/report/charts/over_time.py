@@ -36,7 +36,7 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
     median of neighbours, and a line is their range.
     """
     frame = shown_samples(frame)
-    axis = measure("time of a step", "s", frame["time_s"])
+    axis = measure("step time", "s", frame["time_s"])
     points = _ranges(frame, MAX_POINTS // frame["repetition"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]

@@ -27,10 +27,12 @@ from hpcbench.report.text.numbers import duration, percent
 MAX_WORKS = 4  # workloads with figures of their own
 MAX_TOLD = 10  # cases on a front
 MIN_SAMPLES = 20  # that show anything over time
-_SHADED = f" Shaded: windows that others disturbed; with over {percent(TOO_MANY)} of them, a repetition is disturbed."
+_SHADED = (
+    f" Shaded: windows with interference; with over {percent(TOO_MANY)} of them, a repetition counts as disturbed."
+)
 _J_PER_ITEM = 3.6  # of a kWh for a million items
-OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
-DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
+OF_ITEM = Quantity("energy_j_per_item", "energy per item", "J", better="thriftier")
+DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
@@ -86,13 +88,13 @@ def _of_energy(work: Workload, quantity: Quantity, number: int) -> Iterator[Figu
     if encoding:
         title = f"{quantity.title.capitalize()}{_of(work)}"
         scopes = ", ".join(work.cases["energy_scope"].dropna().unique())
-        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % intervals."
+        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % CI."
         name = numbered(f"{quantity.column} {work.short_title}", number)
         yield Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
 
 def _of_trade(work: Workload, quantity: Quantity, number: int) -> Figure:
-    title = f"Time against {quantity.title.removesuffix(' of a million items')}{_of(work)}"
+    title = f"Time against {quantity.title.removesuffix(' per million items')}{_of(work)}"
     front = work.cases[work.cases["pareto"] == FRONT]
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
     count = int(work.cases["pareto"].notna().sum())

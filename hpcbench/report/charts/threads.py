@@ -44,19 +44,19 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     sentences = [_overall(contexts, *pair) for pair in GAINS]
     text = " ".join(filter(None, sentences))
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
-    of_times = f"Medians over the repetitions with 95 % intervals. Thread modes: {modes}. The best fixed "
+    of_times = f"Medians over the repetitions with 95 % CI. Thread modes: {modes}. The best fixed "
     of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
-    of_gains = "The time of one mode over that of another, with 95 % intervals: right of the line it is faster." + left
+    of_gains = "The time of one mode over that of another, with 95 % CI: right of the line it is faster." + left
     return [
         Figure("threads-times", "Time of a step by threads", of_times, text, partial(times, shown)),
-        Figure("threads-gains", "What threads gain", of_gains, text, partial(gains, shown)),
+        Figure("threads-gains", "Gain by threads", of_gains, text, partial(gains, shown)),
     ]
 
 
 def times(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
     """Return a chart with a row per context and a point per mode."""
     rows = [(_label(each), name, each.modes[name].time_s) for name in MODES for each in contexts if name in each.modes]
-    axis = measure("time of a step", "s", [interval.estimate for *_, interval in rows])
+    axis = measure("step time", "s", [interval.estimate for *_, interval in rows])
     frame = _frame([(label, NAMES[name], interval) for label, name, interval in rows], axis, duration)
     return _rows(frame, axis, contexts, "threads", place)
 

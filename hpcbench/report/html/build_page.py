@@ -163,7 +163,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - or not known
     facts = [
         page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
-        page_model.Fact("disturbed by others", f"{disturbed:,} of {len(completed):,}"),
+        page_model.Fact("with interference", f"{disturbed:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]
     found = check(Evidence(results))

@@ -75,7 +75,7 @@ def _headlines(history: History) -> Iterator[page_model.Headline]:
 
 
 def _changed(shift: Shift) -> str:
-    return also_changed(shift) or "nothing that is recorded"
+    return also_changed(shift) or "nothing recorded"
 
 
 def _tables(history: History) -> Iterator[page_model.Ranking]:

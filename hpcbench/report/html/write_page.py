@@ -49,6 +49,6 @@ def _again(progress: Progress) -> Iterator[Command]:
     if git.get("commit"):
         yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
     yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
-    yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
+    yield Command(f"hpcbench archive {name}", "one file of the sweep, to store or to send")
     if progress.to_do():
         yield Command(f"hpcbench resume {name}", "only what is missing or failed")

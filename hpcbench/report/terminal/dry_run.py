@@ -83,7 +83,7 @@ def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
 
 
 def _commands(cases: tuple[Case, ...]) -> None:
-    """Yield each command as it will be run, with all of its lines."""
+    """Print each command as it will be run, with all of its lines."""
     commands = list(dict.fromkeys(case.parameters.command for case in cases if case.parameters.command is not None))
     if not commands:
         return
@@ -97,9 +97,9 @@ def _commands(cases: tuple[Case, ...]) -> None:
 
 def _price(cost: Cost, price: Price) -> None:
     if price.amount is not None:
-        out.print(f"At the site's prices that is at most {price.amount:,.2f} {cost.currency}.")
+        out.print(f"At the site's prices, this costs at most {price.amount:,.2f} {cost.currency}.")
     elif has_prices(cost):
-        out.print(f"What it costs is not known: {price.reason}.", soft_wrap=True)
+        out.print(f"The cost is unknown: {price.reason}.", soft_wrap=True)
 
 
 def _cases(plan: Plan) -> Table:

@@ -176,10 +176,10 @@ def remarks(history: History) -> list[str]:
             lines.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
         if each.other_work:
             lines.append(
-                f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
+                f"left out: {plural(each.other_work, 'sweep')} in which {name} has another workload than in the latest"
             )
         if not each.has_ratios:
-            lines.append(f"no changes are looked for of {name}: a value is 0 or less, so there is no ratio")
+            lines.append(f"changes cannot be detected in {name}: a value is 0 or less, so there is no ratio")
     if history.gone:
         names = ", ".join(history.labels[case] for case in history.gone)
         lines.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
@@ -190,7 +190,7 @@ def summary(history: History) -> str:
     """Return the number of changes and the rule, in one line."""
     judged = len(history.judged)
     if not judged:
-        return f"too few sweeps to tell a change from noise: it takes {MIN_VALUES} of a case"
+        return f"too few sweeps to detect changes: a case needs {MIN_VALUES} of a case"
     count = len(history.shifts)
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"

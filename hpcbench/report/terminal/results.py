@@ -45,7 +45,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     _print_autocorrelation(cases, console)
     if len(results.workloads) > 1:
         differing = ", ".join(differing_work(cases))
-        console.print(f"Ranked apart, because their work differs in: {differing}.", soft_wrap=True)
+        console.print(f"Ranked separately, because their work differs in: {differing}.", soft_wrap=True)
     _print_failures(results, console)
 
 
@@ -54,7 +54,7 @@ def print_insights(insights: list[str], console: Console) -> None:
     for insight in insights[:MAX_INSIGHTS]:
         console.print(Text(insight), soft_wrap=True)
     if len(insights) > MAX_INSIGHTS:
-        console.print(f"... and {len(insights) - MAX_INSIGHTS} more such: --html FILE")
+        console.print(f"... and {len(insights) - MAX_INSIGHTS} more of these: --html FILE")
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
@@ -73,9 +73,7 @@ def _print_answers(results: Results, console: Console) -> None:
         work = f"{answer.work.short_title}: " if len(found) > 1 else ""
         console.print(Text.assemble((work, "italic"), (sentence(answer), "bold")), soft_wrap=False)
     if len(found) > MAX_ANSWERS:
-        console.print(
-            f"... and {plural(len(found) - MAX_ANSWERS, 'more workload')}; each table below has its best first"
-        )
+        console.print(f"... and {plural(len(found) - MAX_ANSWERS, 'more workload')}; see the tables below, best first")
 
 
 def _print_failures(results: Results, console: Console) -> None:

@@ -112,7 +112,7 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
 
 def follow_on_in_words(progress: Progress) -> str:
     """Return the continuation job that submits the rest, or why it does not start; empty without one."""
-    words = {"": "submits what is left"}
+    words = {"": "submits the remaining jobs"}
     return "; ".join(
         f"job {job} {words.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
     )
@@ -139,7 +139,7 @@ def length(seconds: float) -> str:
 
 def failure(progress: Progress, run: RunProgress) -> Text:
     """Return a failure in one line."""
-    what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'nothing is known of it'}"
+    what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'unknown'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
 

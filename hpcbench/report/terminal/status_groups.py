@@ -26,7 +26,7 @@ def lines(progress: Progress) -> list[Text]:
             shown += _group(state, reason, runs)
         if len(largest) > MAX_GROUPS:
             rest = sum(len(runs) for _, runs in largest[MAX_GROUPS:])
-            shown.append(Text(f"... and {rest:,} more {state}, for other reasons: --json tells them all", style="dim"))
+            shown.append(Text(f"... and {rest:,} more {state}, for other reasons: see --json", style="dim"))
     return shown
 
 

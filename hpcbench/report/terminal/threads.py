@@ -70,7 +70,7 @@ def _of_one_setting(results: Results) -> str:
     if 2 * same <= of:
         return ""
     text = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
-    return f"{text}: both are the same setting then, and differ by noise, or by how they were measured."
+    return f"{text}: both are then the same setting, and differ only by noise or by the measurement."
 
 
 def sentences(results: Results) -> Iterator[str]:
@@ -82,7 +82,7 @@ def sentences(results: Results) -> Iterator[str]:
     if test:
         yield _of_guidelines(test)
     elif contexts:
-        yield "No guideline was tested: that takes several networks, and a rule that holds on the others."
+        yield "No guideline was tested: this requires several networks, and a rule that holds on the others."
     yield from _remarks([mode for each in contexts for mode in each.modes.values()])
 
 
@@ -161,7 +161,7 @@ def _of_schedules(kept: int, others: Counter[str]) -> str:
     if not others:
         return f"{text}."
     ((why, often),) = others.most_common(1)
-    return f"{text}; the others kept the best one count, {often:,} of them for this reason: {why}."
+    return f"{text}; the others kept the best single count, {often:,} of them for this reason: {why}."
 
 
 def _of_guidelines(test: Transfer) -> str:
@@ -175,7 +175,7 @@ def _of_guidelines(test: Transfer) -> str:
     within = sum(each.is_within for each in test.followed)
     text += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
     unclear = sum(each.is_unclear for each in test.followed)
-    text += f", in {unclear:,} of them as far as noise lets one tell." if unclear else "."
+    text += f", in {unclear:,} of them within the noise." if unclear else "."
     none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
     return text + none if test.without_rule else text
 
@@ -193,9 +193,9 @@ def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
         if any(mode.is_lucky for mode in chosen):
-            yield f"Of single repetitions the {best} setting is partly lucky: more repetitions show its gain."
+            yield f"Of single repetitions the {best} setting is partly chance: more repetitions show its gain."
         elif chosen:
             yield f"The time of the {best} setting is from repetitions that did not choose it."
     reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)
     if reasons and not any(mode.energy_j for mode in modes):
-        yield f"The energy of a step is not known: {next(iter(reasons))}."
+        yield f"The energy of a step is unknown: {next(iter(reasons))}."

@@ -18,11 +18,11 @@ def use_in_words(used: Used) -> str:
     if used.price.amount is not None:
         lines[0] += f", {figure(used.price.amount)} {used.currency}"
     elif used.currency:
-        lines.append(f"its price is not known: {used.price.reason}")
+        lines.append(f"its price is unknown: {used.price.reason}")
     if used.energy_kwh is not None:
         lines.append(_energy(used))
     if used.untimed:
-        lines.append(f"{used.untimed:,} more have left no times, and are not counted")
+        lines.append(f"{used.untimed:,} more without times are not included")
     return "; ".join(lines)
 
 

@@ -36,13 +36,13 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
     mixed = [share.name for share in found.factors if not share.is_significant and share.beyond_noise]
     if mixed:
-        yield f"More than noise, but these cases cannot attribute it: {', '.join(mixed)}."
+        yield f"Significant, but not attributable with these cases: {', '.join(mixed)}."
     unclear = [share.name for share in found.factors if not share.is_significant and not share.beyond_noise]
     if unclear:
-        yield f"No more than noise may explain: {', '.join(unclear)}."
+        yield f"Possibly only noise: {', '.join(unclear)}."
     yield f"Noise between repetitions is {percent(found.noise)} of the variation."
     if found.changes_work:
-        yield f"All of that is of equal work, which {' and '.join(found.changes_work)} would change."
+        yield f"This is for equal work, which {' and '.join(found.changes_work)} would change."
     if found.left_out:
         yield f"Left out: {_left_out(found)}."
 
@@ -65,7 +65,7 @@ def _of_interaction(share: Share) -> str:
     return (
         f"{combined}: {_of_contrast(share.contrast)}."
         if share.contrast
-        else f"{combined}: the one changes what the other does."
+        else f"{combined}: the effect of one depends on the other."
     )
 
 

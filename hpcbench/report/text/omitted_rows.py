@@ -11,4 +11,4 @@ def print_omitted(count: int, console: Console, file: str, what: str = "") -> No
     """Print how many rows are left out, if any; `what` is a row, `file` the option that writes all."""
     if count > 0:
         more = plural(count, f"more {what}") if what else f"{count:,} more"
-        console.print(f"... and {more}: see them all with --top, or in the file of {file}")
+        console.print(f"... and {more}: show all with --top, or in the file of {file}")

@@ -33,18 +33,18 @@ def _measured(scaling: Scaling) -> str:
     named = f" of {names}" if names else ""
     text = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
     if best["is_base"]:
-        return text + f"no number of {scaling.unit} does more than {base['processors']:,} did."
+        return text + f"no number of {scaling.unit} is faster than {base['processors']:,}."
     gain = in_brackets(_interval(best, "speedup"))
     part = _percent(_interval(best, "efficiency"))
     most = int(scaling.points["processors"].max())
     text += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
     if scaling.points["rate_low"].isna().any():
-        return text + "; how far it pays is unknown, since some cases have one run."
+        return text + "; the limit is unknown, since some cases have one run."
     if scaling.pays_until < most:
         return text + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
-        return text + f"; up to {most}, the most that were tried, each step does more."
-    return text + f"; {most}, the most that were tried, still do more than any fewer, though not each step does."
+        return text + f"; up to {most}, the maximum that was tried, each step is faster."
+    return text + f"; {most}, the maximum that was tried, are faster than any fewer, though not each step is."
 
 
 def _fitted(fit: Fit, unit: str) -> str:

@@ -158,5 +158,5 @@ def test_what_is_not_in_one_measure_is_not_ranked(
 
 def test_a_ranking_of_nothing_says_why(repetition: Rep, costs: Callable[..., pd.DataFrame]) -> None:
     reason = incomparable(costs(repetition(0)), "price_per_million_items")
-    assert reason == "no case has it (the site file has no prices)"
-    assert incomparable(costs(repetition(0)), "energy_kwh_per_million_items") == "no case has it"
+    assert reason == "no case has a value (the site file has no prices)"
+    assert incomparable(costs(repetition(0)), "energy_kwh_per_million_items") == "no case has a value"

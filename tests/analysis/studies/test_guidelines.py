@@ -174,7 +174,7 @@ def test_what_noise_could_have_made_slower_is_no_counter_example_and_counted(mat
     told = mine(cases)
     assert [each.words for each in told] == ["intra_op_threads = 2"]
     assert (told[0].support, told[0].within, told[0].unclear, told[0].counter_examples) == (6, 6, 1, ())
-    assert "in 1 of them as far as noise lets one tell" in told[0].sentence
+    assert "in 1 of them within the noise" in told[0].sentence
     without = cases.assign(time_ci_low_s=None, time_ci_high_s=None)  # single repetitions
     assert mine(without) == []
 

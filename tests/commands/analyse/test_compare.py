@@ -134,7 +134,7 @@ def test_too_few_repetitions_fail_where_a_verdict_is_wanted(command_line, sweep:
     sweep("main", BASE, repetitions=3)
     sweep("next", SLOWER, repetitions=3)
     told = command_line("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
-    assert "3 repetitions a side are too few to be sure; about 5 repetitions a side would tell" in told
+    assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in told
 
 
 def test_a_comparison_of_nothing_is_no_success(command_line, sweep: Sweep):

@@ -54,7 +54,7 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "best       workers=4: 8." in done.stdout
     assert "default    workers=1: 2." in done.stdout
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
-    assert "it beats   2 of the 2 other settings that were measured (100 %)" in done.stdout
+    assert "it beats   2 of the 2 other measured configurations (100 %)" in done.stdout
     assert "failed" in done.stdout
     program = done.stdout.partition("  outside hpcbench:\n")[2]
     assert program.startswith(

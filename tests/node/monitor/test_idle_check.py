@@ -131,7 +131,7 @@ class Looks:
 
     def __init__(self, node: Any, monkeypatch: pytest.MonkeyPatch, *seen: str | None) -> None:
         self.seen, self.count, self._node = seen, 0, node
-        monkeypatch.setattr(idle_check, "look", self)
+        monkeypatch.setattr(idle_check, "activity", self)
 
     def __call__(self, host: HostView, gpus: bool) -> str | None:
         self._node.now += idle_check.LOOK_S

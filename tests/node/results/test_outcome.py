@@ -300,7 +300,7 @@ def test_where_several_share_a_job_the_end_of_its_time_is_no_timeout_of_one(log:
     assert outcome.status == CANCELLED
     assert outcome.error is not None
     assert outcome.error["type"] == JOB_TIME
-    assert "20 of its 600 s" in outcome.error["message"]
+    assert "20 of 600 s" in outcome.error["message"]
     assert verdict.judge([], 1, cut_off._replace(shared=False)).status == TIMEOUT
     assert verdict.judge([], 1, cut_off._replace(elapsed_s=600.0)).status == TIMEOUT
 

@@ -89,10 +89,10 @@ def rows(figure: Figure) -> list[pd.DataFrame]:
 
 
 ALL = {
-    "time-energy-of-a-million-items-1": ("time of a million items (s)", "energy of a million items (kWh)"),
-    "time-price-of-a-million-items-1": ("time of a million items (s)", "price of a million items (EUR)"),
-    "energy-j-per-item-1": ("intra op threads", "energy of an item (mJ)"),
-    "energy-delay-j-s-per-item2-1": ("intra op threads", "energy-delay product of an item (uJ s)"),
+    "time-energy-of-a-million-items-1": ("time per million items (s)", "energy per million items (kWh)"),
+    "time-price-of-a-million-items-1": ("time per million items (s)", "price per million items (EUR)"),
+    "energy-j-per-item-1": ("intra op threads", "energy per item (mJ)"),
+    "energy-delay-j-s-per-item2-1": ("intra op threads", "energy-delay product per item (uJ s)"),
     "roofline": ("arithmetic intensity (FLOP/byte)", "achieved rate of one node or GPU (GFLOP/s)"),
 }
 
@@ -193,8 +193,8 @@ def test_the_best_case_over_time(place: PlotSize) -> None:
     observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
-    assert "Shaded: windows that others disturbed; with over 20 % of them," in made["samples-over-time"].caption
-    assert "time of a step (ms)" in picture(made["samples-over-time"], place)
+    assert "Shaded: windows with interference; with over 20 % of them," in made["samples-over-time"].caption
+    assert "step time (ms)" in picture(made["samples-over-time"], place)
     assert "power (W)" in picture(made["power-over-time"], place)
 
 

@@ -209,7 +209,7 @@ class Finder:
         return Schedule(thread_schedule.fingerprint(self.subject.model), tuple(parts), made_for)
 
     def _timed(self, steps: int) -> float:
-        """Return the time of a step without instrumentation."""
+        """Return the step time without instrumentation."""
         self.step()  # pays for what the last ones have left
         start = time.perf_counter()
         for _ in range(steps):

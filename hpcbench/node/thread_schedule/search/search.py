@@ -262,7 +262,7 @@ def _may_be_best(known: Dict[_Uniform, Estimate]) -> List[_Uniform]:
 
 
 def _runs(counts: Sequence[int]) -> List[List[int]]:
-    """Yield runs of sections with the same count; the first may begin at the end of the step before."""
+    """Return runs of sections with the same count; the first may begin at the end of the step before."""
     begins = [place for place in range(len(counts)) if counts[place - 1] != counts[place]]
     runs = []
     for begin, end in zip(begins, begins[1:] + [begins[0] + len(counts)] if begins else []):

@@ -62,7 +62,7 @@ def _measures(view: CaseView) -> Iterable[str]:
 
 
 def _asked(view: CaseView) -> Iterable[str]:
-    """Yield the requested Slurm options, or the limits of a local run."""
+    """Return the requested Slurm options, or the limits of a local run."""
     jobs = {run.job: view.sweep.description["jobs"][run.job]["slurm"] for run in view.runs}
     return dict.fromkeys(assigned({"time": view.sweep.slurm(job).time, **asked}) for job, asked in jobs.items())
 

@@ -68,8 +68,8 @@ def _of(row: Row) -> str:
     text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
         return text
-    used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
-    return f"{text}; {row['disturbed']} that others disturbed {used}"
+    used = "used, since there are no others" if row["interference"] == DISTURBED else "left out"
+    return f"{text}; {row['disturbed']} with interference {used}"
 
 
 def _rate(row: Row) -> str:
@@ -83,7 +83,7 @@ def _rate(row: Row) -> str:
 def _percentiles(row: Row) -> str:
     """Return the known percentiles, and why others are unknown."""
     if row[AVERAGED_OVER]:
-        return f"not known: samples are means over {row[AVERAGED_OVER]}"
+        return f"unknown: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
     lacking = f"{short_name(unknown)} takes {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
@@ -189,5 +189,5 @@ def _why_no_energy(view: CaseView) -> str:
 def _work(row: Row) -> str:
     if row["parameter_count"] is None:
         return ""
-    text = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
+    text = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs per item, "
     return text + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"

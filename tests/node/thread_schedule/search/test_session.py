@@ -1,4 +1,4 @@
-"""What a repetition with threads by section does. Modules that sleep stand for wide and narrow ones, on any machine."""
+"""What a repetition with per-layer threads does. Modules that sleep stand for wide and narrow ones, on any machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
 
 pytestmark = pytest.mark.torch
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: threads by section in a repetition")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: per-layer threads in a repetition")
 
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
