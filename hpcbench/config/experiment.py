@@ -30,9 +30,7 @@ class Measure(Model):
     min_time_s: float = Field(default=1.0, gt=0, description="minimum sampling time in seconds")
     max_time_s: float = Field(default=10.0, gt=0, description="maximum sampling time in seconds")
     max_warmup_s: float = Field(
-        default=10.0,
-        ge=0,
-        description="maximum warm-up time in seconds; warm-up steps are discarded until the step time is steady",
+        default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
     )
     repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
     quiet: Literal["ignore", "wait", "require"] = Field(
@@ -93,16 +91,12 @@ class Experiment(Model):
         default_factory=dict, description='constants, or "{{ expressions }}" of other parameters'
     )
     matrix: Axes = Field(default_factory=dict, description="axes; all combinations of their values are measured")
-    zip: list[Axes] = Field(
-        default_factory=list, description="groups of axes whose values are combined element by element"
-    )
+    zip: list[Axes] = Field(default_factory=list, description="groups of axes, combined element by element")
     exclude: list[dict[str, Any] | str] = Field(
         default_factory=list, description='points to remove: values to match, or a "{{ condition }}"'
     )
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
-    tags: list[str] = Field(
-        default_factory=list, description="names of user parameters, which become columns of the table"
-    )
+    tags: list[str] = Field(default_factory=list, description="names of user parameters, columns of the table")
     measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
     tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")
     retry: Retry = Field(default_factory=Retry, description="which repetitions are retried automatically")
@@ -115,8 +109,7 @@ class Experiment(Model):
         default_factory=dict, description="metrics to read from the output or the files of a command, by name"
     )
     expect: list[str] = Field(
-        default_factory=list,
-        description="regular expressions that the output of a command must match; otherwise it has failed",
+        default_factory=list, description="regular expressions without which the output of a command is a failure"
     )
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(

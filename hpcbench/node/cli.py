@@ -47,9 +47,7 @@ def _add_job(commands: Any) -> None:
     job.add_argument("--batch", required=True, help="the submission of this job")
     job.add_argument("--limit", type=float, required=True, help="time limit per run, in seconds")
     job.add_argument("--python", required=True, help="command that starts the Python of the workload")
-    job.add_argument(
-        "--srun", default="", help="command that starts the tasks of a run [default: processes on this machine]"
-    )
+    job.add_argument("--srun", default="", help="command that starts the tasks of a run [default: local processes]")
     job.set_defaults(function=_calls(".job.commands", "job"))
 
     monitor = commands.add_parser("monitor", help="monitor this node; commands come from standard input")
@@ -80,13 +78,9 @@ def _add_doctor(commands: Any) -> None:
     doctor.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
     doctor.set_defaults(function=_calls(".checks.commands", "checkup"))
 
-    measurer = commands.add_parser(
-        "peaks", help="measure the peak performance of this machine, and print it as a line of JSON"
-    )
+    measurer = commands.add_parser("peaks", help="measure the peak performance of this machine, as a line of JSON")
     measurer.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
-    measurer.add_argument(
-        "--python", action="append", default=[], help="another Python to try, which may have numpy or torch"
-    )
+    measurer.add_argument("--python", action="append", default=[], help="another Python to try for numpy or torch")
     measurer.set_defaults(function=_calls(".checks.commands", "peaks"))
 
     task = commands.add_parser("placement", help="print the CPUs and GPUs of this task as a line of JSON")

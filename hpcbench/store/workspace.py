@@ -123,9 +123,7 @@ class Workspace:
         if len(matches) == 1:
             return self.paths(matches[0])
         if matches:
-            raise UserError(
-                f"'{name}' matches several sweeps: {', '.join(sorted(matches))}", hint="give more of the name"
-            )
+            raise UserError(f"'{name}' matches several sweeps: {', '.join(sorted(matches))}", hint="be more specific")
         raise UserError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
 
     def new_name(self, experiment: str, now: datetime.datetime) -> str:

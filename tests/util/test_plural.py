@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from hpcbench.report.text.omitted_rows import print_omitted
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.util.text import plural
 
 

@@ -7,7 +7,7 @@ count.
 
 A slower configuration counts against a rule only if its interval and that of the best do not overlap: otherwise rules
 with fewer configurations would win by luck. Such contexts are counted as unclear, and a rule that mostly rests on them
-is not reported. If noise hides everything, the rule without conditions is the best.
+is not found. If noise hides everything, the rule without conditions is the best.
 
 Rules are found by extending those that enough contexts can follow (Agrawal and Srikant, 1994, "Fast algorithms for
 mining association rules", VLDB 20). Shares have Wilson's interval (1927, "Probable inference, the law of succession,
@@ -115,15 +115,11 @@ def mine(
         if found.support >= fewest and (found.share.low or 0) > BAR and not _is_implied(rule, found, good):
             good.append(Guideline(rule, tolerance, *found))
     good.sort(key=lambda each: (-(each.share.low or 0), len(each.conditions), -each.support))
-    reported: list[Guideline] = []
+    best: list[Guideline] = []
     for each in good:
-        if (
-            each.unclear <= most_unclear * each.support
-            and not _is_surpassed(settings, each, reported)
-            and len(reported) < most
-        ):
-            reported.append(each)
-    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in reported]
+        if each.unclear <= most_unclear * each.support and not _is_surpassed(settings, each, best) and len(best) < most:
+            best.append(each)
+    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in best]
 
 
 def _candidates(

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from hpcbench.commands.shared.context import choose_site, file_in, open_sweep, resumable, workspace_of
+from hpcbench.commands.shared.context import (
+    choose_site,
+    file_in,
+    open_sweep,
+    resumable,
+    set_option,
+    site_option,
+    workspace_of,
+)
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, placed, planned
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
@@ -43,17 +51,8 @@ Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usa
 @click.command("sweep", epilog=EPILOG)
 @click.argument("experiment", metavar="[EXPERIMENT]", required=False)
 @click.option("--from", "origin", metavar="SWEEP", help="Repeat this sweep, given by name or as an archive.")
-@click.option(
-    "--site",
-    help="Use this site file, or the one with this name.  [default: HPCBENCH_SITE, then Slurm, then this machine]",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Override a parameter or a key of the file; may be repeated.",
-)
+@site_option()
+@set_option()
 @click.option("--name", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
-from hpcbench.commands.shared.context import choose_site, file_in, workspace_of
+from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.yaml_document import Document, first_message
@@ -45,17 +45,8 @@ Exit status: 0 success; 1 no configuration could be measured; 2 usage error; 130
 
 @click.command("tune", epilog=EPILOG)
 @click.argument("experiment")
-@click.option(
-    "--site",
-    help="Use this site file, or the one with this name.  [default: HPCBENCH_SITE, then Slurm, then this machine]",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Override a parameter or a key of the file; may be repeated.",
-)
+@site_option()
+@set_option()
 @click.option("--name", help="Name the sweep of the measurements.  [default: EXPERIMENT-DATE-TIME]")
 @click.option(
     "--metric",

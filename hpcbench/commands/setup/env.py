@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from hpcbench.commands.shared.context import choose_site, workspace_of
+from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.doctor.environment_check import check_all, framework_and_strategy
@@ -63,7 +63,7 @@ def env_command() -> None:
 
 
 @env_command.command("list")
-@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@site_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
@@ -127,7 +127,7 @@ def build_command(
 
 @env_command.command("check", epilog=FAILED)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
-@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@site_option()
 @click.option("--framework", help="Check this framework.  [default: the framework with which NAME begins]")
 @click.pass_context
 def check_command(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:

@@ -54,6 +54,18 @@ def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], 
     return click.argument(name, shell_complete=complete_sweep, **settings)
 
 
+def site_option() -> Callable[[Command], Command]:
+    """Return the option `--site`: a site file, or the name of one."""
+    default = "[default: HPCBENCH_SITE, then Slurm, then this machine]"
+    return click.option("--site", help=f"Use this site file, or the one with this name.  {default}")
+
+
+def set_option() -> Callable[[Command], Command]:
+    """Return the option `--set KEY=VALUE`; the parameter is `settings`."""
+    text = "Override a parameter or a key of the file; may be repeated."
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
 def json_option() -> Callable[[Command], Command]:
     """Return the option `--json FILE`, or `--json` as the last word, for stdout; the parameter is `json_file`."""
     text = "Write JSON to FILE, or to stdout if --json is the last word."

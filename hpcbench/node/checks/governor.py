@@ -14,15 +14,12 @@ _REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-s
 
 def check(system: System) -> List[CheckResult]:
     """Return the governor of the usable CPUs, and any frequency limit below that of the processor."""
-    governor_of = _governors(system)
+    names = _governors(system)
     governors = chosen(system)
     if not governors:
         return [_untold()]
     if len(governors) > 1:
-        parts = [
-            "%s on CPU %s" % (name, ranges.compact(c for c in governor_of if governor_of[c] == name))
-            for name in governors
-        ]
+        parts = ["%s on CPU %s" % (name, ranges.compact(c for c in names if names[c] == name)) for name in governors]
         means = "CPUs of one job run at different speeds, and the speed of a task depends on its CPU."
         return [CheckResult("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]

@@ -13,8 +13,8 @@ from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import factor, formatter, percent
-from hpcbench.report.text.omitted_rows import print_omitted
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table
 

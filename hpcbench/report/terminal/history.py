@@ -21,8 +21,8 @@ from hpcbench.analysis.studies.comparison import BETTER, WORSE
 from hpcbench.analysis.studies.history import CaseHistory, Point, Shift, history_points
 from hpcbench.core.samples import medians_of_parts
 from hpcbench.report.text.bars import around, shows_blocks, sparkline
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import factor, formatter, percent
-from hpcbench.report.text.omitted_rows import print_omitted
 from hpcbench.report.text.ranking import columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural

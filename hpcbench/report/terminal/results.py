@@ -15,8 +15,8 @@ from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
 from hpcbench.analysis.studies.best_case import best_cases
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
-from hpcbench.report.text.omitted_rows import print_omitted
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural

@@ -25,8 +25,8 @@ from hpcbench.analysis.studies.threads import (
     schedules_kept,
 )
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import between, duration, figure
-from hpcbench.report.text.omitted_rows import print_omitted
 from hpcbench.report.text.ranking import INTERVAL, header_of
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.text import plural
