@@ -159,7 +159,10 @@ def test_what_obeys_is_not_warned_of_in_any_thread_and_beside_any_schedule(model
         steps()
         inner.remove()
         torch.set_num_threads(4)
-        with apply_schedule(model, forward_of(model, 2, 1, 3)):
+        with apply_schedule(model, forward_of(model, 2, 1, 4)):
+            steps()
+            with apply_schedule(model, forward_of(model, 5, 6, 7)):
+                steps()
             steps()
             other.submit(steps).result()
         other.shutdown()
