@@ -48,7 +48,7 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
     of_gains = "The time of one mode over that of another, with 95 % CI: right of the line it is faster." + left
     return [
-        Figure("threads-times", "Time of a step by threads", of_times, text, partial(times, shown)),
+        Figure("threads-times", "Step time by threads", of_times, text, partial(times, shown)),
         Figure("threads-gains", "Gain by threads", of_gains, text, partial(gains, shown)),
     ]
 

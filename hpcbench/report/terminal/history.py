@@ -190,7 +190,7 @@ def summary(history: History) -> str:
     """Return the number of changes and the rule, in one line."""
     judged = len(history.judged)
     if not judged:
-        return f"too few sweeps to detect changes: a case needs {MIN_VALUES} of a case"
+        return f"too few sweeps to detect changes: a case needs {MIN_VALUES}"
     count = len(history.shifts)
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"

@@ -58,7 +58,7 @@ def test_a_plot_is_drawn_instead_of_what_is_chosen(measured: CommandLine, tmp_pa
     measured("report", "good", "--figures", str(tmp_path), "--plot", plot)
     assert files(tmp_path) == ["plot-1.svg"]
     text = (tmp_path / "plot-1.svg").read_text()
-    for words in ("Time of a step by batch size and note", "step time (ms)", "batch size", "&lt;i&gt;50 %_&amp;|"):
+    for words in ("Step time by batch size and note", "step time (ms)", "batch size", "&lt;i&gt;50 %_&amp;|"):
         assert words in text
 
 
